@@ -39,15 +39,15 @@ pub(crate) struct Given {
     pub(crate) source: String,
 }
 
-/// Reads the words behind `invar serve`. `kind` says which names there are.
+/// Reads the args behind `invar serve`. `kind` says which names there are.
 ///
 /// # Errors
 /// A word that is no option, an option without its value, or a file that cannot be read: one line for people.
-pub(crate) fn read(words: &[String], kind: impl Fn(&str) -> Option<Kind>) -> Result<Vec<Given>, String> {
+pub(crate) fn read(args: &[String], kind: impl Fn(&str) -> Option<Kind>) -> Result<Vec<Given>, String> {
     let mut line = Vec::new();
     let mut file = None;
-    let mut words = words.iter().peekable();
-    while let Some(word) = words.next() {
+    let mut args = args.iter().peekable();
+    while let Some(word) = args.next() {
         let long = match word.as_str() {
             "-P" => "--port",
             "-h" => "--datadir",
@@ -62,7 +62,7 @@ pub(crate) fn read(words: &[String], kind: impl Fn(&str) -> Option<Kind>) -> Res
             && given.value == "ON"
             && !body.starts_with("enable")
         {
-            match words.next() {
+            match args.next() {
                 Some(value) => given.value.clone_from(value),
                 None => return Err(format!("option '{word}' needs a value")),
             }
@@ -230,7 +230,7 @@ mod tests {
         }
     }
 
-    fn words(text: &str) -> Vec<String> {
+    fn args(text: &str) -> Vec<String> {
         text.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
     }
 
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn the_command_line_is_read_as_mysql_reads_it() {
         let given = read(
-            &words("--port 3307 --datadir=/d --general-log --skip-ssl --loose-nothing=1 -P 4 --skip-networking --sql_mode="),
+            &args("--port 3307 --datadir=/d --general-log --skip-ssl --loose-nothing=1 -P 4 --skip-networking --sql_mode="),
             kind,
         )
         .expect("valid");
@@ -267,7 +267,7 @@ mod tests {
                 "cannot read /no/such/file: No such file or directory (os error 2)",
             ),
         ] {
-            assert_eq!(read(&words(text), kind), Err(error.to_owned()));
+            assert_eq!(read(&args(text), kind), Err(error.to_owned()));
         }
         assert_eq!(flag("ssl", "off"), Ok(false));
         assert_eq!(flag("ssl", "maybe"), Err("option 'ssl' is ON or OFF, not 'maybe'".to_owned()));
@@ -285,7 +285,7 @@ mod tests {
         std::fs::write(folder.path().join("more.cnf"), "[server]\ngeneral-log=1\nloose_other=7\n")
             .expect("written");
         let line = format!("--port=9 --defaults-file={}", main.display());
-        let given = read(&words(&line), kind).expect("valid");
+        let given = read(&args(&line), kind).expect("valid");
         assert_eq!(
             pairs(&given),
             [
@@ -298,9 +298,9 @@ mod tests {
             ]
         );
         std::fs::write(&main, "[mysqld]\nnonsense=1\n").expect("written");
-        let error = read(&words(&line), kind).unwrap_err();
+        let error = read(&args(&line), kind).unwrap_err();
         assert_eq!(error, format!("unknown option 'nonsense' ({}:2)", main.display()));
         std::fs::write(&main, "!include my.cnf\n").expect("written");
-        assert!(read(&words(&line), kind).unwrap_err().ends_with("include each other"));
+        assert!(read(&args(&line), kind).unwrap_err().ends_with("include each other"));
     }
 }

@@ -96,8 +96,8 @@ invar serve: a MySQL-compatible server
 
 INVAR_ROOT_PASSWORD sets the password of root on the first start.";
 
-fn parse(words: &[String], variable: impl Fn(&str) -> Option<Kind>) -> Result<Options, String> {
-    let given = options::read(words, |name| own(name).or_else(|| variable(name)))?;
+fn parse(args: &[String], variable: impl Fn(&str) -> Option<Kind>) -> Result<Options, String> {
+    let given = options::read(args, |name| own(name).or_else(|| variable(name)))?;
     let value = |names: &[&str]| options::last(&given, names);
     let data_dir = PathBuf::from(value(&["data_dir", "datadir"]).unwrap_or(DATA_DIR_DEFAULT));
     let data_dir = std::path::absolute(&data_dir)
@@ -153,18 +153,18 @@ fn parse(words: &[String], variable: impl Fn(&str) -> Option<Kind>) -> Result<Op
         .map(|Given { name, value, .. }| (name.clone(), value.clone()))
         .collect();
     // What SHOW VARIABLES tells of our own options.
-    let mut tell = |name: &str, value: String| {
+    let mut set_shown = |name: &str, value: String| {
         if variable(name).is_some() {
             variables.push((name.to_owned(), value));
         }
     };
-    tell("datadir", format!("{}/", data_dir.display()));
-    tell("port", if addresses.is_empty() { "0".to_owned() } else { port.to_string() });
-    tell("bind_address", value(&["bind_address"]).unwrap_or("127.0.0.1").to_owned());
-    tell("socket", socket.as_ref().map(|path| path.display().to_string()).unwrap_or_default());
-    tell("skip_networking", if addresses.is_empty() { "ON" } else { "OFF" }.to_owned());
+    set_shown("datadir", format!("{}/", data_dir.display()));
+    set_shown("port", if addresses.is_empty() { "0".to_owned() } else { port.to_string() });
+    set_shown("bind_address", value(&["bind_address"]).unwrap_or("127.0.0.1").to_owned());
+    set_shown("socket", socket.as_ref().map(|path| path.display().to_string()).unwrap_or_default());
+    set_shown("skip_networking", if addresses.is_empty() { "ON" } else { "OFF" }.to_owned());
     if let Some(path) = &pid_file {
-        tell("pid_file", path.display().to_string());
+        set_shown("pid_file", path.display().to_string());
     }
     Ok(Options {
         data_dir,
@@ -199,9 +199,9 @@ fn is_new(folder: &Path) -> bool {
 ///
 /// # Errors
 /// Why it did not start, or did not end in order: one line.
-pub(crate) fn run<B: Backend>(words: &[String]) -> Result<(), String> {
+pub(crate) fn run<B: Backend>(args: &[String]) -> Result<(), String> {
     let signals = Signals::block();
-    let options = parse(words, B::variable)?;
+    let options = parse(args, B::variable)?;
     let root_password = std::env::var("INVAR_ROOT_PASSWORD").ok().filter(|password| !password.is_empty());
     if let Some(address) = strangers(&options.addresses)
         && root_password.is_none()
@@ -298,8 +298,8 @@ mod tests {
     }
 
     fn parsed(text: &str) -> Result<Options, String> {
-        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        parse(&words, variable)
+        let args: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        parse(&args, variable)
     }
 
     #[test]

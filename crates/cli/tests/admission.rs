@@ -141,8 +141,8 @@ fn a_crowd_at_one_row_leaves_the_threads_to_others() {
         let crowd: Vec<_> = (0..40).map(|_| scope.spawn(|| run(&mut session(server), ADD))).collect();
         wait_for(&mut other, "Statements_requeued", 24);
         assert_eq!(status(&mut other, WAITS), 16);
-        // A circle through one who holds a row is found, however many wait for the other.
-        let in_circle = scope.spawn(|| {
+        // A deadlock with a transaction that holds a row lock is detected, however many wait for the other row.
+        let in_deadlock = scope.spawn(|| {
             let mut own = session(server);
             must(&mut own, "BEGIN");
             must(&mut own, "UPDATE t SET n = n + 1 WHERE id = 2");
@@ -150,7 +150,7 @@ fn a_crowd_at_one_row_leaves_the_threads_to_others() {
         });
         wait_for(&mut other, WAITS, 17);
         must(&mut holder, "UPDATE t SET n = n + 1 WHERE id = 2");
-        assert_eq!(in_circle.join().unwrap(), 1213);
+        assert_eq!(in_deadlock.join().unwrap(), 1213);
         let call = scope.spawn(|| run(&mut session(server), "CALL add_one()"));
         wait_for(&mut other, WAITS, 17);
         // The next lock has a crowd of its own.

@@ -377,7 +377,7 @@ fn is_connection_admin(accounts: &catalog::Accounts, account: &Arc<Account>) -> 
 struct Listener(DurableListener);
 
 impl LogListener for Listener {
-    fn settled(&self, _position: Lsn) {
+    fn acknowledged(&self, _position: Lsn) {
         (self.0)();
     }
 

@@ -135,7 +135,7 @@ impl ReadLock {
         if (patience.killed)() {
             return Err(MetadataLockError::Killed);
         }
-        let wait = WaitForOthers { may_requeue: patience.may_requeue, crowd: None };
+        let wait = WaitForOthers { may_requeue: patience.may_requeue, wait_queue: None };
         let _blocking = env::blocking::try_enter(wait)?;
         let mut guard = self.waiting.lock();
         while !done() {

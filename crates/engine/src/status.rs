@@ -231,7 +231,7 @@ pub fn add_store_status(status: &store::Status, all: &mut Vec<(&'static str, Str
         ("Store_transaction_log_memory_peak", status.txn_log_memory_peak),
         ("Store_undo_bytes_in_file", status.undo_bytes_in_file),
         ("Store_undo_bytes_in_memory", status.undo_bytes_in_memory),
-        ("Store_undo_segments_filed", status.undo_segments_filed),
+        ("Store_undo_segments_spilled", status.undo_segments_spilled),
         ("Store_unpurged_transactions", status.unpurged_transactions),
         ("Store_versions_merged", status.versions_merged),
     ];

@@ -1,11 +1,11 @@
-//! "I am about to wait": the hook that lets a waiting statement give its place to another.
+//! Announcing waits: the hook that lets a thread that is about to wait hand its work to another.
 //!
 //! Code that may block for long (a row lock, a log sync, a full queue) holds a [`BlockingGuard`] around the wait. The owner
-//! of the thread may have [`install`]ed a hook: a server's worker hands its token to a parked thread on `enter`, and may have to
-//! wait for its turn to compute on `leave`. Without a hook nothing happens and the guard costs one thread-local load.
+//! of the thread may have [`install`]ed a hook: a server's worker hands its reactor to a parked thread on `enter`, and may have to
+//! wait for a run slot on `leave`. Without a hook nothing happens and the guard costs one thread-local load.
 //!
 //! Two kinds of wait: for the machine (disk, log, a client's socket), which ends whatever other statements do, and for others
-//! (a lock that a statement still to come must give back). Of the second kind there may be as many as there are clients, and each
+//! (a lock that another statement must release). Of the second kind there may be as many as there are clients, and each
 //! holds a thread, so the hook may refuse it ([`try_enter`]): the caller then gives up what it was about. Work that can be requeued says
 //! so ([`WaitForOthers::may_requeue`]), and may be refused much earlier than what cannot.
 //!
@@ -13,7 +13,7 @@
 //! 1. The hook sees `enter` or `try_enter` and `leave` strictly in turn: of nested guards only the outermost reaches it.
 //! 2. `leave` runs on the same thread as its `enter`, also when the wait unwinds.
 //! 3. No latch or mutex is held while a guard is made or dropped, because the hook may take locks and wait itself.
-//! 4. Who waits in `try_enter`'s guard or calls `pause` holds nothing that others wait for but locks of transactions and definitions.
+//! 4. A thread that waits under `try_enter`'s guard or calls `pause` holds nothing that others wait for but transaction and metadata locks.
 
 use crate::monotonic::Monotonic;
 use std::cell::{Cell, RefCell};
@@ -56,7 +56,7 @@ pub struct WaitForOthers {
     /// Work whose wait is refused is requeued: it has left no trace, and runs again from its beginning.
     pub may_requeue: bool,
     /// What is waited for, the same number for the same thing, if who waits holds nothing that others wait for.
-    pub crowd: Option<u64>,
+    pub wait_queue: Option<u64>,
 }
 
 /// Why a wait for others must not begin.
@@ -195,7 +195,7 @@ mod tests {
             panic!("what was refused is not left");
         }
         fn try_enter(&self, wait: WaitForOthers) -> Result<(), Refused> {
-            assert_eq!(wait.crowd, Some(5));
+            assert_eq!(wait.wait_queue, Some(5));
             Err(Refused::NoThread)
         }
     }
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn a_wait_that_is_refused_was_never_entered() {
         assert!(install(Some(Rc::new(Refusing))).is_none());
-        let wait = WaitForOthers { may_requeue: true, crowd: Some(5) };
+        let wait = WaitForOthers { may_requeue: true, wait_queue: Some(5) };
         assert_eq!(try_enter(wait).err(), Some(Refused::NoThread));
         // So it counts as outside every wait.
         assert!(install(None).is_some());

@@ -7,11 +7,11 @@
 //! | part | trait | real | simulated |
 //! | --- | --- | --- | --- |
 //! | files | [`disk::Disk`], [`disk::Folder`], [`disk::File`] | [`disk::RealDisk`]: pread, pwrite, fdatasync, flock | [`simulated::SimDisk`] |
-//! | time | [`clock::Clock`] | [`clock::RealClock`] | [`simulated::SimClock`]: moves when told |
+//! | time | [`clock::Clock`] | [`clock::RealClock`] | [`simulated::SimClock`]: moves when it is advanced |
 //! | chance | [`random::Random`] | [`random::RealRandom`]: the kernel's | [`random::SeededRandom`] |
 //! | threads | [`threads::Threads`] | [`threads::RealThreads`] | [`threads::NoThreads`]: refuses, so nothing can race unseen |
 //!
-//! [`blocking`] is the fifth door: code says "I am about to wait" and whoever owns the thread may act on it. [`memory`] counts what
+//! [`blocking`] is the fifth entry point: code says "I am about to wait" and whoever owns the thread may act on it. [`memory`] counts what
 //! statements allocate.
 //!
 //! Invariants:

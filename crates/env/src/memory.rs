@@ -494,7 +494,7 @@ pub fn machine_bytes() -> Option<u64> {
 pub struct Held {
     bytes: i64,
     /// Of these, what is in the total.
-    told: i64,
+    reported: i64,
 }
 
 impl Held {
@@ -502,8 +502,8 @@ impl Held {
     #[inline]
     pub fn change(&mut self, bytes: i64) {
         self.bytes += bytes;
-        if (self.bytes - self.told).unsigned_abs() >= STEP_BYTES as u64 {
-            self.tell();
+        if (self.bytes - self.reported).unsigned_abs() >= STEP_BYTES as u64 {
+            self.report();
         }
     }
 
@@ -513,9 +513,9 @@ impl Held {
     }
 
     #[cold]
-    fn tell(&mut self) {
-        TOTAL.fetch_add(self.bytes - self.told, Ordering::Relaxed);
-        self.told = self.bytes;
+    fn report(&mut self) {
+        TOTAL.fetch_add(self.bytes - self.reported, Ordering::Relaxed);
+        self.reported = self.bytes;
     }
 
     /// Bytes held.
@@ -528,8 +528,8 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if self.told != 0 {
-            TOTAL.fetch_sub(self.told, Ordering::Relaxed);
+        if self.reported != 0 {
+            TOTAL.fetch_sub(self.reported, Ordering::Relaxed);
         }
     }
 }

@@ -229,7 +229,7 @@ pub struct LatencySummary {
 pub struct Block {
     /// Index of the arm.
     pub arm: usize,
-    /// Round it belongs to: each round runs every arm once, in an order drawn anew.
+    /// Round it belongs to: each round runs every arm once, in an order drawn again each time.
     pub round: u32,
     /// Place within its round.
     pub position: u32,
@@ -510,7 +510,7 @@ pub struct Intervention {
     pub before: f64,
     /// With the change.
     pub during: f64,
-    /// After it was taken back.
+    /// After it was reverted.
     pub after: f64,
     /// Share of the gap that went, 0..=1: the less of what the slow arm gained, and of what the two arms came closer, where
     /// the fast arm ran with the same change.

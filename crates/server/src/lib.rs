@@ -53,7 +53,7 @@ const KILL_TIME: Duration = Duration::from_secs(5);
 /// How a server serves.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// Worker groups; 0 for one per core.
+    /// Worker groups; 0 for one per CPU.
     pub worker_groups: usize,
     /// Statements of one group that may wait for others' locks at once, each with a thread; 0 for 1,024. Those beyond are taken
     /// back and wait without one.
@@ -317,7 +317,7 @@ impl Server {
         let mut cores = Vec::new();
         let mut groups = Vec::new();
         for index in 0..group_count {
-            let (group, core) = Group::new(index, Arc::clone(&shared), std::mem::take(&mut listeners))
+            let (group, reactor) = Group::new(index, Arc::clone(&shared), std::mem::take(&mut listeners))
                 .map_err(StartError::System)?;
             let listener = Arc::downgrade(&group);
             shared.service.on_durable(Box::new(move || {
@@ -326,13 +326,13 @@ impl Server {
                 }
             }));
             groups.push(group);
-            cores.push(core);
+            cores.push(reactor);
         }
         let weak = groups.iter().map(Arc::downgrade).collect();
         shared.groups.set(weak).unwrap_or_else(|_| unreachable!("set once"));
         Watchdog::start(&shared).map_err(StartError::System)?;
-        for (group, core) in groups.iter().zip(cores) {
-            group.start(core).map_err(StartError::System)?;
+        for (group, reactor) in groups.iter().zip(cores) {
+            group.start(reactor).map_err(StartError::System)?;
         }
         Ok(Server { shared, groups, tcp_addresses, socket })
     }

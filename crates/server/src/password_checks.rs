@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use wire::auth;
 use wire::handshake::CHALLENGE_BYTES;
 
-use crate::group::{Home, lock};
+use crate::group::{Location, lock};
 use crate::secrets::RsaKeys;
 
 /// What is asked.
@@ -73,7 +73,7 @@ impl Drop for Check {
 struct Job {
     question: Question,
     shared: Arc<Shared>,
-    home: Arc<Home>,
+    location: Arc<Location>,
 }
 
 #[derive(Default)]
@@ -113,7 +113,7 @@ pub(crate) struct PasswordChecks {
 }
 
 impl PasswordChecks {
-    /// Starts the threads: half as many as cores, at least one.
+    /// Starts the threads: half as many as CPUs, at least one.
     ///
     /// # Errors
     /// The system has no thread to give.
@@ -138,14 +138,14 @@ impl PasswordChecks {
         self.changed.notify_all();
     }
 
-    /// Asks on behalf of the connection that lives at `home`, which is woken when the answer is there.
-    pub(crate) fn ask(&self, host: &str, question: Question, home: &Arc<Home>) -> Check {
+    /// Asks on behalf of the connection that lives at `location`, which is woken when the answer is there.
+    pub(crate) fn ask(&self, host: &str, question: Question, location: &Arc<Location>) -> Check {
         let shared = Arc::new(Shared {
             found: Mutex::new(None),
             is_done: AtomicBool::new(false),
             is_withdrawn: AtomicBool::new(false),
         });
-        let job = Job { question, shared: Arc::clone(&shared), home: Arc::clone(home) };
+        let job = Job { question, shared: Arc::clone(&shared), location: Arc::clone(location) };
         lock(&self.queue).push(host, job);
         self.changed.notify_one();
         Check(shared)
@@ -162,7 +162,7 @@ impl PasswordChecks {
             if !job.shared.is_withdrawn.load(Ordering::Relaxed) {
                 *lock(&job.shared.found) = Some(answer(&job.question, rsa));
                 job.shared.is_done.store(true, Ordering::Release);
-                job.home.kick();
+                job.location.wake_connection();
             }
             queue = lock(&self.queue);
         }
@@ -221,7 +221,7 @@ mod tests {
                 is_done: AtomicBool::new(false),
                 is_withdrawn: AtomicBool::new(false),
             }),
-            home: Arc::default(),
+            location: Arc::default(),
         };
         let mut queue = Queue::default();
         for number in 0..3 {

@@ -3,7 +3,7 @@
 //! A new connection goes to the group with the fewest. One that does little else than commit moves to the first group: the
 //! commits of one group share a flush of the log and wake nobody for it, those of two need two flushes or a wake-up each
 //! (measured with 16 clients of durable inserts on two cores: 24 us of CPU a row in one group, 34 in two). When the first
-//! group has no core's time left to give, it sends some away, which stay away for a while.
+//! group has no CPU's time left to give, it sends some away, which stay away for a while.
 //!
 //! Invariants:
 //! 1. A connection moves only between two commands, with nothing unsent: when a commit has been answered.
@@ -15,33 +15,36 @@ use std::time::{Duration, Instant};
 
 /// The group of those who commit.
 pub(crate) const COMMITTERS: usize = 0;
-/// The first group takes committers in below this part of a core's time, per mille.
+/// The first group takes committers in below this part of a CPU's time, per mille.
 const TAKES_IN_BELOW: u32 = 700;
-/// The first group sends connections away above this part of a core's time, per mille.
+/// The first group sends connections away above this part of a CPU's time, per mille.
 const SENDS_AWAY_ABOVE: u32 = 900;
-/// How often a group's use of its core is measured.
+/// How often a group's use of its CPU is measured.
 pub(crate) const LOAD_INTERVAL: Duration = Duration::from_millis(100);
 /// One in so many connections of a group too busy is sent away per interval.
 const SENT_AWAY_ONE_IN: usize = 4;
 /// Whoever was sent away comes back no sooner.
 const AWAY_MIN: Duration = Duration::from_secs(10);
-/// Commits in excess of other commands, up to [`Habits::SCORE_MAX`], that make a committer.
+/// Commits in excess of other commands, up to [`CommitHeuristic::SCORE_MAX`], that make a committer.
 const COMMITTER_SCORE: u8 = 8;
 
 /// How a connection has behaved lately.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Habits {
+pub(crate) struct CommitHeuristic {
     score: u8,
     away_until: Option<Instant>,
 }
 
-impl Habits {
+impl CommitHeuristic {
     const SCORE_MAX: u8 = 16;
 
     /// Notes a round of commands, which ended with a commit or not.
     pub(crate) fn note(&mut self, committed: bool) {
-        self.score =
-            if committed { (self.score + 1).min(Habits::SCORE_MAX) } else { self.score.saturating_sub(1) };
+        self.score = if committed {
+            (self.score + 1).min(CommitHeuristic::SCORE_MAX)
+        } else {
+            self.score.saturating_sub(1)
+        };
     }
 
     fn commits(&self) -> bool {
@@ -77,7 +80,7 @@ impl Placement {
         group == COMMITTERS && self.group_count > 1
     }
 
-    /// Notes what the first group used of a core's time in the last interval, which is not empty.
+    /// Notes what the first group used of a CPU's time in the last interval, which is not empty.
     pub(crate) fn note_load(&self, cpu: Duration, wall: Duration, connection_count: usize) {
         let per_mille = u32::try_from(cpu.as_nanos() * 1000 / wall.as_nanos()).unwrap_or(1000);
         self.load.store(per_mille, Ordering::Relaxed);
@@ -86,12 +89,17 @@ impl Placement {
     }
 
     /// Where a connection goes whose commit was just answered in `group`.
-    pub(crate) fn after_commit(&self, group: usize, habits: &mut Habits, now: Instant) -> Move {
-        if self.group_count < 2 || !habits.commits() {
+    pub(crate) fn after_commit(
+        &self,
+        group: usize,
+        commit_heuristic: &mut CommitHeuristic,
+        now: Instant,
+    ) -> Move {
+        if self.group_count < 2 || !commit_heuristic.commits() {
             return Move::Stay;
         }
         if group != COMMITTERS {
-            let may_return = habits.away_until.is_none_or(|until| now >= until);
+            let may_return = commit_heuristic.away_until.is_none_or(|until| now >= until);
             let has_room = self.load.load(Ordering::Relaxed) < TAKES_IN_BELOW;
             return if may_return && has_room { Move::ToCommitters } else { Move::Stay };
         }
@@ -99,7 +107,7 @@ impl Placement {
         if self.to_send_away.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
             return Move::Stay;
         }
-        habits.away_until = Some(now + AWAY_MIN);
+        commit_heuristic.away_until = Some(now + AWAY_MIN);
         Move::ToEmptiest
     }
 }
@@ -108,12 +116,12 @@ impl Placement {
 mod tests {
     use super::*;
 
-    fn committer() -> Habits {
-        let mut habits = Habits::default();
+    fn committer() -> CommitHeuristic {
+        let mut commit_heuristic = CommitHeuristic::default();
         for _ in 0..COMMITTER_SCORE {
-            habits.note(true);
+            commit_heuristic.note(true);
         }
-        habits
+        commit_heuristic
     }
 
     const INTERVAL: Duration = LOAD_INTERVAL;
@@ -124,7 +132,7 @@ mod tests {
         let now = Instant::now();
         assert_eq!(placement.after_commit(1, &mut committer(), now), Move::ToCommitters);
         assert_eq!(placement.after_commit(0, &mut committer(), now), Move::Stay);
-        let mut reader = Habits::default();
+        let mut reader = CommitHeuristic::default();
         for command in 0..1000 {
             reader.note(command % 10 == 0);
         }

@@ -2,7 +2,7 @@
 //!
 //! Commands that wait or compute for long say so (`env::blocking`), and their group goes on without them. What is computed between two such
 //! places may still take long, such as one call of a function over a value of many megabytes. The watchdog looks at each group every
-//! [`LOOK_INTERVAL`] and takes the core from a command that has computed for long. Where no command has come for [`REST_AFTER`], it rests until
+//! [`CHECK_INTERVAL`] and takes the reactor from a command that has computed for long. Where no command has come for [`REST_AFTER`], it rests until
 //! one does, so that an idle server sleeps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use crate::Shared;
 use crate::group::lock;
 
-/// Between two looks at a group. What a command must have done to lose the core is with [`crate::group`].
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+/// Between two looks at a group. What a command must have done to lose the reactor is with [`crate::group`].
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// Without a new command for so long, it rests.
 const REST_AFTER: Duration = Duration::from_secs(1);
 /// The longest rest: what is missed is noticed then.
@@ -59,7 +59,7 @@ impl Watchdog {
         while !*ended {
             let rests = last_change.elapsed() > REST_AFTER;
             self.is_resting.store(rests, Ordering::Relaxed);
-            let time = if rests { REST_TIME_MAX } else { LOOK_INTERVAL };
+            let time = if rests { REST_TIME_MAX } else { CHECK_INTERVAL };
             ended = self.changed.wait_timeout(ended, time).unwrap_or_else(PoisonError::into_inner).0;
             if rests && !self.is_resting.load(Ordering::Relaxed) {
                 last_change = Instant::now(); // A command comes, and may not have begun yet.

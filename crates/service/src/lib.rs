@@ -128,7 +128,7 @@ pub struct ChangeUserRequest {
     pub collation: Option<u16>,
 }
 
-/// Global limits, read anew whenever one is needed, so that SET GLOBAL counts at once.
+/// Global limits, read again whenever one is needed, so that SET GLOBAL counts at once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// `max_connections`; one more is let in for an account with `connection_admin`.
@@ -203,7 +203,7 @@ pub enum ConnectionEvent {
     },
 }
 
-/// A listener told when the durable log position has moved.
+/// A listener notified when the durable log position has moved.
 pub type DurableListener = Box<dyn Fn() + Send + Sync>;
 
 /// Whoever answers: one per server.
@@ -259,7 +259,7 @@ pub trait Service: Send + Sync + 'static {
     /// As for [`sync_inline`](Self::sync_inline).
     fn try_sync_inline(&self, position: u64) -> Result<bool, Box<SqlError>>;
 
-    /// Asks for the log to become durable up to `position` soon; listeners are told.
+    /// Asks for the log to become durable up to `position` soon; listeners are notified.
     fn request_sync(&self, position: u64);
 
     /// Adds a listener that is called after each move of [`durable_position`](Self::durable_position), and once the log has
@@ -343,7 +343,7 @@ pub trait Session: Send {
     /// COM_SET_OPTION; answered by an EOF through [`Reply::end_rows`].
     fn set_option(&mut self, option: SetOption, reply: &mut Reply<'_>) -> Outcome;
 
-    /// COM_CHANGE_USER after the new identity was proven; the session starts anew.
+    /// COM_CHANGE_USER after the new identity was proven; the session starts again.
     fn change_user(&mut self, request: ChangeUserRequest, reply: &mut Reply<'_>) -> Outcome;
 
     /// COM_RESET_CONNECTION.

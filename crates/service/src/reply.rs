@@ -351,7 +351,7 @@ impl<'a> Reply<'a> {
         self.end_rows_with(&OkSummary { status, warnings, ..OkSummary::default() })
     }
 
-    /// Ends a result with rows, and tells of changed session state.
+    /// Ends a result with rows, and reports changed session state.
     ///
     /// # Errors
     /// The client is gone.

@@ -1,4 +1,4 @@
-//! Lists that only grow, at each isolation level, and a search for the circles that the level forbids (Adya's phenomena by
+//! Lists that only grow, at each isolation level, and a search for the cycles that the level forbids (Adya's phenomena by
 //! the method of Elle: Kingsbury and Alvaro, VLDB 2020).
 //!
 //! A transaction reads lists and appends numbers that nobody else appends. At the end the lists themselves tell in which order
@@ -12,13 +12,13 @@
 //!
 //! | level | forbidden |
 //! | --- | --- |
-//! | READ UNCOMMITTED | G0: circles of ww |
-//! | READ COMMITTED | also G1a (aborted reads), G1b (intermediate reads), G1c (circles of ww and wr) |
-//! | REPEATABLE READ | also: a transaction that only reads is in no circle with one rw of its own (MySQL's snapshots; its writes work on the newest rows, so G-single of writers, lost updates among them, is allowed) |
-//! | REPEATABLE READ with `innodb_snapshot_isolation` | also: any circle with one rw, lost updates among them |
-//! | SERIALIZABLE | any circle |
+//! | READ UNCOMMITTED | G0: cycles of ww |
+//! | READ COMMITTED | also G1a (aborted reads), G1b (intermediate reads), G1c (cycles of ww and wr) |
+//! | REPEATABLE READ | also: a transaction that only reads is in no cycle with one rw of its own (MySQL's snapshots; its writes work on the newest rows, so G-single of writers, lost updates among them, is allowed) |
+//! | REPEATABLE READ with `innodb_snapshot_isolation` | also: any cycle with one rw, lost updates among them |
+//! | SERIALIZABLE | any cycle |
 //!
-//! A story ends with a crash; what was acknowledged as durable must be in the lists afterwards.
+//! A run ends with a crash; what was acknowledged as durable must be in the lists afterwards.
 
 use env::random::Rng;
 use env::simulated::{Faults, SimWorld};
@@ -56,23 +56,23 @@ pub(crate) const LEVELS: [Level; 5] = [
     Level::Serializable,
 ];
 
-/// What a story went through.
+/// What a run went through.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
-    /// Stories.
-    pub stories: u64,
+pub struct Statistics {
+    /// Runs.
+    pub runs: u64,
     /// Committed transactions.
     pub commits: u64,
     /// Edges of the graphs.
     pub edges: u64,
-    /// Circles that the levels allow.
+    /// Cycles that the levels allow.
     pub allowed: u64,
 }
 
-impl Tally {
-    /// Adds another tally.
-    pub fn add(&mut self, other: &Tally) {
-        self.stories += other.stories;
+impl Statistics {
+    /// Adds another statistics.
+    pub fn add(&mut self, other: &Statistics) {
+        self.runs += other.runs;
         self.commits += other.commits;
         self.edges += other.edges;
         self.allowed += other.allowed;
@@ -140,14 +140,14 @@ pub(crate) fn commit(
     Ok(())
 }
 
-/// Runs the story of a seed.
+/// Runs the run of a seed.
 ///
 /// # Errors
 /// What the store did that the level forbids, or lost.
-pub fn run(seed: u64) -> Result<Tally, String> {
+pub fn run(seed: u64) -> Result<Statistics, String> {
     let mut rng = Rng::new(seed.wrapping_mul(0x2545_f491).wrapping_add(99));
     let level = LEVELS[rng.index(LEVELS.len())];
-    story(seed, level, &mut rng).map_err(|what| format!("append seed {seed} ({level:?}): {what}"))
+    simulation(seed, level, &mut rng).map_err(|what| format!("append seed {seed} ({level:?}): {what}"))
 }
 
 fn open_store(world: &SimWorld) -> Result<Store, String> {
@@ -162,7 +162,7 @@ fn open_store(world: &SimWorld) -> Result<Store, String> {
     Store::open(world.env(), Path::new("/data"), options).map_err(|error| format!("does not open: {error}"))
 }
 
-fn story(seed: u64, level: Level, rng: &mut Rng) -> Result<Tally, String> {
+fn simulation(seed: u64, level: Level, rng: &mut Rng) -> Result<Statistics, String> {
     let world = SimWorld::new(seed);
     let store = open_store(&world)?;
     let tree = store.tree(TreeId(3)).map_err(|error| error.to_string())?;
@@ -218,14 +218,14 @@ fn story(seed: u64, level: Level, rng: &mut Rng) -> Result<Tally, String> {
     after(&world, store, level, past, open)
 }
 
-/// Ends a story: the power is cut, what survived is looked at, and what the transactions saw is judged. `open` are rolled back or cut off.
+/// Ends a simulation: the power is cut, what survived is looked at, and what the transactions saw is judged. `open` are rolled back or cut off.
 pub(crate) fn after(
     world: &SimWorld,
     store: Store,
     level: Level,
     past: Past,
     open: Vec<Open>,
-) -> Result<Tally, String> {
+) -> Result<Statistics, String> {
     let Past { mut committed, aborted } = past;
     let tree = store.tree(TreeId(3)).map_err(|error| error.to_string())?;
     // What the last commits wrote may be lost with the power, so the order is read before: memory still has it.
@@ -284,9 +284,9 @@ pub(crate) fn after(
             survived
         }
     };
-    let mut tally = judge(level, &lists, &committed, &aborted)?;
-    tally.stories = 1;
-    Ok(tally)
+    let mut statistics = judge(level, &lists, &committed, &aborted)?;
+    statistics.runs = 1;
+    Ok(statistics)
 }
 
 fn decode(bytes: &[u8]) -> Vec<u32> {
@@ -381,7 +381,7 @@ fn judge(
     lists: &BTreeMap<u64, Vec<u32>>,
     committed: &[Done],
     aborted: &BTreeSet<u32>,
-) -> Result<Tally, String> {
+) -> Result<Statistics, String> {
     let mut writer: BTreeMap<u32, usize> = BTreeMap::new();
     for (at, done) in committed.iter().enumerate() {
         for (key, number) in &done.appends {
@@ -392,11 +392,11 @@ fn judge(
         }
     }
     let mut graph: Vec<Vec<(usize, Edge)>> = vec![Vec::new(); committed.len()];
-    let mut tally = Tally { commits: committed.len() as u64, ..Tally::default() };
+    let mut statistics = Statistics { commits: committed.len() as u64, ..Statistics::default() };
     let mut edge = |graph: &mut Vec<Vec<(usize, Edge)>>, from: usize, to: usize, kind: Edge| {
         if from != to && !graph[from].contains(&(to, kind)) {
             graph[from].push((to, kind));
-            tally.edges += 1;
+            statistics.edges += 1;
         }
     };
     for (key, list) in lists {
@@ -450,14 +450,14 @@ fn judge(
     }
     let ww = |kind: Edge| kind == Edge::Ww;
     let dependencies = |kind: Edge| kind != Edge::Rw;
-    if let Some(circle) = circle(&graph, ww) {
-        return Err(format!("G0: {}", told(&circle, committed)));
+    if let Some(cycle) = cycle(&graph, ww) {
+        return Err(format!("G0: {}", describe_cycle(&cycle, committed)));
     }
     if level == Level::ReadUncommitted {
-        return Ok(tally);
+        return Ok(statistics);
     }
-    if let Some(circle) = circle(&graph, dependencies) {
-        return Err(format!("G1c: {}", told(&circle, committed)));
+    if let Some(cycle) = cycle(&graph, dependencies) {
+        return Err(format!("G1c: {}", describe_cycle(&cycle, committed)));
     }
     for (from, edges) in graph.iter().enumerate() {
         for &(to, kind) in edges {
@@ -471,22 +471,22 @@ fn judge(
                 Level::ReadCommitted | Level::ReadUncommitted => false,
             };
             if forbidden {
-                return Err(format!("G-single: {}", told(&[from, to], committed)));
+                return Err(format!("G-single: {}", describe_cycle(&[from, to], committed)));
             }
-            tally.allowed += 1;
+            statistics.allowed += 1;
         }
     }
-    if let Some(circle) = circle(&graph, |_| true) {
+    if let Some(cycle) = cycle(&graph, |_| true) {
         if level == Level::Serializable {
-            return Err(format!("G2: {}", told(&circle, committed)));
+            return Err(format!("G2: {}", describe_cycle(&cycle, committed)));
         }
-        tally.allowed += 1;
+        statistics.allowed += 1;
     }
-    Ok(tally)
+    Ok(statistics)
 }
 
-fn told(circle: &[usize], committed: &[Done]) -> String {
-    let all: Vec<String> = circle.iter().map(|&at| format!("{:?}", committed[at])).collect();
+fn describe_cycle(cycle: &[usize], committed: &[Done]) -> String {
+    let all: Vec<String> = cycle.iter().map(|&at| format!("{:?}", committed[at])).collect();
     all.join(" -> ")
 }
 
@@ -504,8 +504,8 @@ fn reaches(graph: &[Vec<(usize, Edge)>], from: usize, to: usize, follow: impl Fn
     false
 }
 
-/// A circle along the edges that `follow` takes, if there is one: two of its nodes at least.
-fn circle(graph: &[Vec<(usize, Edge)>], follow: impl Fn(Edge) -> bool) -> Option<Vec<usize>> {
+/// A cycle along the edges that `follow` takes, if there is one: two of its nodes at least.
+fn cycle(graph: &[Vec<(usize, Edge)>], follow: impl Fn(Edge) -> bool) -> Option<Vec<usize>> {
     (0..graph.len()).find_map(|from| {
         let back = graph[from].iter().filter(|edge| follow(edge.1)).map(|edge| edge.0);
         back.into_iter().find(|&to| reaches(graph, to, from, &follow)).map(|to| vec![from, to])
@@ -521,7 +521,7 @@ mod tests {
         Done { reads, appends: appends.to_vec(), position: 1, is_durable: false }
     }
 
-    fn judged(level: Level, lists: &[(u64, &[u32])], committed: &[Done]) -> Result<Tally, String> {
+    fn judged(level: Level, lists: &[(u64, &[u32])], committed: &[Done]) -> Result<Statistics, String> {
         let lists = lists.iter().map(|(key, list)| (*key, list.to_vec())).collect();
         judge(level, &lists, committed, &BTreeSet::from([666]))
     }
@@ -533,7 +533,7 @@ mod tests {
         let g0 = [done(&[], &[(0, 1), (1, 2)]), done(&[], &[(0, 3), (1, 4)])];
         let lists: [(u64, &[u32]); 2] = [(0, &[1, 3]), (1, &[4, 2])];
         assert!(judged(ReadUncommitted, &lists, &g0).unwrap_err().starts_with("G0"));
-        // Reads of what was rolled back, of a version in between, in a circle.
+        // Reads of what was rolled back, of a version in between, in a cycle.
         let lists: [(u64, &[u32]); 2] = [(0, &[1, 3]), (1, &[2])];
         let g1a = [done(&[(0, &[666])], &[])];
         assert!(judged(ReadUncommitted, &[(0, &[])], &g1a).is_ok());

@@ -30,11 +30,11 @@ const TABLES_MAX: usize = 3;
 /// The table with the sum; others come and go.
 const BANK: u64 = 1;
 
-/// What a story went through.
+/// What a run went through.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
-    /// Stories.
-    pub stories: u64,
+pub struct Statistics {
+    /// Runs.
+    pub runs: u64,
     /// Crashes with a recovery and a comparison.
     pub crashes: u64,
     /// Commits that changed something.
@@ -45,10 +45,10 @@ pub struct Tally {
     pub snapshots: u64,
 }
 
-impl Tally {
-    /// Adds another tally.
-    pub fn add(&mut self, other: &Tally) {
-        self.stories += other.stories;
+impl Statistics {
+    /// Adds another statistics.
+    pub fn add(&mut self, other: &Statistics) {
+        self.runs += other.runs;
         self.crashes += other.crashes;
         self.commits += other.commits;
         self.definitions += other.definitions;
@@ -121,15 +121,15 @@ struct Life<'a> {
     tables: BTreeMap<u64, Arc<Table>>,
     rng: Rng,
     history: &'a mut History,
-    tally: &'a mut Tally,
+    statistics: &'a mut Statistics,
 }
 
-/// Runs the story of a seed.
+/// Runs the run of a seed.
 ///
 /// # Errors
 /// What went wrong, with the seed.
-pub fn run(seed: u64) -> Result<Tally, String> {
-    let mut tally = Tally { stories: 1, ..Tally::default() };
+pub fn run(seed: u64) -> Result<Statistics, String> {
+    let mut statistics = Statistics { runs: 1, ..Statistics::default() };
     let mut rng = Rng::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(4_711));
     let mut world = SimWorld::new(seed);
     let mut history = History::new();
@@ -160,15 +160,15 @@ pub fn run(seed: u64) -> Result<Tally, String> {
             world.disk().plan(faults);
         }
         let told = |what: String| format!("bank seed {seed} round {round}: {what}");
-        match live(&world, &options, rng.fork(), &mut history, &mut tally, 60) {
+        match live(&world, &options, rng.fork(), &mut history, &mut statistics, 60) {
             Ok(()) | Err(Halt::Stopped) => {}
             Err(Halt::Wrong(what)) => return Err(told(what)),
         }
-        tally.crashes += 1;
+        statistics.crashes += 1;
         world = world.crash();
     }
-    match live(&world, &options, rng, &mut history, &mut tally, 0) {
-        Ok(()) => Ok(tally),
+    match live(&world, &options, rng, &mut history, &mut statistics, 0) {
+        Ok(()) => Ok(statistics),
         Err(Halt::Stopped) => Err(format!("bank seed {seed} at the end: stopped on a healthy disk")),
         Err(Halt::Wrong(what)) => Err(format!("bank seed {seed} at the end: {what}")),
     }
@@ -183,7 +183,7 @@ fn live(
     options: &Options,
     rng: Rng,
     history: &mut History,
-    tally: &mut Tally,
+    statistics: &mut Statistics,
     steps: u32,
 ) -> Step {
     let path = Path::new("/data");
@@ -204,7 +204,7 @@ fn live(
     while store.purge_tick().map_err(|error| failed(error.to_string()))? {}
     let (dictionary, catalog) =
         Dictionary::open(&store).map_err(|error| failed(format!("the dictionary does not open: {error}")))?;
-    let mut life = Life { world, store, dictionary, tables: BTreeMap::new(), rng, history, tally };
+    let mut life = Life { world, store, dictionary, tables: BTreeMap::new(), rng, history, statistics };
     life.compare(&catalog)?;
     if !life.history.newest().trees.contains_key(&BANK) {
         life.make_table(BANK)?;
@@ -350,7 +350,7 @@ impl Life<'_> {
             changes.rows.insert((id, row_key(number)), Some(row.encode()));
         }
         self.tables.insert(id, table);
-        self.tally.definitions += 1;
+        self.statistics.definitions += 1;
         self.finish(txn, &changes)
     }
 
@@ -374,7 +374,7 @@ impl Life<'_> {
             Ok(None) => Ok(()),
             Ok(Some(position)) => {
                 self.history.commit(position.0, changes);
-                self.tally.commits += 1;
+                self.statistics.commits += 1;
                 if self.rng.chance(400) {
                     let synced = self.store.sync_to(position);
                     self.excuse(synced)?;
@@ -554,7 +554,7 @@ impl Life<'_> {
 
     /// A snapshot shows each table as it was, by its rows and by an index; the sum holds.
     fn look(&mut self, view: &ReadView, state: &State) -> Step {
-        self.tally.snapshots += 1;
+        self.statistics.snapshots += 1;
         self.check_sum(state)?;
         for (id, table) in self.tables.clone() {
             let Some(expected) = state.trees.get(&id) else { continue };
@@ -570,7 +570,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// A table comes or goes, or the index over names is made anew: nobody works on the table meanwhile.
+    /// A table comes or goes, or the index over names is made again: nobody works on the table meanwhile.
     fn define(&mut self, open: &[Open], views: &[(ReadView, Rc<State>)]) -> Step {
         let used: BTreeSet<u64> = open.iter().flat_map(|one| one.tables.iter().copied()).collect();
         let state = self.history.newest();
@@ -590,7 +590,7 @@ impl Life<'_> {
         }
         let Some(&id) = free.get(self.rng.index(free.len().max(1))) else { return Ok(()) };
         let table = Arc::clone(&self.tables[&id]);
-        self.tally.definitions += 1;
+        self.statistics.definitions += 1;
         let mut txn = self.store.begin();
         if id != BANK && !viewed(id) && self.rng.chance(400) {
             let deleted = self.dictionary.delete_table(&mut txn, table.definition().id);
@@ -602,7 +602,7 @@ impl Life<'_> {
             self.tables.remove(&id);
             return self.finish(txn, &Changes { dropped: vec![id], ..Changes::default() });
         }
-        // DROP INDEX, ADD INDEX in one transaction; sometimes taken back.
+        // DROP INDEX, ADD INDEX in one transaction; sometimes rolled back.
         let mut definition = (**table.definition()).clone();
         let made = txn.create_tree();
         let tree: TreeId = self.excuse(made)?;

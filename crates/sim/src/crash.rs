@@ -1,6 +1,6 @@
-//! One story: interleaved transactions, failures, a crash, what survived; a few rounds of it.
+//! One simulation: interleaved transactions, failures, a crash, what survived; a few rounds of it.
 
-use crate::lying::lie;
+use crate::lost_sync::skipping_syncs;
 use crate::model::{Changes, History, Rows, State, TreeNumber, stored_rows};
 use env::Env;
 use env::random::Rng;
@@ -15,9 +15,9 @@ use store::{
     Transaction, TreeId, WriteError, check_files,
 };
 
-/// How a story goes.
+/// How a run goes.
 #[derive(Clone, Copy, Debug)]
-pub struct Plot {
+pub struct Configuration {
     /// Lives of the store, each but the last ended by a crash.
     pub rounds: u32,
     /// Steps in a life at most; then the power is cut even if no planned change was reached.
@@ -28,17 +28,17 @@ pub struct Plot {
     pub trace: bool,
 }
 
-impl Default for Plot {
-    fn default() -> Plot {
-        Plot { rounds: 3, steps_max: 120, skipped_syncs_per_thousand: 0, trace: false }
+impl Default for Configuration {
+    fn default() -> Configuration {
+        Configuration { rounds: 3, steps_max: 120, skipped_syncs_per_thousand: 0, trace: false }
     }
 }
 
-/// What a story went through, to show that the seeds reach what they should.
+/// What a run went through, to show that the seeds reach what they should.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
-    /// Stories told.
-    pub stories: u64,
+pub struct Statistics {
+    /// Runs told.
+    pub runs: u64,
     /// Crashes, each followed by a recovery and a comparison.
     pub crashes: u64,
     /// Clean ends.
@@ -59,10 +59,10 @@ pub struct Tally {
     pub reads: u64,
     /// States that might have survived, at the crashes together.
     pub candidates: u64,
-    /// Stories in which undo went to its file.
-    pub filed_stories: u64,
+    /// Runs in which undo went to its file.
+    pub spilled_runs: u64,
     /// Segments of undo that went there.
-    pub segments_filed: u64,
+    pub segments_spilled: u64,
     /// Blocks of them that were read back.
     pub undo_blocks_read: u64,
     /// Parts of transactions in the log.
@@ -75,16 +75,16 @@ pub struct Tally {
     pub refused: u64,
     /// Times the disk filled up.
     pub fillings: u64,
-    /// Checkpoints given up for want of room.
+    /// Checkpoints given up for want of space.
     pub given_up: u64,
     /// Trees that were given hundreds of leaves.
     pub filled: u64,
 }
 
-impl Tally {
-    /// Adds another tally.
-    pub fn add(&mut self, other: &Tally) {
-        self.stories += other.stories;
+impl Statistics {
+    /// Adds another statistics.
+    pub fn add(&mut self, other: &Statistics) {
+        self.runs += other.runs;
         self.crashes += other.crashes;
         self.closes += other.closes;
         self.commits += other.commits;
@@ -95,8 +95,8 @@ impl Tally {
         self.faults += other.faults;
         self.reads += other.reads;
         self.candidates += other.candidates;
-        self.filed_stories += other.filed_stories;
-        self.segments_filed += other.segments_filed;
+        self.spilled_runs += other.spilled_runs;
+        self.segments_spilled += other.segments_spilled;
         self.undo_blocks_read += other.undo_blocks_read;
         self.versions_merged += other.versions_merged;
         self.log_parts += other.log_parts;
@@ -110,7 +110,7 @@ impl Tally {
 
 /// Why a step could not go on.
 pub(crate) enum Halt {
-    /// The store has stopped: power failure, or a planned fault. The story continues with a crash.
+    /// The store has stopped: power failure, or a planned fault. The run continues with a crash.
     Stopped,
     /// The store did something it must not.
     Wrong(String),
@@ -122,12 +122,12 @@ pub(crate) fn wrong<T>(what: impl Into<String>) -> Step<T> {
     Err(Halt::Wrong(what.into()))
 }
 
-/// Runs the story of a seed.
+/// Runs the run of a seed.
 ///
 /// # Errors
 /// What the store did wrong, with the seed.
-pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
-    let mut tally = Tally { stories: 1, ..Tally::default() };
+pub fn run(seed: u64, configuration: Configuration) -> Result<Statistics, String> {
+    let mut statistics = Statistics { runs: 1, ..Statistics::default() };
     let mut rng = Rng::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(17));
     let mut world = SimWorld::new(seed);
     let mut history = History::new();
@@ -163,15 +163,15 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
     let is_hot = rng.below(4) == 0;
     let is_bulky = !is_hot && sizes.chance(200);
     let mut is_new = true;
-    for round in 0..plot.rounds {
-        let env = match plot.skipped_syncs_per_thousand {
+    for round in 0..configuration.rounds {
+        let env = match configuration.skipped_syncs_per_thousand {
             0 => world.env().clone(),
-            often => lie(world.env(), seed, often),
+            often => skipping_syncs(world.env(), seed, often),
         };
-        let faults = plan_faults(&world, &mut rng, is_new, plot);
+        let faults = plan_faults(&world, &mut rng, is_new, configuration);
         let fills_up = rng.below(8) == 0;
         if sizes.chance(300) {
-            // What a life wrote may have to be taken back in a smaller pool.
+            // What a life wrote may have to be rolled back in a smaller pool.
             options.buffer_pool_bytes = [24, 40, 200][sizes.index(3)] * 16 * 1024;
         }
         let mut life = Life {
@@ -180,8 +180,8 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
             options: options.clone(),
             rng: rng.fork(),
             history: &mut history,
-            tally: &mut tally,
-            trace: plot.trace,
+            statistics: &mut statistics,
+            trace: configuration.trace,
             next_name: 0,
             is_hot,
             faults,
@@ -190,16 +190,16 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
             in_bulk: false,
             fills_trees,
         };
-        let result = life.live(plot.steps_max, &mut is_new);
+        let result = life.live(configuration.steps_max, &mut is_new);
         if let Err(Halt::Wrong(what)) = result {
             return Err(format!("seed {seed} round {round}: {what}"));
         }
-        if plot.trace {
+        if configuration.trace {
             eprintln!("seed {seed}: end of round {round}, crashed {}", world.disk().is_crashed());
         }
-        tally.filed_stories = tally.segments_filed.min(1);
-        tally.crashes += 1;
-        tally.candidates += history.candidate_count() as u64;
+        statistics.spilled_runs = statistics.segments_spilled.min(1);
+        statistics.crashes += 1;
+        statistics.candidates += history.candidate_count() as u64;
         world = world.crash();
     }
     // The last look, on a healthy disk.
@@ -209,8 +209,8 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         options,
         rng,
         history: &mut history,
-        tally: &mut tally,
-        trace: plot.trace,
+        statistics: &mut statistics,
+        trace: configuration.trace,
         next_name: 0,
         is_hot,
         faults: Faults::default(),
@@ -220,16 +220,16 @@ pub fn run(seed: u64, plot: Plot) -> Result<Tally, String> {
         fills_trees,
     };
     match life.live(0, &mut is_new) {
-        Ok(()) => Ok(tally),
+        Ok(()) => Ok(statistics),
         Err(Halt::Stopped) => Err(format!("seed {seed} at the end: the store stopped on a healthy disk")),
         Err(Halt::Wrong(what)) => Err(format!("seed {seed} at the end: {what}")),
     }
 }
 
-fn plan_faults(world: &SimWorld, rng: &mut Rng, is_new: bool, plot: Plot) -> Faults {
+fn plan_faults(world: &SimWorld, rng: &mut Rng, is_new: bool, configuration: Configuration) -> Faults {
     let so_far = world.disk().counts().changes;
     // Longer lives get their crash later, else they would not be longer.
-    let span = [12, 60, 250, 800][rng.index(4)] * u64::from((plot.steps_max / 120).max(1));
+    let span = [12, 60, 250, 800][rng.index(4)] * u64::from((configuration.steps_max / 120).max(1));
     let soon = |rng: &mut Rng| Some(so_far + 1 + rng.below(span));
     let mut faults = Faults { crash_at_change: soon(rng), ..Faults::default() };
     match rng.below(20) {
@@ -250,7 +250,7 @@ struct Life<'a> {
     options: Options,
     rng: Rng,
     history: &'a mut History,
-    tally: &'a mut Tally,
+    statistics: &'a mut Statistics,
     trace: bool,
     next_name: u32,
     is_hot: bool,
@@ -348,13 +348,13 @@ impl Life<'_> {
                 open.clear();
                 views.clear();
                 let closed = store.close();
-                if !closed.as_ref().is_err_and(|error| self.is_for_want_of_room(error)) {
+                if !closed.as_ref().is_err_and(|error| self.is_for_want_of_space(error)) {
                     self.excuse(closed)?;
                 }
                 self.note_undo(&store);
                 drop(store);
                 self.history.durable(u64::MAX);
-                self.tally.closes += 1;
+                self.statistics.closes += 1;
                 return self.live(steps_max / 2, is_new);
             }
         }
@@ -364,10 +364,10 @@ impl Life<'_> {
 
     fn note_undo(&mut self, store: &Store) {
         let status = store.status();
-        self.tally.segments_filed += status.undo_segments_filed;
-        self.tally.undo_blocks_read += status.undo_blocks_read;
-        self.tally.versions_merged += status.versions_merged;
-        self.tally.log_parts += status.log_parts;
+        self.statistics.segments_spilled += status.undo_segments_spilled;
+        self.statistics.undo_blocks_read += status.undo_blocks_read;
+        self.statistics.versions_merged += status.versions_merged;
+        self.statistics.log_parts += status.log_parts;
     }
 
     /// Whether a failure is the simulation's own doing.
@@ -385,14 +385,14 @@ impl Life<'_> {
     }
 
     /// Whether the disk is full just now, and that is why something was refused. The store goes on.
-    fn is_for_want_of_room(&self, error: &StoreError) -> bool {
+    fn is_for_want_of_space(&self, error: &StoreError) -> bool {
         matches!(error, StoreError::DiskFull { .. })
             && self.faults.space_bytes_max.is_some()
             && !self.world.disk().is_crashed()
     }
 
-    /// A write that failed. Without a file for undo or room on the disk, or in a transaction that goes back too far in the log,
-    /// the statement is undone and the story goes on.
+    /// A write that failed. Without a file for undo or space on the disk, or in a transaction that goes back too far in the log,
+    /// the statement is undone and the run goes on.
     fn refused(&mut self, error: StoreError) -> Step<bool> {
         if self.is_too_long(&error) {
             return Ok(false);
@@ -400,29 +400,29 @@ impl Life<'_> {
         let only_undo = matches!(error, StoreError::UndoFile { .. })
             && self.world.disk().has_failed()
             && !self.world.disk().is_crashed();
-        if only_undo || self.is_for_want_of_room(&error) {
-            self.tally.refused += 1;
+        if only_undo || self.is_for_want_of_space(&error) {
+            self.statistics.refused += 1;
             return Ok(false);
         }
         self.excuse(Err(error))
     }
 
-    /// The disk fills up, or somebody makes room.
-    fn change_room(&mut self) {
+    /// The disk fills up, or somebody makes space.
+    fn change_space(&mut self) {
         if self.fills_up && self.rng.below(20) == 0 {
             self.fills_up = false;
             let cannot_reserve = self.rng.below(3) == 0;
             let most = [1, 40 << 10, 300 << 10, 1 << 20][self.rng.index(4)];
-            let room = self.rng.below(most);
+            let space = self.rng.below(most);
             self.faults.cannot_reserve = cannot_reserve;
-            self.faults.space_bytes_max = Some(self.world.disk().used_bytes(cannot_reserve) + room);
-            self.tally.fillings += 1;
+            self.faults.space_bytes_max = Some(self.world.disk().used_bytes(cannot_reserve) + space);
+            self.statistics.fillings += 1;
         } else if self.faults.space_bytes_max.is_some() && self.rng.below(50) == 0 {
             self.faults.space_bytes_max = None;
         } else {
             return;
         }
-        trace!(self, "room: {:?}", self.faults);
+        trace!(self, "space: {:?}", self.faults);
         self.world.disk().plan(self.faults.clone());
     }
 
@@ -430,7 +430,7 @@ impl Life<'_> {
     fn is_too_long(&mut self, error: &StoreError) -> bool {
         let is = matches!(error, StoreError::TransactionTooLong { .. })
             && self.options.log.transaction_span_bytes_max < u64::MAX;
-        self.tally.too_long += u64::from(is);
+        self.statistics.too_long += u64::from(is);
         is
     }
 
@@ -485,7 +485,7 @@ impl Life<'_> {
     }
 
     fn step(&mut self, store: &Store, open: &mut Vec<Open>, views: &mut Vec<(ReadView, Rc<State>)>) -> Step {
-        self.change_room();
+        self.change_space();
         let roll = self.rng.below(100);
         if roll < 6 || open.is_empty() {
             if open.len() < OPEN_MAX {
@@ -535,7 +535,7 @@ impl Life<'_> {
             71..=84 => self.commit(store, open, index),
             85..=88 => {
                 let one = open.swap_remove(index);
-                self.tally.rollbacks += 1;
+                self.statistics.rollbacks += 1;
                 let result = one.txn.rollback();
                 trace!(self, "{} rollback: {result:?}", one.name);
                 self.excuse(result)
@@ -544,18 +544,18 @@ impl Life<'_> {
             92..=93 => {
                 let result = store.checkpoint_now();
                 trace!(self, "checkpoint: {result:?}");
-                if result.as_ref().is_err_and(|error| self.is_for_want_of_room(error)) {
-                    self.tally.given_up += 1;
+                if result.as_ref().is_err_and(|error| self.is_for_want_of_space(error)) {
+                    self.statistics.given_up += 1;
                     return Ok(());
                 }
                 self.excuse(result)?;
-                self.tally.checkpoints += 1;
+                self.statistics.checkpoints += 1;
                 Ok(())
             }
             94..=96 => {
                 let result = store.purge_tick();
                 trace!(self, "purge: {result:?}");
-                if result.as_ref().is_err_and(|error| self.is_for_want_of_room(error)) {
+                if result.as_ref().is_err_and(|error| self.is_for_want_of_space(error)) {
                     return Ok(());
                 }
                 self.excuse(result).map(drop)
@@ -573,7 +573,7 @@ impl Life<'_> {
         // Under the other policies an acknowledged commit may be lost with the machine.
         if self.options.log.flush_policy == FlushPolicy::AtCommit {
             self.history.durable(store.durable_position().0);
-            self.tally.durable += 1;
+            self.statistics.durable += 1;
         }
         Ok(())
     }
@@ -632,7 +632,7 @@ impl Life<'_> {
             Ok(true) => Ok(()),
             Ok(false) => {
                 // A conflict: the statement is undone.
-                self.tally.conflicts += 1;
+                self.statistics.conflicts += 1;
                 open[index].changes = before;
                 let result = open[index].txn.rollback_to(&savepoint);
                 self.excuse(result)
@@ -760,7 +760,7 @@ impl Life<'_> {
         let wait = if skip { LockWait::Skip } else { LockWait::Nowait };
         let one = &mut open[index];
         one.touched.insert((number, key.clone()));
-        self.tally.reads += 1;
+        self.statistics.reads += 1;
         match one.txn.lock_current(&tree, &key, mode, wait, <[u8]>::to_vec) {
             Ok(Locked::Skipped) if skip && others != Others::Free => Ok(()),
             Err(WriteError::Locked { .. }) if !skip && others != Others::Free => Ok(()),
@@ -794,7 +794,7 @@ impl Life<'_> {
         own: &Changes,
         txn: Option<&Transaction>,
     ) -> Step {
-        self.tally.reads += 1;
+        self.statistics.reads += 1;
         let Some(number) = self.pick_tree() else { return Ok(()) };
         if !state.trees.contains_key(&number) {
             return Ok(()); // Made after the snapshot; the dictionary would not show it.
@@ -887,7 +887,7 @@ impl Life<'_> {
             Ok(Some(position)) => {
                 // Changes undone by a savepoint may leave a commit with nothing in it.
                 self.history.commit(position.0, &one.changes);
-                self.tally.commits += 1;
+                self.statistics.commits += 1;
                 if self.rng.chance(400) {
                     trace!(self, "sync to {position:?}");
                     let result = store.sync_to(position);
@@ -896,9 +896,9 @@ impl Life<'_> {
                 }
                 Ok(())
             }
-            Err(error) if self.is_for_want_of_room(&error) => {
+            Err(error) if self.is_for_want_of_space(&error) => {
                 // Nothing of it happened.
-                self.tally.refused += 1;
+                self.statistics.refused += 1;
                 Ok(())
             }
             // It is rolled back, and nothing of it may ever be seen.
@@ -934,7 +934,7 @@ impl Life<'_> {
             }
             self.commit(store, &mut vec![one], 0)?;
         }
-        self.tally.filled += 1;
+        self.statistics.filled += 1;
         if crash_at_change.is_some() {
             let so_far = self.world.disk().counts().changes;
             self.faults.crash_at_change = Some(so_far + 1 + self.rng.below(400));
@@ -947,7 +947,7 @@ impl Life<'_> {
     fn drop_filled(&mut self, store: &Store, number: TreeNumber) -> Step {
         let mut one = Open::new(0, store.begin());
         let result = one.txn.drop_tree(TreeId(number), LockWait::Nowait);
-        if self.lacks_room(&result) {
+        if self.lacks_space(&result) {
             return self.give_up(&mut vec![one], 0);
         }
         self.excuse_write(result)?;
@@ -961,20 +961,20 @@ impl Life<'_> {
                 0 => store.checkpoint_now(),
                 _ => store.purge_tick().map(drop),
             };
-            if !done.as_ref().is_err_and(|error| self.is_for_want_of_room(error)) {
+            if !done.as_ref().is_err_and(|error| self.is_for_want_of_space(error)) {
                 self.excuse(done)?;
             }
         }
         Ok(())
     }
 
-    fn lacks_room<T>(&self, result: &Result<T, WriteError>) -> bool {
-        matches!(result, Err(WriteError::Store(error)) if self.is_for_want_of_room(error))
+    fn lacks_space<T>(&self, result: &Result<T, WriteError>) -> bool {
+        matches!(result, Err(WriteError::Store(error)) if self.is_for_want_of_space(error))
     }
 
-    /// Rolls a transaction back that found no room.
+    /// Rolls a transaction back that found no space.
     fn give_up(&mut self, open: &mut Vec<Open>, index: usize) -> Step {
-        self.tally.refused += 1;
+        self.statistics.refused += 1;
         let result = open.swap_remove(index).txn.rollback();
         self.excuse(result)
     }
@@ -1002,7 +1002,7 @@ impl Life<'_> {
         let one = &mut open[index];
         if made.len() < TREES_MAX && (droppable.is_empty() || self.rng.chance(600)) {
             let result = one.txn.create_tree();
-            if self.lacks_room(&result) {
+            if self.lacks_space(&result) {
                 return self.give_up(open, index);
             }
             let tree = self.excuse_write(result)?;
@@ -1014,7 +1014,7 @@ impl Life<'_> {
                 return Ok(());
             }
             let result = one.txn.drop_tree(TreeId(tree), LockWait::Nowait);
-            if self.lacks_room(&result) {
+            if self.lacks_space(&result) {
                 return self.give_up(open, index);
             }
             self.excuse_write(result)?;
@@ -1032,7 +1032,7 @@ impl Life<'_> {
             };
         }
         let one = open.swap_remove(index);
-        self.tally.rollbacks += 1;
+        self.statistics.rollbacks += 1;
         let result = one.txn.rollback();
         trace!(
             self,

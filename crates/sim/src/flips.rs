@@ -1,8 +1,8 @@
-//! Stories of flipped bits: whatever turns over in a file is found and named, or harms nobody.
+//! Runs of flipped bits: whatever scheduler over in a file is found and named, or harms nobody.
 //!
 //! The store works in a few trees, with long transactions and snapshots, so that pages go out and come back, undo goes to its
-//! file, and checkpoints save what still runs. Now and then a bit of a file turns over (data, log, undo; at a rate drawn for
-//! each story), while the store is open or after its end. It is read so until its byte is written again.
+//! file, and checkpoints save what still runs. Now and then a bit of a file scheduler over (data, log, undo; at a rate drawn for
+//! each simulation), while the store is open or after its end. It is read so until its byte is written again.
 //!
 //! What is demanded:
 //! 1. A read gives what the model says, or fails; a write is done or fails. Nothing is ever wrong in silence, nobody panics.
@@ -14,7 +14,7 @@
 //!
 //! One thing cannot be told: of the last flush of the log before a crash nobody says yet that it was durable, so a bit that
 //! flips in there looks like a write that was torn, and the log ends before it. If the newest superblock is damaged as well the same is true
-//! of the log up to its checkpoint. [`Tally::lost_tails`] counts that.
+//! of the log up to its checkpoint. [`Statistics::lost_tails`] counts that.
 
 use crate::crash::{Halt, Step, wrong};
 use crate::model::{Changes, History, Rows, State, TreeNumber, stored_rows};
@@ -38,11 +38,11 @@ const KEYS: u64 = 120;
 /// Transactions that stay open for a while have keys of their own, as nobody may wait here.
 const LONG_MAX: usize = 2;
 
-/// What stories of flipped bits went through.
+/// What runs of flipped bits went through.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
-    /// Stories.
-    pub stories: u64,
+pub struct Statistics {
+    /// Runs.
+    pub runs: u64,
     /// Crashes and clean ends, each followed by an opening and a comparison.
     pub crashes: u64,
     /// Bits flipped.
@@ -69,10 +69,10 @@ pub struct Tally {
     pub commits: u64,
 }
 
-impl Tally {
-    /// Adds another tally.
-    pub fn add(&mut self, other: &Tally) {
-        self.stories += other.stories;
+impl Statistics {
+    /// Adds another statistics.
+    pub fn add(&mut self, other: &Statistics) {
+        self.runs += other.runs;
         self.crashes += other.crashes;
         self.flips += other.flips;
         self.mended += other.mended;
@@ -110,7 +110,7 @@ struct Long {
 
 type View = (ReadView, Rc<State>);
 
-struct Story {
+struct Simulation {
     world: SimWorld,
     options: Options,
     rng: Rng,
@@ -120,15 +120,15 @@ struct Story {
     /// Flipped since everything was last turned back; some may be written over by now.
     flips: Vec<Flip>,
     flips_per_thousand: u64,
-    tally: Tally,
+    statistics: Statistics,
     trace: bool,
 }
 
-/// Runs the story of a seed.
+/// Runs the run of a seed.
 ///
 /// # Errors
 /// What went wrong, with the seed, the rate and the bits.
-pub fn run(seed: u64, trace: bool) -> Result<Tally, String> {
+pub fn run(seed: u64, trace: bool) -> Result<Statistics, String> {
     let mut rng = Rng::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(61));
     let options = Options {
         buffer_pool_bytes: [24, 32, 64][rng.index(3)] * PAGE_BYTES as u64,
@@ -144,7 +144,7 @@ pub fn run(seed: u64, trace: bool) -> Result<Tally, String> {
         checkpoint_piece_bytes: 64 << 10,
         ..Options::default()
     };
-    let mut story = Story {
+    let mut simulation = Simulation {
         world: SimWorld::new(seed),
         options,
         flips_per_thousand: [4, 15, 40, 120][rng.index(4)],
@@ -152,35 +152,35 @@ pub fn run(seed: u64, trace: bool) -> Result<Tally, String> {
         history: History::new(),
         durable: (0, 0),
         flips: Vec::new(),
-        tally: Tally { stories: 1, ..Tally::default() },
+        statistics: Statistics { runs: 1, ..Statistics::default() },
         trace,
     };
     let trees = Changes { created: TREES.collect(), ..Changes::default() };
-    story.history.commit(0, &trees);
-    story.history.durable(0);
+    simulation.history.commit(0, &trees);
+    simulation.history.durable(0);
     for round in 0..=ROUNDS {
-        match story.round(round) {
+        match simulation.round(round) {
             Ok(()) | Err(Halt::Stopped) => {}
             Err(Halt::Wrong(what)) => {
-                let (rate, flips) = (story.flips_per_thousand, &story.flips);
+                let (rate, flips) = (simulation.flips_per_thousand, &simulation.flips);
                 return Err(format!(
                     "flips seed {seed} round {round} ({rate} flips in 1000 steps): {what}; flipped: {flips:?}"
                 ));
             }
         }
     }
-    Ok(story.tally)
+    Ok(simulation.statistics)
 }
 
-impl Story {
-    /// One life of the store, its end, and what turns over until the next.
+impl Simulation {
+    /// One life of the store, its end, and what scheduler over until the next.
     fn round(&mut self, round: u32) -> Step {
         match self.life(round == ROUNDS) {
             Ok(()) | Err(Halt::Stopped) => {}
             wrong => return wrong,
         }
         self.world = self.world.crash();
-        self.tally.crashes += 1;
+        self.statistics.crashes += 1;
         for _ in 0..self.rng.index(3) {
             self.flip();
         }
@@ -224,7 +224,7 @@ impl Story {
         Ok(())
     }
 
-    /// Turns a bit over, in a file of those that matter.
+    /// Scheduler a bit over, in a file of those that matter.
     fn flip(&mut self) {
         let files = self.world.disk().lengths(Path::new(FOLDER));
         let kind = self.rng.index(10);
@@ -254,7 +254,7 @@ impl Story {
         if self.world.disk().flip_bit(Path::new(FOLDER), &flip.file, flip.offset, flip.bit) {
             self.trace(|| format!("{flip:?}, block {}", flip.block()));
             self.flips.push(flip);
-            self.tally.flips += 1;
+            self.statistics.flips += 1;
         }
     }
 
@@ -298,10 +298,10 @@ impl Story {
             return wrong(format!("tree {tree} fails by a page of tree {}: {error}", place.tree));
         }
         if matches!(error, StoreError::Stopped { .. }) {
-            self.tally.stops += 1;
+            self.statistics.stops += 1;
             return Err(Halt::Stopped);
         }
-        self.tally.failures += 1;
+        self.statistics.failures += 1;
         Ok(None)
     }
 
@@ -323,7 +323,7 @@ impl Story {
                         "does not open, and the check of the files found nothing: {error}"
                     ));
                 }
-                self.tally.refused += 1;
+                self.statistics.refused += 1;
                 self.turn_back();
                 let opened = Store::open(self.world.env(), path, self.options.clone());
                 opened.or_else(|error| wrong(format!("does not open again: {error}")))?
@@ -334,7 +334,7 @@ impl Story {
     }
 
     fn turn_back(&mut self) {
-        self.tally.mended += self.world.disk().mend() as u64;
+        self.statistics.mended += self.world.disk().mend() as u64;
         self.flips.clear();
         self.trace(|| "all bits are turned back".to_owned());
     }
@@ -360,7 +360,7 @@ impl Story {
                 return wrong(format!("the check of the files names what is not flipped: {damage:?}"));
             }
         }
-        self.tally.named += report.damage_count;
+        self.statistics.named += report.damage_count;
         Ok(report)
     }
 
@@ -393,7 +393,7 @@ impl Story {
             if !self.history.may_be(&found) {
                 return wrong(format!("beside {unreadable:?} the other trees hold something else"));
             }
-            self.tally.unreadable += unreadable.len() as u64;
+            self.statistics.unreadable += unreadable.len() as u64;
             self.use_others(store, &found)?;
             self.turn_back();
             for tree in unreadable {
@@ -401,13 +401,13 @@ impl Story {
                 found.trees.insert(tree, Rc::new(rows));
             }
         } else if !self.flips.is_empty() {
-            self.tally.unhurt += 1;
+            self.statistics.unhurt += 1;
         }
         let promised = self.history.newest_at(self.durable.0);
         let position = match self.history.survived(&found) {
             Ok(position) => position,
             Err(_) if log_is_flipped && is_doubtful => {
-                // Which one it is nobody knows any more: the story begins anew with it.
+                // Which one it is nobody knows any more: the run starts again with it.
                 self.history = History::of(found);
                 0
             }
@@ -417,7 +417,7 @@ impl Story {
             if !log_is_flipped {
                 return wrong(format!("commits behind {position} are lost, that at {promised} was durable"));
             }
-            self.tally.lost_tails += 1;
+            self.statistics.lost_tails += 1;
         }
         self.durable = (position, position);
         let checked = store.check();
@@ -460,7 +460,7 @@ impl Story {
     }
 
     fn read_all(&mut self, store: &Store, number: TreeNumber, view: &ReadView) -> Step<Option<Rows>> {
-        self.tally.reads += 1;
+        self.statistics.reads += 1;
         let tree = store.tree(TreeId(number));
         let Some(tree) = self.met(Some(number), tree)? else { return Ok(None) };
         self.met(Some(number), stored_rows(store, &tree, view))
@@ -584,10 +584,10 @@ impl Story {
             // Whether it happened nobody was told; if it did, then whole.
             self.history.commit(u64::MAX, changes);
         }
-        // One that fails otherwise has taken back everything.
+        // One that fails otherwise has rolled back everything.
         if let Some(Some(position)) = self.met(None, committed)? {
             self.history.commit(position.0, changes);
-            self.tally.commits += 1;
+            self.statistics.commits += 1;
             if self.rng.chance(400) {
                 let synced = store.sync_to(position);
                 self.met(None, synced)?;

@@ -1,8 +1,8 @@
-//! Recovery on a full disk: what was committed comes back, and who removes rows has room at once.
+//! Recovery on a full disk: what was committed comes back, and who removes rows has space at once.
 //!
-//! The disk is filled to its last byte; large transactions change rows there, with checkpoints before, amid and after them; the power
-//! fails, also amid the recovery that follows. The disk stays full all the time. The store has to open again and again with every commit
-//! that was synced, and then rows are deleted without any room given from outside.
+//! The disk is filled to its last byte; large transactions change rows there, with checkpoints before, in the middle of and after them; the power
+//! fails, also in the middle of the recovery that follows. The disk stays full all the time. The store has to open again and again with every commit
+//! that was synced, and then rows are deleted without any space given from outside.
 
 use env::random::Rng;
 use env::simulated::{Faults, SimWorld};
@@ -12,26 +12,26 @@ use store::{LockWait, Options, Store, StoreError, Transaction, Tree, TreeId, Wri
 
 use crate::model::{Rows, stored_rows};
 
-/// What a story went through.
+/// What a run went through.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
+pub struct Statistics {
     /// Crashes, each followed by a recovery and a comparison.
     pub crashes: u64,
-    /// Of those, crashes amid a recovery.
+    /// Of those, crashes in the middle of a recovery.
     pub amid_recovery: u64,
     /// Commits.
     pub commits: u64,
     /// Of those, of 128 changes or more.
     pub large: u64,
-    /// Large transactions with a checkpoint amid that were committed.
+    /// Large transactions with a checkpoint in the middle of that were committed.
     pub checkpointed: u64,
-    /// Statements, commits and checkpoints refused for want of room.
+    /// Statements, commits and checkpoints refused for want of space.
     pub refused: u64,
 }
 
-impl Tally {
-    /// Adds another tally.
-    pub fn add(&mut self, other: &Tally) {
+impl Statistics {
+    /// Adds another statistics.
+    pub fn add(&mut self, other: &Statistics) {
         self.crashes += other.crashes;
         self.amid_recovery += other.amid_recovery;
         self.commits += other.commits;
@@ -69,14 +69,14 @@ struct Life<'a> {
     store: &'a Store,
     world: &'a SimWorld,
     rng: &'a mut Rng,
-    tally: &'a mut Tally,
+    statistics: &'a mut Statistics,
     /// What survives a crash for sure, and each state after a later commit.
     states: &'a mut Vec<Rows>,
     rows_max: u64,
 }
 
 impl Life<'_> {
-    /// True if the power is on; what failed otherwise, unless the disk had no room.
+    /// True if the power is on; what failed otherwise, unless the disk had no space.
     fn allow(&mut self, error: &StoreError) -> Result<bool, String> {
         if self.world.disk().is_crashed() {
             return Ok(false);
@@ -84,7 +84,7 @@ impl Life<'_> {
         if !is_full(error) {
             return Err(format!("fails without a cause: {error}"));
         }
-        self.tally.refused += 1;
+        self.statistics.refused += 1;
         Ok(true)
     }
 
@@ -93,7 +93,7 @@ impl Life<'_> {
     }
 
     /// A checkpoint, or what purge has to do. False: the power failed.
-    fn upkeep(&mut self) -> Result<bool, String> {
+    fn background_work(&mut self) -> Result<bool, String> {
         let done = match self.rng.below(2) {
             0 => self.store.checkpoint_now(),
             _ => self.store.purge_tick().map(drop),
@@ -137,9 +137,9 @@ impl Life<'_> {
         match txn.commit() {
             Ok(Some(position)) => {
                 self.states.push(rows);
-                self.tally.commits += 1;
-                self.tally.large += u64::from(count >= LARGE as u64);
-                self.tally.checkpointed += u64::from(count >= LARGE as u64 && is_amid);
+                self.statistics.commits += 1;
+                self.statistics.large += u64::from(count >= LARGE as u64);
+                self.statistics.checkpointed += u64::from(count >= LARGE as u64 && is_amid);
                 match self.store.sync_to(position) {
                     Ok(()) => {
                         self.states.drain(..self.states.len() - 1);
@@ -184,17 +184,17 @@ fn read_all(store: &Store) -> Result<Rows, StoreError> {
     stored_rows(store, &store.tree(TREE)?, &store.read_view())
 }
 
-/// Runs the story of a seed.
+/// Runs the run of a seed.
 ///
 /// # Errors
 /// What the store did wrong, with the seed.
-pub fn run(seed: u64) -> Result<Tally, String> {
-    let mut tally = Tally::default();
-    story(seed, &mut tally).map_err(|what| format!("seed {seed}: {what}"))?;
-    Ok(tally)
+pub fn run(seed: u64) -> Result<Statistics, String> {
+    let mut statistics = Statistics::default();
+    simulation(seed, &mut statistics).map_err(|what| format!("seed {seed}: {what}"))?;
+    Ok(statistics)
 }
 
-fn story(seed: u64, tally: &mut Tally) -> Result<(), String> {
+fn simulation(seed: u64, statistics: &mut Statistics) -> Result<(), String> {
     let mut rng = Rng::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(29));
     let mut world = SimWorld::new(seed);
     let options = Options {
@@ -220,7 +220,7 @@ fn story(seed: u64, tally: &mut Tally) -> Result<(), String> {
             let span = [20, 100, 600, 3_000][rng.index(4)];
             Some(world.disk().counts().changes + 1 + rng.below(span))
         };
-        // The power fails amid every other recovery of a full disk.
+        // The power fails in the middle of every other recovery of a full disk.
         let fails_soon = space_bytes_max.is_some() && life < LIVES && rng.chance(500);
         let crash = if fails_soon { crash_at_change(&mut rng, &world) } else { None };
         world.disk().plan(Faults { space_bytes_max, crash_at_change: crash, ..Faults::default() });
@@ -228,8 +228,8 @@ fn story(seed: u64, tally: &mut Tally) -> Result<(), String> {
         let store = match opened {
             Ok(store) => store,
             Err(_) if world.disk().is_crashed() => {
-                tally.crashes += 1;
-                tally.amid_recovery += 1;
+                statistics.crashes += 1;
+                statistics.amid_recovery += 1;
                 world = world.crash();
                 life += 1;
                 continue;
@@ -243,7 +243,7 @@ fn story(seed: u64, tally: &mut Tally) -> Result<(), String> {
         let checked = store.check();
         if world.disk().is_crashed() {
             drop(store);
-            tally.crashes += 1;
+            statistics.crashes += 1;
             world = world.crash();
             life += 1;
             continue;
@@ -259,7 +259,7 @@ fn story(seed: u64, tally: &mut Tally) -> Result<(), String> {
         checked.map_err(|error| format!("life {life}: it is not sound: {error}"))?;
         states = vec![found];
         let mut alive =
-            Life { store: &store, world: &world, rng: &mut rng, tally, states: &mut states, rows_max };
+            Life { store: &store, world: &world, rng: &mut rng, statistics, states: &mut states, rows_max };
         let tree = store.tree(TREE).map_err(|error| error.to_string())?;
         let faults = |space_bytes_max, crash_at_change| Faults {
             space_bytes_max,
@@ -272,20 +272,20 @@ fn story(seed: u64, tally: &mut Tally) -> Result<(), String> {
                 alive.change(&tree, changes, 100)?;
             }
             if alive.rng.chance(800) {
-                store.checkpoint_now().map_err(|error| format!("a checkpoint beside room: {error}"))?;
+                store.checkpoint_now().map_err(|error| format!("a checkpoint beside space: {error}"))?;
             }
             // A log of two files has one for what comes after a crash.
             let logs = world.disk().lengths(path()).iter().filter(|(name, _)| is_log(name)).count();
             if logs > 1 {
-                let room = [0, 16 << 10, 200 << 10, 1 << 20][alive.rng.index(4)];
-                space_bytes_max = Some(world.disk().used_bytes(false) + room);
+                let space = [0, 16 << 10, 200 << 10, 1 << 20][alive.rng.index(4)];
+                space_bytes_max = Some(world.disk().used_bytes(false) + space);
                 world.disk().plan(faults(space_bytes_max, None));
             }
         } else if !states_are_empty(alive.states) {
-            // Rows are removed at once, with no power failure and no other room.
+            // Rows are removed at once, with no power failure and no other space.
             world.disk().plan(faults(space_bytes_max, None));
             let first = alive.states[0].keys().next().cloned().unwrap_or_default();
-            // What the upkeep thread does at once: deletions that were repeated keep their undo until they are purged.
+            // What the background threads does at once: deletions that were repeated keep their undo until they are purged.
             while store.purge_tick().map_err(|error| format!("life {life}: purge: {error}"))? {}
             let mut txn = store.begin();
             txn.delete(&tree, &first, LockWait::Nowait)
@@ -311,7 +311,7 @@ fn story(seed: u64, tally: &mut Tally) -> Result<(), String> {
                     let changes = 1 + alive.rng.index(20);
                     alive.change(&tree, changes, 200)?
                 }
-                _ => alive.upkeep()?,
+                _ => alive.background_work()?,
             };
             if !is_on {
                 break;
@@ -319,7 +319,7 @@ fn story(seed: u64, tally: &mut Tally) -> Result<(), String> {
         }
         drop(tree);
         drop(store);
-        tally.crashes += 1;
+        statistics.crashes += 1;
         world = world.crash();
         life += 1;
     }

@@ -1,8 +1,8 @@
 //! A simulated world for the store: crashes, torn writes, failed syncs, and a model that knows better.
 //!
-//! One seed makes one story: a disk that forgets what was not synced ([`env::simulated`]), a store on it, several
+//! One seed makes one simulation: a disk that forgets what was not synced ([`env::simulated`]), a store on it, several
 //! transactions interleaved on one thread, and a crash at a random change of the disk; then the store is opened on what
-//! survived and compared with a model, and the story goes on for a few rounds.
+//! survived and compared with a model, and the run goes on for a few rounds.
 //!
 //! What is promised and checked after each crash ([`crash`]):
 //! 1. Every commit that was acknowledged as durable is there.
@@ -12,18 +12,18 @@
 //! While the store runs, each read is compared with the model: snapshots with the state they were taken at, current reads and
 //! duplicate checks with the newest commit, own writes with what was written, lock conflicts with who holds what.
 //!
-//! Other workloads: [`append`] looks for the circles that an isolation level forbids, [`bank`] does it all with tables,
-//! their indexes, large values and definitions, [`flips`] turns bits over in the files, in [`waits`] sessions wait for each
+//! Other workloads: [`append`] looks for the cycles that an isolation level forbids, [`bank`] does it all with tables,
+//! their indexes, large values and definitions, [`flips`] scheduler bits over in the files, in [`waits`] sessions wait for each
 //! other's locks, and in [`full`] recovery has to do with a full disk. Bugs planted on purpose (feature `planted-bugs`) show that each is caught:
 //! README.md.
 //!
-//! [`lying`] is a disk that skips some syncs and says yes; a test shows that the checks above notice.
-//! [`locks`] tells stories of another kind, without crashes: reads that lock must be explained by the order of the commits.
+//! [`lost_sync`] is a disk that skips some syncs and says yes; a test shows that the checks above notice.
+//! [`locks`] tells runs of another kind, without crashes: reads that lock must be explained by the order of the commits.
 //!
 //! [`inputs`] holds the entry points by which bytes come in from outside, for fuzzing and for the mutation tests.
 //!
-//! `cargo run --release -p sim -- --seeds 10000 --start 0` runs stories; a failing one prints its seed and is repeated by it.
-//! Without `--release` the same stories run with debug assertions.
+//! `cargo run --release -p sim -- --seeds 10000 --start 0` runs runs; a failing one prints its seed and is repeated by it.
+//! Without `--release` the same runs run with debug assertions.
 
 pub mod append;
 pub mod bank;
@@ -32,9 +32,9 @@ pub mod flips;
 pub mod full;
 pub mod inputs;
 pub mod locks;
-pub mod lying;
+pub mod lost_sync;
 pub mod model;
 #[cfg(feature = "planted-bugs")]
 pub mod plants;
-pub mod turns;
+pub mod scheduler;
 pub mod waits;

@@ -1,6 +1,6 @@
-//! Stories of locks: transactions that read only what they lock must be as if they ran one after the other.
+//! Runs of locks: transactions that read only what they lock must be as if they ran one after the other.
 //!
-//! Several transactions take turns on one thread and never wait: a refused lock rolls back. They scan ranges with shared and
+//! Several transactions take scheduler on one thread and never wait: a refused lock rolls back. They scan ranges with shared and
 //! exclusive locks, forwards, backwards and with a limit, look keys up, write, and roll back to savepoints. Every lock is held
 //! to the end (strict two-phase locking), so the order of their commits must explain all that was read: at its commit each
 //! transaction is done again on a model that holds the commits before it, and every read must give what it gave then. A
@@ -23,9 +23,9 @@ const NOWAIT: LockWait = LockWait::Nowait;
 pub(crate) type Model = BTreeMap<u8, u32>;
 type Rows = Vec<(u8, u32)>;
 
-/// What stories of locks went through.
+/// What runs of locks went through.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LockTally {
+pub struct LockStatistics {
     /// Commits, each repeated on the model.
     pub commits: u64,
     /// Reads compared with what the model repeats.
@@ -65,11 +65,11 @@ impl Session {
     }
 }
 
-/// Runs the story of a seed. With `forget_ranges` scans lock rows alone, as if range locks were forgotten: to see it caught.
+/// Runs the run of a seed. With `forget_ranges` scans lock rows alone, as if range locks were forgotten: to see it caught.
 ///
 /// # Errors
 /// What no order of the transactions explains, with the seed.
-pub fn run(seed: u64, forget_ranges: bool) -> Result<LockTally, String> {
+pub fn run(seed: u64, forget_ranges: bool) -> Result<LockStatistics, String> {
     let failed = |what: String| format!("seed {seed}: {what}");
     let mut rng = Rng::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(29));
     let world = SimWorld::new(seed);
@@ -78,7 +78,7 @@ pub fn run(seed: u64, forget_ranges: bool) -> Result<LockTally, String> {
         Store::open(world.env(), Path::new("/data"), options).map_err(|error| failed(error.to_string()))?;
     let tree = store.tree(TreeId::DICTIONARY).map_err(|error| failed(error.to_string()))?;
     let mut model = Model::new();
-    let mut tally = LockTally::default();
+    let mut statistics = LockStatistics::default();
     let mut sessions: Vec<Session> = (0..SESSIONS).map(|_| Session::new(&store, forget_ranges)).collect();
     for step in 0..STEPS {
         let session = &mut sessions[rng.index(SESSIONS)];
@@ -86,7 +86,7 @@ pub fn run(seed: u64, forget_ranges: bool) -> Result<LockTally, String> {
         if !ends {
             match act(session, &tree, &mut rng, step) {
                 Ok(()) => continue,
-                Err(WriteError::Locked { .. }) => tally.refused += 1,
+                Err(WriteError::Locked { .. }) => statistics.refused += 1,
                 Err(error) => return Err(failed(error.to_string())),
             }
         }
@@ -96,15 +96,15 @@ pub fn run(seed: u64, forget_ranges: bool) -> Result<LockTally, String> {
             continue;
         }
         done.txn.commit().map_err(|error| failed(error.to_string()))?;
-        tally.commits += 1;
+        statistics.commits += 1;
         for act in &done.acts {
-            tally.reads += 1;
+            statistics.reads += 1;
             if let Some(wrong) = repeat(act, &mut model) {
                 return Err(failed(format!("step {step}: {act:?}, but in the order of commits {wrong}")));
             }
         }
     }
-    Ok(tally)
+    Ok(statistics)
 }
 
 fn record(value: &[u8]) -> u32 {

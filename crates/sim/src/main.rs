@@ -1,4 +1,4 @@
-//! Runs stories of the simulation.
+//! Runs runs of the simulation.
 //!
 //! ```text
 //! sim [--workload crash|append|bank|locks|flips|waits|full|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N]
@@ -7,10 +7,10 @@
 //! sim --plant NAME|all [--seeds N]          with the feature planted-bugs: at which seed each planted bug is caught
 //! ```
 //! Prints each seed that fails, what went wrong and the command that repeats it, and at the end what was gone through. Exit
-//! code 1 if any failed, or if a planted bug was not caught; 3 if a story does not end.
+//! code 1 if any failed, or if a planted bug was not caught; 3 if a run does not end.
 
-use sim::crash::{Plot, Tally};
-use sim::locks::LockTally;
+use sim::crash::{Configuration, Statistics};
+use sim::locks::LockStatistics;
 use sim::{append, bank, crash, flips, full, locks, waits};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 const USAGE: &str = "usage: sim [--workload crash|append|bank|locks|flips|waits|full|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N] \
                      [--skip-syncs PER_THOUSAND] [--locks 1] [--forget-ranges 1] [--trace 1] [--plant NAME|all]";
 /// So many failures are told; then the rest is only counted.
-const TOLD_MAX: usize = 20;
-/// A story that takes longer does not end: each takes some milliseconds.
-const STORY_MAX: Duration = Duration::from_secs(300);
+const REPORTED_MAX: usize = 20;
+/// A run that takes longer does not end: each takes some milliseconds.
+const RUN_TIME_MAX: Duration = Duration::from_secs(300);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Workload {
@@ -62,13 +62,13 @@ impl Workload {
 /// What was gone through, of each workload.
 #[derive(Default)]
 struct Totals {
-    crash: Tally,
-    append: append::Tally,
-    bank: bank::Tally,
-    locks: LockTally,
-    flips: flips::Tally,
-    waits: waits::Tally,
-    full: full::Tally,
+    crash: Statistics,
+    append: append::Statistics,
+    bank: bank::Statistics,
+    locks: LockStatistics,
+    flips: flips::Statistics,
+    waits: waits::Statistics,
+    full: full::Statistics,
     failed: Vec<String>,
 }
 
@@ -77,8 +77,8 @@ struct Arguments {
     seeds: u64,
     start: u64,
     threads: usize,
-    plot: Plot,
-    /// Transactions take no range locks: a bug that the stories of locks have to catch.
+    configuration: Configuration,
+    /// Transactions take no range locks: a bug that the runs of locks have to catch.
     forget_ranges: bool,
     plant: Option<String>,
 }
@@ -89,7 +89,7 @@ fn arguments() -> Option<Arguments> {
         seeds: 10_000,
         start: 0,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
-        plot: Plot::default(),
+        configuration: Configuration::default(),
         forget_ranges: false,
         plant: None,
     };
@@ -107,37 +107,39 @@ fn arguments() -> Option<Arguments> {
             "--seeds" => given.seeds = value.parse().ok()?,
             "--start" => given.start = value.parse().ok()?,
             "--threads" => given.threads = value.parse::<usize>().ok()?.max(1),
-            "--rounds" => given.plot.rounds = value.parse().ok()?,
-            "--steps" => given.plot.steps_max = value.parse().ok()?,
-            "--trace" => given.plot.trace = value.parse::<u64>().ok()? > 0,
-            "--skip-syncs" => given.plot.skipped_syncs_per_thousand = value.parse().ok()?,
+            "--rounds" => given.configuration.rounds = value.parse().ok()?,
+            "--steps" => given.configuration.steps_max = value.parse().ok()?,
+            "--trace" => given.configuration.trace = value.parse::<u64>().ok()? > 0,
+            "--skip-syncs" => given.configuration.skipped_syncs_per_thousand = value.parse().ok()?,
             _ => return None,
         }
     }
     Some(given)
 }
 
-/// One story; what it went through is added to the totals.
-fn story(
+/// One simulation; what it went through is added to the totals.
+fn simulation(
     workload: Workload,
     seed: u64,
-    plot: Plot,
+    configuration: Configuration,
     forget_ranges: bool,
     totals: &Mutex<Totals>,
 ) -> Result<(), String> {
-    let locked = || totals.lock().expect("stories do not panic while they are counted");
+    let locked = || totals.lock().expect("runs do not panic while they are counted");
     let outcome = std::panic::catch_unwind(|| match workload {
-        Workload::Crash => crash::run(seed, plot).map(|tally| locked().crash.add(&tally)),
-        Workload::Append => append::run(seed).map(|tally| locked().append.add(&tally)),
-        Workload::Bank => bank::run(seed).map(|tally| locked().bank.add(&tally)),
-        Workload::Flips => flips::run(seed, plot.trace).map(|tally| locked().flips.add(&tally)),
-        Workload::Waits => waits::run(seed).map(|tally| locked().waits.add(&tally)),
-        Workload::Full => full::run(seed).map(|tally| locked().full.add(&tally)),
-        Workload::Locks => locks::run(seed, forget_ranges).map(|tally| {
+        Workload::Crash => crash::run(seed, configuration).map(|statistics| locked().crash.add(&statistics)),
+        Workload::Append => append::run(seed).map(|statistics| locked().append.add(&statistics)),
+        Workload::Bank => bank::run(seed).map(|statistics| locked().bank.add(&statistics)),
+        Workload::Flips => {
+            flips::run(seed, configuration.trace).map(|statistics| locked().flips.add(&statistics))
+        }
+        Workload::Waits => waits::run(seed).map(|statistics| locked().waits.add(&statistics)),
+        Workload::Full => full::run(seed).map(|statistics| locked().full.add(&statistics)),
+        Workload::Locks => locks::run(seed, forget_ranges).map(|statistics| {
             let totals = &mut locked().locks;
-            totals.commits += tally.commits;
-            totals.reads += tally.reads;
-            totals.refused += tally.refused;
+            totals.commits += statistics.commits;
+            totals.reads += statistics.reads;
+            totals.refused += statistics.refused;
         }),
     });
     outcome.unwrap_or_else(|_| Err(format!("seed {seed}: panicked")))
@@ -158,20 +160,20 @@ fn main() -> ExitCode {
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-const NO_PANIC: &str = "stories do not panic while they are counted";
+const NO_PANIC: &str = "runs do not panic while they are counted";
 
-/// Ends the process if a story does not end, and says which.
+/// Ends the process if a run does not end, and says which.
 fn watch(
     workload: Workload,
-    telling: &[Mutex<Option<(u64, Instant)>>],
+    all_running: &[Mutex<Option<(u64, Instant)>>],
     (left, ended): &(Mutex<usize>, Condvar),
 ) {
     let mut left = left.lock().expect(NO_PANIC);
     while *left > 0 {
-        left = ended.wait_timeout(left, STORY_MAX / 10).expect(NO_PANIC).0;
-        for told in telling {
-            let Some((seed, since)) = *told.lock().expect(NO_PANIC) else { continue };
-            if since.elapsed() > STORY_MAX {
+        left = ended.wait_timeout(left, RUN_TIME_MAX / 10).expect(NO_PANIC).0;
+        for running in all_running {
+            let Some((seed, since)) = *running.lock().expect(NO_PANIC) else { continue };
+            if since.elapsed() > RUN_TIME_MAX {
                 println!("{} seed {seed}: does not end", workload.name());
                 std::process::exit(3);
             }
@@ -179,43 +181,46 @@ fn watch(
     }
 }
 
-/// True if no story failed.
+/// True if no run failed.
 fn run(workload: Workload, given: &Arguments) -> bool {
     let began = Instant::now();
     let next = AtomicU64::new(given.start);
     let totals = Mutex::new(Totals::default());
     // What each thread tells just now, and since when.
-    let telling: Vec<Mutex<Option<(u64, Instant)>>> = (0..given.threads).map(|_| Mutex::default()).collect();
+    let all_running: Vec<Mutex<Option<(u64, Instant)>>> =
+        (0..given.threads).map(|_| Mutex::default()).collect();
     let left = (Mutex::new(given.threads), Condvar::new());
     std::thread::scope(|scope| {
-        scope.spawn(|| watch(workload, &telling, &left));
-        for told in &telling {
+        scope.spawn(|| watch(workload, &all_running, &left));
+        for running in &all_running {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     let is_last = seed >= given.start + given.seeds;
-                    *told.lock().expect(NO_PANIC) = (!is_last).then(|| (seed, Instant::now()));
+                    *running.lock().expect(NO_PANIC) = (!is_last).then(|| (seed, Instant::now()));
                     if is_last {
                         *left.0.lock().expect(NO_PANIC) -= 1;
                         left.1.notify_one();
                         return;
                     }
-                    if let Err(what) = story(workload, seed, given.plot, given.forget_ranges, &totals) {
+                    if let Err(what) =
+                        simulation(workload, seed, given.configuration, given.forget_ranges, &totals)
+                    {
                         let again = format!("sim --workload {} --start {seed} --seeds 1", workload.name());
-                        let mut totals = totals.lock().expect("stories do not panic while they are counted");
+                        let mut totals = totals.lock().expect("runs do not panic while they are counted");
                         totals.failed.push(format!("{what}\n    again: {again}"));
                     }
                 }
             });
         }
     });
-    let mut totals = totals.into_inner().expect("stories do not panic while they are counted");
+    let mut totals = totals.into_inner().expect("runs do not panic while they are counted");
     totals.failed.sort();
-    for what in totals.failed.iter().take(TOLD_MAX) {
+    for what in totals.failed.iter().take(REPORTED_MAX) {
         println!("{what}");
     }
     println!(
-        "{}: {} stories from seed {} in {:.1} s: {} failed",
+        "{}: {} runs from seed {} in {:.1} s: {} failed",
         workload.name(),
         given.seeds,
         given.start,
@@ -224,101 +229,101 @@ fn run(workload: Workload, given: &Arguments) -> bool {
     );
     match workload {
         Workload::Crash => {
-            let tally = totals.crash;
+            let statistics = totals.crash;
             println!(
                 "{} crashes, {} clean ends, {} commits, {} acknowledged rounds, {} rollbacks, {} lock conflicts, \
                  {} checkpoints, {} reads compared, {:.1} states possible per crash\n\
-                 undo went to its file in {} stories: {} segments, {} blocks read back, {} versions merged, {} parts of transactions, \
+                 undo went to its file in {} runs: {} segments, {} blocks read back, {} versions merged, {} parts of transactions, \
                  {} refused for going back too far\n\
                  the disk was full {} times: {} statements refused, {} checkpoints given up; {} large trees made",
-                tally.crashes,
-                tally.closes,
-                tally.commits,
-                tally.durable,
-                tally.rollbacks,
-                tally.conflicts,
-                tally.checkpoints,
-                tally.reads,
-                tally.candidates as f64 / tally.crashes.max(1) as f64,
-                tally.filed_stories,
-                tally.segments_filed,
-                tally.undo_blocks_read,
-                tally.versions_merged,
-                tally.log_parts,
-                tally.too_long,
-                tally.fillings,
-                tally.refused,
-                tally.given_up,
-                tally.filled,
+                statistics.crashes,
+                statistics.closes,
+                statistics.commits,
+                statistics.durable,
+                statistics.rollbacks,
+                statistics.conflicts,
+                statistics.checkpoints,
+                statistics.reads,
+                statistics.candidates as f64 / statistics.crashes.max(1) as f64,
+                statistics.spilled_runs,
+                statistics.segments_spilled,
+                statistics.undo_blocks_read,
+                statistics.versions_merged,
+                statistics.log_parts,
+                statistics.too_long,
+                statistics.fillings,
+                statistics.refused,
+                statistics.given_up,
+                statistics.filled,
             );
         }
         Workload::Append => {
-            let tally = totals.append;
+            let statistics = totals.append;
             println!(
-                "{} commits, {} edges, {} circles that the levels allow",
-                tally.commits, tally.edges, tally.allowed
+                "{} commits, {} edges, {} cycles that the levels allow",
+                statistics.commits, statistics.edges, statistics.allowed
             );
         }
         Workload::Flips => {
-            let tally = totals.flips;
+            let statistics = totals.flips;
             println!(
                 "{} crashes and ends, {} commits, {} trees compared, {} bits flipped, of which {} stayed until they were turned back\n\
                  {} reads and writes failed, {} stops, {} openings refused, {} damages named by the check of the files, {} trees \
                  unreadable beside others, {} openings unhurt, {} last flushes of the log taken for torn",
-                tally.crashes,
-                tally.commits,
-                tally.reads,
-                tally.flips,
-                tally.mended,
-                tally.failures,
-                tally.stops,
-                tally.refused,
-                tally.named,
-                tally.unreadable,
-                tally.unhurt,
-                tally.lost_tails,
+                statistics.crashes,
+                statistics.commits,
+                statistics.reads,
+                statistics.flips,
+                statistics.mended,
+                statistics.failures,
+                statistics.stops,
+                statistics.refused,
+                statistics.named,
+                statistics.unreadable,
+                statistics.unhurt,
+                statistics.lost_tails,
             );
         }
         Workload::Full => {
-            let tally = totals.full;
+            let statistics = totals.full;
             println!(
                 "{} crashes, of which {} amid recovery, {} commits, {} of them large, {} large ones with a checkpoint amid; \
-                 {} refused for want of room",
-                tally.crashes,
-                tally.amid_recovery,
-                tally.commits,
-                tally.large,
-                tally.checkpointed,
-                tally.refused
+                 {} refused for want of space",
+                statistics.crashes,
+                statistics.amid_recovery,
+                statistics.commits,
+                statistics.large,
+                statistics.checkpointed,
+                statistics.refused
             );
         }
         Workload::Waits => {
-            let tally = totals.waits;
+            let statistics = totals.waits;
             println!(
-                "{} crashes, {} commits, {} reads checked, {} waits: {} ended as victims of deadlocks, {} out of patience, {} killed; \
-                 {} circles that the levels allow",
-                tally.crashes,
-                tally.commits,
-                tally.reads,
-                tally.waits,
-                tally.deadlocks,
-                tally.timeouts,
-                tally.kills,
-                tally.allowed,
+                "{} crashes, {} commits, {} reads checked, {} waits: {} ended as victims of deadlocks, {} timed out, {} killed; \
+                 {} cycles that the levels allow",
+                statistics.crashes,
+                statistics.commits,
+                statistics.reads,
+                statistics.waits,
+                statistics.deadlocks,
+                statistics.timeouts,
+                statistics.kills,
+                statistics.allowed,
             );
         }
         Workload::Locks => {
-            let tally = totals.locks;
+            let statistics = totals.locks;
             println!(
                 "{} commits, {} reads repeated, {} locks refused",
-                tally.commits, tally.reads, tally.refused
+                statistics.commits, statistics.reads, statistics.refused
             );
         }
         Workload::Bank => {
-            let tally = totals.bank;
+            let statistics = totals.bank;
             println!(
                 "{} crashes, {} commits, {} changes of definitions, {} snapshots compared",
-                tally.crashes, tally.commits, tally.definitions, tally.snapshots
+                statistics.crashes, statistics.commits, statistics.definitions, statistics.snapshots
             );
         }
     }

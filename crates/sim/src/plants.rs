@@ -1,6 +1,6 @@
 //! Bugs planted on purpose (`store::planted`), and the first seed that catches each.
 
-use crate::crash::Plot;
+use crate::crash::Configuration;
 use crate::{append, bank, crash, flips, waits};
 use store::planted;
 
@@ -15,39 +15,39 @@ pub struct Caught {
     pub what: String,
 }
 
-type Story = fn(u64) -> Result<(), String>;
+type Simulation = fn(u64) -> Result<(), String>;
 
-const STORIES: [(&str, Story); 5] = [
-    ("crash", |seed| crash::run(seed, Plot::default()).map(drop)),
+const RUNS: [(&str, Simulation); 5] = [
+    ("crash", |seed| crash::run(seed, Configuration::default()).map(drop)),
     ("bank", |seed| bank::run(seed).map(drop)),
     ("flips", |seed| flips::run(seed, false).map(drop)),
     ("waits", |seed| waits::run(seed).map(drop)),
     ("append", |seed| append::run(seed).map(drop)),
 ];
 
-/// The workload that goes through where the bug is: others would tell their stories in vain.
+/// The workload that goes through where the bug is: others would tell their runs in vain.
 fn meant_for(name: &str) -> &'static str {
     match name {
         "lose-entry" => "bank",
         "skip-checksum" | "skip-undo-checksum" => "flips",
-        "forget-hand-over" | "forget-circle" => "waits",
+        "forget-hand-over" | "miss-deadlock" => "waits",
         _ => "crash",
     }
 }
 
-/// Plants a bug and tells stories from seed 0 until one fails, at most so many of the workload that is meant to catch it. Others in
+/// Plants a bug and tells runs from seed 0 until one fails, at most so many of the workload that is meant to catch it. Others in
 /// this process meet the bug as well. None: there is no such bug; an error: the workload that did not catch it.
 #[must_use]
 pub fn first_seed(name: &str, seeds: u64) -> Option<Result<Caught, &'static str>> {
     let (name, plant) = planted::ALL.into_iter().find(|plant| plant.0 == name)?;
-    let (workload, story) = STORIES.into_iter().find(|story| story.0 == meant_for(name))?;
+    let (workload, simulation) = RUNS.into_iter().find(|story| simulation.0 == meant_for(name))?;
     planted::plant(Some(plant));
     let caught = (0..seeds).find_map(|seed| {
         // A broken invariant ends the process where pages may be half changed: say first where it was.
         std::panic::set_hook(Box::new(move |panic| {
             eprintln!("{name}: {workload} seed {seed} panics: {panic}")
         }));
-        let outcome = std::panic::catch_unwind(|| story(seed));
+        let outcome = std::panic::catch_unwind(|| simulation(seed));
         let _ours = std::panic::take_hook();
         let what = outcome.unwrap_or_else(|_| Err("panicked".to_owned())).err()?;
         Some(Caught { workload, seed, what })

@@ -1,22 +1,22 @@
-//! Stories of sessions that wait for each other's locks: bank transfers, lists at each isolation level, ranges read and written.
+//! Runs of sessions that wait for each other's locks: bank transfers, lists at each isolation level, ranges read and written.
 //!
-//! Each session runs on a thread of its own and takes turns with the others ([`crate::turns`]). One that meets a lock waits until it is
+//! Each session runs on a thread of its own and takes scheduler with the others ([`crate::scheduler`]). One that meets a lock waits until it is
 //! handed over, a deadlock makes it the victim, its time on the simulated clock is over, or another session kills it. The statement or the
-//! transaction is then taken back, as a server would do, and the session goes on.
+//! transaction is then rolled back, as a server would do, and the session goes on.
 //!
 //! | kind | what | checked |
 //! | --- | --- | --- |
 //! | bank | a table with an index over balances; transfers under row locks, sums under snapshots and under shared locks of all rows | the sum, in every read; what was acknowledged survives a power cut, nothing is half; rows against the index |
-//! | append | lists that grow, at each level ([`crate::append`]) | the circles each level forbids; what was acknowledged survives |
+//! | append | lists that grow, at each level ([`crate::append`]) | the cycles each level forbids; what was acknowledged survives |
 //! | locks | scans and lookups that lock ([`crate::locks`]) | reads repeat in the order of the commits |
 //!
 //! Of the waits themselves, in each: nobody waits while nobody is in his way; not all wait; a timeout comes when its time is over and
-//! not before; only who was killed is interrupted; a deadlock is a circle, and its victim changed the least of those in it; at the end no lock
+//! not before; only who was killed is interrupted; a deadlock is a cycle, and its victim changed the least of those in it; at the end no lock
 //! and no waiter is left.
 
 use crate::append;
 use crate::locks;
-use crate::turns::{Describe, Seat, Session, Turns};
+use crate::scheduler::{Describe, Scheduler, Session, SessionHandle};
 use catalog::{IndexKind, TableDefinition, TreeNumber};
 use env::random::Rng;
 use env::simulated::{Faults, SimWorld};
@@ -39,11 +39,11 @@ const SESSIONS_MAX: usize = 6;
 const ACCOUNTS: i64 = 8;
 const FIRST_BALANCE: i64 = 1_000;
 
-/// What stories of waiting went through.
+/// What runs of waiting went through.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
-    /// Stories.
-    pub stories: u64,
+pub struct Statistics {
+    /// Runs.
+    pub runs: u64,
     /// Power cuts with a recovery and a comparison.
     pub crashes: u64,
     /// Times a session waited for a lock.
@@ -58,14 +58,14 @@ pub struct Tally {
     pub commits: u64,
     /// Reads checked.
     pub reads: u64,
-    /// Circles of dependencies that the levels allow.
+    /// Cycles of dependencies that the levels allow.
     pub allowed: u64,
 }
 
-impl Tally {
-    /// Adds another tally.
-    pub fn add(&mut self, other: &Tally) {
-        self.stories += other.stories;
+impl Statistics {
+    /// Adds another statistics.
+    pub fn add(&mut self, other: &Statistics) {
+        self.runs += other.runs;
         self.crashes += other.crashes;
         self.waits += other.waits;
         self.deadlocks += other.deadlocks;
@@ -77,20 +77,20 @@ impl Tally {
     }
 }
 
-/// Runs the story of a seed.
+/// Runs the run of a seed.
 ///
 /// # Errors
 /// What went wrong, with the seed.
-pub fn run(seed: u64) -> Result<Tally, String> {
+pub fn run(seed: u64) -> Result<Statistics, String> {
     let mut rng = Rng::new(seed.wrapping_mul(0x2545_f491).wrapping_add(777));
     let (kind, told) = match rng.index(3) {
         0 => ("bank", bank(seed, &mut rng)),
         1 => ("append", lists(seed, &mut rng)),
         _ => ("locks", ranges(seed, &mut rng)),
     };
-    let mut tally = told.map_err(|what| format!("waits seed {seed} ({kind}): {what}"))?;
-    tally.stories = 1;
-    Ok(tally)
+    let mut statistics = told.map_err(|what| format!("waits seed {seed} ({kind}): {what}"))?;
+    statistics.runs = 1;
+    Ok(statistics)
 }
 
 /// What sessions share beside the store.
@@ -98,9 +98,9 @@ struct Common {
     world: SimWorld,
     store: Store,
     /// How long anybody waits.
-    patience: Duration,
+    lock_timeout: Duration,
     interrupts: Vec<Arc<Interrupt>>,
-    tally: Mutex<Tally>,
+    statistics: Mutex<Statistics>,
 }
 
 /// How a session goes on after something failed.
@@ -111,7 +111,7 @@ enum Failed {
     /// The transaction is to be rolled back.
     Transaction,
     /// The power has failed.
-    Story,
+    Simulation,
 }
 
 impl Common {
@@ -119,29 +119,29 @@ impl Common {
         Common {
             world: world.clone(),
             store: store.clone(),
-            patience: Duration::from_secs([1, 5, 50][rng.index(3)]),
+            lock_timeout: Duration::from_secs([1, 5, 50][rng.index(3)]),
             interrupts: (0..sessions).map(|_| Interrupt::new()).collect(),
-            tally: Mutex::default(),
+            statistics: Mutex::default(),
         }
     }
 
     fn wait(&self) -> LockWait {
-        LockWait::Timeout(self.patience)
+        LockWait::Timeout(self.lock_timeout)
     }
 
-    fn begin(&self, seat: &Seat) -> Transaction {
+    fn begin(&self, session_handle: &SessionHandle) -> Transaction {
         let mut txn = self.store.begin();
-        let interrupt = &self.interrupts[seat.number()];
+        let interrupt = &self.interrupts[session_handle.number()];
         interrupt.reset();
         txn.set_interrupt(Some(Arc::clone(interrupt)));
         txn
     }
 
     /// Between two steps: others may go on, time passes, somebody is killed, the waits are looked at.
-    fn pause(&self, seat: &Seat, rng: &mut Rng) -> Result<(), String> {
+    fn pause(&self, session_handle: &SessionHandle, rng: &mut Rng) -> Result<(), String> {
         match rng.below(60) {
             0 => self.interrupts[rng.index(self.interrupts.len())].raise(),
-            1 | 2 => self.world.clock().advance(self.patience / (1 + rng.below(4) as u32)),
+            1 | 2 => self.world.clock().advance(self.lock_timeout / (1 + rng.below(4) as u32)),
             3..=9 => {
                 for waiter in self.store.lock_waiters() {
                     if waiter.blockers.is_empty() && !waiter.for_range {
@@ -154,21 +154,27 @@ impl Common {
             }
             _ => {}
         }
-        seat.give();
+        session_handle.yield_now();
         Ok(())
     }
 
     /// Judges a failure; `began` is when the step did, in nanoseconds.
-    fn judge(&self, seat: &Seat, txn: TxnId, began: u64, error: &WriteError) -> Result<Failed, String> {
-        let mut tally = self.tally.lock();
+    fn judge(
+        &self,
+        session_handle: &SessionHandle,
+        txn: TxnId,
+        began: u64,
+        error: &WriteError,
+    ) -> Result<Failed, String> {
+        let mut statistics = self.statistics.lock();
         match error {
             WriteError::Deadlock { .. } => {
-                tally.deadlocks += 1;
+                statistics.deadlocks += 1;
                 let Some(last) = self.store.last_deadlock() else {
                     return Err("a deadlock that is not told".to_owned());
                 };
-                let waiters: Vec<&LockWaiter> = last.circle.iter().map(|member| &member.waiter).collect();
-                // Whose end lets the one before him in the circle go on.
+                let waiters: Vec<&LockWaiter> = last.cycle.iter().map(|member| &member.waiter).collect();
+                // Whose end lets the one before him in the cycle go on.
                 let helps = |(place, waiter): &(usize, &&LockWaiter)| {
                     let behind = waiters[(place + waiters.len() - 1) % waiters.len()];
                     let is_same_queue = (behind.tree, &behind.key) == (waiter.tree, &waiter.key)
@@ -183,34 +189,34 @@ impl Common {
                 if waiters.len() < 2 || victim.map(|waiter| waiter.change_count) != least {
                     return Err(format!("a deadlock with a wrong victim: {last:?}"));
                 }
-                let members: BTreeSet<TxnId> = last.circle.iter().map(|member| member.waiter.txn).collect();
-                if members.len() != last.circle.len() {
-                    return Err(format!("a deadlock that is no circle: {last:?}"));
+                let members: BTreeSet<TxnId> = last.cycle.iter().map(|member| member.waiter.txn).collect();
+                if members.len() != last.cycle.len() {
+                    return Err(format!("a deadlock that is no cycle: {last:?}"));
                 }
                 Ok(Failed::Transaction)
             }
-            WriteError::LockWaitTimeout { .. } if seat.is_over() => Ok(Failed::Story),
+            WriteError::LockWaitTimeout { .. } if session_handle.is_over() => Ok(Failed::Simulation),
             WriteError::LockWaitTimeout { waited_ms } => {
-                tally.timeouts += 1;
+                statistics.timeouts += 1;
                 let passed = self.now() - began;
-                if u128::from(passed) < self.patience.as_nanos()
-                    || u128::from(*waited_ms) < self.patience.as_millis()
+                if u128::from(passed) < self.lock_timeout.as_nanos()
+                    || u128::from(*waited_ms) < self.lock_timeout.as_millis()
                 {
-                    return Err(format!("{txn} is out of patience after {passed} ns: {error}"));
+                    return Err(format!("{txn} is timed out after {passed} ns: {error}"));
                 }
                 Ok(Failed::Statement)
             }
             WriteError::Interrupted => {
-                tally.kills += 1;
-                if !self.interrupts[seat.number()].is_raised() {
+                statistics.kills += 1;
+                if !self.interrupts[session_handle.number()].is_raised() {
                     return Err(format!("{txn} is interrupted, and nobody did it"));
                 }
                 Ok(Failed::Transaction)
             }
             WriteError::ChangedSinceSnapshot => Ok(Failed::Transaction),
             _ if self.world.disk().is_crashed() => {
-                seat.end();
-                Ok(Failed::Story)
+                session_handle.end();
+                Ok(Failed::Simulation)
             }
             other => Err(format!("fails without a cause: {other}")),
         }
@@ -220,19 +226,19 @@ impl Common {
         env::clock::Clock::now(self.world.clock()).nanos
     }
 
-    /// Who waits for whom, for a story in which nobody goes on.
+    /// Who waits for whom, for a run in which nobody goes on.
     fn describe(&self) -> Describe {
         let store = self.store.clone();
         Box::new(move || format!("{:?}", store.lock_waiters()))
     }
 
     /// After the last session: nothing is left behind.
-    fn check_left(&self) -> Result<Tally, String> {
+    fn check_left(&self) -> Result<Statistics, String> {
         let (waiters, bytes) = (self.store.lock_waiters(), self.store.status().lock_bytes);
         if !self.world.disk().is_crashed() && (!waiters.is_empty() || bytes != 0) {
             return Err(format!("at the end {bytes} bytes of locks and {waiters:?} are left"));
         }
-        Ok(*self.tally.lock())
+        Ok(*self.statistics.lock())
     }
 }
 
@@ -252,7 +258,7 @@ fn session_count(rng: &mut Rng) -> usize {
     SESSIONS_MIN + rng.index(SESSIONS_MAX - SESSIONS_MIN + 1)
 }
 
-/// The power will be cut, in two stories of three.
+/// The power will be cut, in two runs of three.
 fn plan_crash(world: &SimWorld, rng: &mut Rng) {
     if rng.index(3) > 0 {
         let soon = world.disk().counts().changes + 1 + rng.below(150);
@@ -262,7 +268,7 @@ fn plan_crash(world: &SimWorld, rng: &mut Rng) {
 
 // Scans and lookups that lock.
 
-fn ranges(seed: u64, rng: &mut Rng) -> Result<Tally, String> {
+fn ranges(seed: u64, rng: &mut Rng) -> Result<Statistics, String> {
     const STEPS: u32 = 60;
     let world = SimWorld::new(seed);
     let store = open_store(&world, 64)?;
@@ -272,33 +278,36 @@ fn ranges(seed: u64, rng: &mut Rng) -> Result<Tally, String> {
     let model = Mutex::new(locks::Model::new());
     let session = |mut rng: Rng| {
         let (common, tree, model) = (&common, &tree, &model);
-        let session = move |seat: &Seat| -> Result<(), String> {
-            let mut own = locks::Session::of(common.begin(seat), common.wait());
+        let session = move |session_handle: &SessionHandle| -> Result<(), String> {
+            let mut own = locks::Session::of(common.begin(session_handle), common.wait());
             for step in 0..STEPS {
-                common.pause(seat, &mut rng)?;
-                if seat.is_over() {
+                common.pause(session_handle, &mut rng)?;
+                if session_handle.is_over() {
                     break;
                 }
                 let ends = rng.index(7) == 0;
                 if !ends {
                     let began = common.now();
-                    let number = step * SESSIONS_MAX as u32 + seat.number() as u32;
+                    let number = step * SESSIONS_MAX as u32 + session_handle.number() as u32;
                     let Err(error) = locks::act(&mut own, tree, &mut rng, number) else { continue };
-                    if common.judge(seat, own.txn.id(), began, &error)? == Failed::Statement {
+                    if common.judge(session_handle, own.txn.id(), began, &error)? == Failed::Statement {
                         continue;
                     }
                 }
-                let done = std::mem::replace(&mut own, locks::Session::of(common.begin(seat), common.wait()));
+                let done = std::mem::replace(
+                    &mut own,
+                    locks::Session::of(common.begin(session_handle), common.wait()),
+                );
                 if !ends || rng.index(4) == 0 {
                     done.txn.rollback().map_err(|error| error.to_string())?;
                     continue;
                 }
                 let acts = done.acts;
                 done.txn.commit().map_err(|error| error.to_string())?;
-                let mut tally = common.tally.lock();
-                tally.commits += 1;
+                let mut statistics = common.statistics.lock();
+                statistics.commits += 1;
                 for act in &acts {
-                    tally.reads += 1;
+                    statistics.reads += 1;
                     if let Some(wrong) = locks::repeat(act, &mut model.lock()) {
                         return Err(format!("step {step}: {act:?}, but in the order of commits {wrong}"));
                     }
@@ -310,14 +319,14 @@ fn ranges(seed: u64, rng: &mut Rng) -> Result<Tally, String> {
     };
     let sessions = (0..count).map(|_| session(rng.fork())).collect();
     // A commit is one step: the order of the commits is the order in which the model hears of them.
-    let waits = Turns::run(&world, rng.fork(), false, common.describe(), sessions)?;
-    let tally = common.check_left()?;
-    Ok(Tally { waits, ..tally })
+    let waits = Scheduler::run(&world, rng.fork(), false, common.describe(), sessions)?;
+    let statistics = common.check_left()?;
+    Ok(Statistics { waits, ..statistics })
 }
 
 // Lists at each isolation level.
 
-fn lists(seed: u64, rng: &mut Rng) -> Result<Tally, String> {
+fn lists(seed: u64, rng: &mut Rng) -> Result<Statistics, String> {
     const STEPS: u32 = 50;
     let level = append::LEVELS[rng.index(append::LEVELS.len())];
     let world = SimWorld::new(seed);
@@ -329,16 +338,17 @@ fn lists(seed: u64, rng: &mut Rng) -> Result<Tally, String> {
     let past = Mutex::new(append::Past::default());
     let session = |mut rng: Rng| {
         let (common, tree, past) = (&common, &tree, &past);
-        let session = move |seat: &Seat| -> Result<(), String> {
-            let begin = || append::Open::new(&common.store, common.begin(seat), level, common.wait());
+        let session = move |session_handle: &SessionHandle| -> Result<(), String> {
+            let begin =
+                || append::Open::new(&common.store, common.begin(session_handle), level, common.wait());
             let mut own = begin();
             for step in 0..STEPS {
-                common.pause(seat, &mut rng)?;
-                if seat.is_over() {
+                common.pause(session_handle, &mut rng)?;
+                if session_handle.is_over() {
                     break;
                 }
                 let began = common.now();
-                let number = 1 + step * SESSIONS_MAX as u32 + seat.number() as u32;
+                let number = 1 + step * SESSIONS_MAX as u32 + session_handle.number() as u32;
                 let key = rng.below(append::KEYS);
                 let done = match rng.below(100) {
                     0..=39 => append::read(&common.store, tree, &mut own, level, key).map(drop),
@@ -365,7 +375,7 @@ fn lists(seed: u64, rng: &mut Rng) -> Result<Tally, String> {
                     _ => common.store.purge_tick().map(drop).map_err(WriteError::Store),
                 };
                 let Err(error) = done else { continue };
-                match common.judge(seat, own.txn.id(), began, &error)? {
+                match common.judge(session_handle, own.txn.id(), began, &error)? {
                     Failed::Statement => {}
                     Failed::Transaction => {
                         past.lock().aborted(&own);
@@ -374,7 +384,7 @@ fn lists(seed: u64, rng: &mut Rng) -> Result<Tally, String> {
                             break;
                         }
                     }
-                    Failed::Story => break,
+                    Failed::Simulation => break,
                 }
             }
             past.lock().aborted(&own);
@@ -383,12 +393,12 @@ fn lists(seed: u64, rng: &mut Rng) -> Result<Tally, String> {
         Box::new(session) as Session<'_>
     };
     let sessions = (0..count).map(|_| session(rng.fork())).collect();
-    let waits = Turns::run(&world, rng.fork(), rng.chance(500), common.describe(), sessions)?;
-    let tally = common.check_left()?;
+    let waits = Scheduler::run(&world, rng.fork(), rng.chance(500), common.describe(), sessions)?;
+    let statistics = common.check_left()?;
     drop(common);
     let judged = append::after(&world, store, level, past.into_inner(), Vec::new())
         .map_err(|what| format!("{level:?}: {what}"))?;
-    Ok(Tally { waits, crashes: 1, commits: judged.commits, allowed: judged.allowed, ..tally })
+    Ok(Statistics { waits, crashes: 1, commits: judged.commits, allowed: judged.allowed, ..statistics })
 }
 
 // A bank.
@@ -467,27 +477,28 @@ fn check_sum(rows: &BTreeMap<i64, (i64, i64)>) -> Result<(), String> {
 }
 
 impl Bank<'_> {
-    fn run(&self, seat: &Seat, rng: &mut Rng) -> Result<(), String> {
+    fn run(&self, session_handle: &SessionHandle, rng: &mut Rng) -> Result<(), String> {
         const TRANSACTIONS: u32 = 14;
         for number in 0..TRANSACTIONS {
-            self.common.pause(seat, rng)?;
-            if seat.is_over() {
+            self.common.pause(session_handle, rng)?;
+            if session_handle.is_over() {
                 break;
             }
             match rng.index(8) {
                 0 => match self.rows() {
                     Ok(rows) => check_sum(&rows)?,
-                    Err(error) => self.broken(seat, error)?,
+                    Err(error) => self.broken(session_handle, error)?,
                 },
-                1 | 2 => self.sum_under_locks(seat, rng)?,
+                1 | 2 => self.sum_under_locks(session_handle, rng)?,
                 3 if rng.chance(300) => {
                     if let Err(error) = self.common.store.checkpoint_now() {
-                        self.broken(seat, error.to_string())?;
+                        self.broken(session_handle, error.to_string())?;
                     }
                 }
                 _ => {
-                    let id = ACCOUNTS + i64::from(number) * SESSIONS_MAX as i64 + seat.number() as i64;
-                    self.transfer(seat, rng, id)?;
+                    let id =
+                        ACCOUNTS + i64::from(number) * SESSIONS_MAX as i64 + session_handle.number() as i64;
+                    self.transfer(session_handle, rng, id)?;
                 }
             }
         }
@@ -495,47 +506,47 @@ impl Bank<'_> {
     }
 
     fn rows(&self) -> Result<BTreeMap<i64, (i64, i64)>, String> {
-        self.common.tally.lock().reads += 1;
+        self.common.statistics.lock().reads += 1;
         account_rows(&self.common.store, self.table)
     }
 
     /// Something that only a power cut may do.
-    fn broken(&self, seat: &Seat, what: String) -> Result<(), String> {
+    fn broken(&self, session_handle: &SessionHandle, what: String) -> Result<(), String> {
         if self.common.world.disk().is_crashed() {
-            seat.end();
+            session_handle.end();
             return Ok(());
         }
         Err(what)
     }
 
     /// All accounts read under shared locks, one after the other: they add up, though others are in between.
-    fn sum_under_locks(&self, seat: &Seat, rng: &mut Rng) -> Result<(), String> {
-        let mut txn = self.common.begin(seat);
+    fn sum_under_locks(&self, session_handle: &SessionHandle, rng: &mut Rng) -> Result<(), String> {
+        let mut txn = self.common.begin(session_handle);
         let mut sum = 0;
         for id in 0..ACCOUNTS {
-            match self.lock(seat, &mut txn, id, LockMode::Shared)? {
+            match self.lock(session_handle, &mut txn, id, LockMode::Shared)? {
                 Ok((balance, _)) => sum += balance,
-                Err(_) => return self.roll_back(seat, txn),
+                Err(_) => return self.roll_back(session_handle, txn),
             }
             if rng.chance(300) {
-                self.common.pause(seat, rng)?;
+                self.common.pause(session_handle, rng)?;
             }
         }
-        self.common.tally.lock().reads += 1;
+        self.common.statistics.lock().reads += 1;
         if sum != ACCOUNTS * FIRST_BALANCE {
             return Err(format!("under shared locks the sum is {sum}"));
         }
-        self.roll_back(seat, txn)
+        self.roll_back(session_handle, txn)
     }
 
-    fn roll_back(&self, seat: &Seat, txn: Transaction) -> Result<(), String> {
-        txn.rollback().or_else(|error| self.broken(seat, error.to_string()))
+    fn roll_back(&self, session_handle: &SessionHandle, txn: Transaction) -> Result<(), String> {
+        txn.rollback().or_else(|error| self.broken(session_handle, error.to_string()))
     }
 
     /// Balance and changes of a locked account.
     fn lock(
         &self,
-        seat: &Seat,
+        session_handle: &SessionHandle,
         txn: &mut Transaction,
         id: i64,
         mode: LockMode,
@@ -547,13 +558,13 @@ impl Bank<'_> {
         match locked {
             Ok(Locked::Row(row)) => Ok(Ok(row)),
             Ok(other) => Err(format!("account {id} is {other:?}")),
-            Err(error) => self.failed(seat, txn, began, &error).map(Err),
+            Err(error) => self.failed(session_handle, txn, began, &error).map(Err),
         }
     }
 
     fn failed(
         &self,
-        seat: &Seat,
+        session_handle: &SessionHandle,
         txn: &Transaction,
         began: u64,
         error: &table::WriteError,
@@ -561,66 +572,66 @@ impl Bank<'_> {
         let error = match error {
             table::WriteError::Deadlock => WriteError::Deadlock { waiting_for: txn.id() },
             table::WriteError::LockWaitTimeout => {
-                WriteError::LockWaitTimeout { waited_ms: self.common.patience.as_millis() as u64 }
+                WriteError::LockWaitTimeout { waited_ms: self.common.lock_timeout.as_millis() as u64 }
             }
             table::WriteError::Interrupted => WriteError::Interrupted,
             table::WriteError::Store(error) => WriteError::Store(error.clone()),
             other => return Err(format!("fails without a cause: {other}")),
         };
-        self.common.judge(seat, txn.id(), began, &error)
+        self.common.judge(session_handle, txn.id(), began, &error)
     }
 
-    fn transfer(&self, seat: &Seat, rng: &mut Rng, id: i64) -> Result<(), String> {
+    fn transfer(&self, session_handle: &SessionHandle, rng: &mut Rng, id: i64) -> Result<(), String> {
         let (from, to) = (rng.below(ACCOUNTS as u64) as i64, rng.below(ACCOUNTS as u64) as i64);
         if from == to {
             return Ok(());
         }
         let amount = 1 + rng.below(100) as i64;
         let context = WriteContext { zone: &Utc, wait: self.common.wait(), reader: None };
-        let mut txn = self.common.begin(seat);
+        let mut txn = self.common.begin(session_handle);
         for (account, difference) in [(from, -amount), (to, amount)] {
-            let locked = self.lock(seat, &mut txn, account, LockMode::Exclusive)?;
-            let Ok((balance, changes)) = locked else { return self.roll_back(seat, txn) };
+            let locked = self.lock(session_handle, &mut txn, account, LockMode::Exclusive)?;
+            let Ok((balance, changes)) = locked else { return self.roll_back(session_handle, txn) };
             if rng.chance(400) {
-                self.common.pause(seat, rng)?;
+                self.common.pause(session_handle, rng)?;
             }
             let began = self.common.now();
             let changed = [(1, Cell::Int(balance + difference)), (2, Cell::Int(changes + 1))];
             let key = account_key(self.table, account);
             if let Err(error) = self.table.update(&mut txn, &key, &changed, context) {
-                let _how = self.failed(seat, &txn, began, &error)?;
-                return self.roll_back(seat, txn);
+                let _how = self.failed(session_handle, &txn, began, &error)?;
+                return self.roll_back(session_handle, txn);
             }
         }
         let began = self.common.now();
         let row = [Cell::Int(id), Cell::Int(amount), Cell::Int(from * ACCOUNTS + to)];
         if let Err(error) = self.table.insert(&mut txn, &row, context) {
-            let _how = self.failed(seat, &txn, began, &error)?;
-            return self.roll_back(seat, txn);
+            let _how = self.failed(session_handle, &txn, began, &error)?;
+            return self.roll_back(session_handle, txn);
         }
         self.ledger.lock().sent.insert(id, (from, to, amount));
         if rng.chance(100) {
             self.ledger.lock().sent.remove(&id);
-            return self.roll_back(seat, txn);
+            return self.roll_back(session_handle, txn);
         }
         match txn.commit() {
             Ok(Some(position)) => {
-                self.common.tally.lock().commits += 1;
+                self.common.statistics.lock().commits += 1;
                 if rng.chance(500) {
                     if let Err(error) = self.common.store.sync_to(position) {
-                        return self.broken(seat, error.to_string());
+                        return self.broken(session_handle, error.to_string());
                     }
                     self.ledger.lock().kept.insert(id);
                 }
                 Ok(())
             }
             Ok(None) => Err("a transfer has no position".to_owned()),
-            Err(error) => self.broken(seat, error.to_string()),
+            Err(error) => self.broken(session_handle, error.to_string()),
         }
     }
 }
 
-fn bank(seed: u64, rng: &mut Rng) -> Result<Tally, String> {
+fn bank(seed: u64, rng: &mut Rng) -> Result<Statistics, String> {
     let world = SimWorld::new(seed);
     let store = open_store(&world, [48, 96][rng.index(2)])?;
     let open_table =
@@ -642,11 +653,11 @@ fn bank(seed: u64, rng: &mut Rng) -> Result<Tally, String> {
     let ledger = Mutex::new(Ledger::default());
     let session = |mut rng: Rng| {
         let bank = Bank { common: &common, table: &table, ledger: &ledger };
-        Box::new(move |seat: &Seat| bank.run(seat, &mut rng)) as Session<'_>
+        Box::new(move |session_handle: &SessionHandle| bank.run(session_handle, &mut rng)) as Session<'_>
     };
     let sessions = (0..count).map(|_| session(rng.fork())).collect();
-    let waits = Turns::run(&world, rng.fork(), rng.chance(500), common.describe(), sessions)?;
-    let tally = common.check_left()?;
+    let waits = Scheduler::run(&world, rng.fork(), rng.chance(500), common.describe(), sessions)?;
+    let statistics = common.check_left()?;
     drop((common, table, store));
     let after = world.crash();
     let store = open_store(&after, 96)?;
@@ -675,5 +686,5 @@ fn bank(seed: u64, rng: &mut Rng) -> Result<Tally, String> {
     if rows != expected {
         return Err(format!("the accounts are {rows:?}, their transfers make {expected:?}"));
     }
-    Ok(Tally { waits, crashes: 1, ..tally })
+    Ok(Statistics { waits, crashes: 1, ..statistics })
 }

@@ -1,17 +1,23 @@
 //! Flipped bits are found and named, or harm nobody. `sim --workload flips` runs many more.
 
-use sim::flips::{Tally, run};
+use sim::flips::{Statistics, run};
 
 #[test]
 fn a_flipped_bit_is_found_and_named_or_harms_nobody() {
-    let mut tally = Tally::default();
+    let mut statistics = Statistics::default();
     for seed in 0..300 {
-        tally.add(&run(seed, false).unwrap_or_else(|what| panic!("{what}")));
+        statistics.add(&run(seed, false).unwrap_or_else(|what| panic!("{what}")));
     }
-    // The stories are worth telling only if they come through all of this.
+    // The runs are worth telling only if they come through all of this.
     assert!(
-        tally.flips > 1_500 && tally.failures > 100 && tally.refused > 30 && tally.unreadable > 30,
-        "{tally:?}"
+        statistics.flips > 1_500
+            && statistics.failures > 100
+            && statistics.refused > 30
+            && statistics.unreadable > 30,
+        "{statistics:?}"
     );
-    assert!(tally.named > 300 && tally.unhurt > 100 && tally.commits > 3_000, "{tally:?}");
+    assert!(
+        statistics.named > 300 && statistics.unhurt > 100 && statistics.commits > 3_000,
+        "{statistics:?}"
+    );
 }

@@ -1,20 +1,20 @@
-//! Recovery on a full disk. `sim --workload full` runs many more stories.
+//! Recovery on a full disk. `sim --workload full` runs many more runs.
 
-use sim::full::{Tally, run};
+use sim::full::{Statistics, run};
 
 #[test]
 fn a_store_opens_on_a_full_disk_with_all_that_was_committed() {
-    let mut tally = Tally::default();
+    let mut statistics = Statistics::default();
     for seed in 0..100 {
-        tally.add(&run(seed).unwrap_or_else(|what| panic!("{what}")));
+        statistics.add(&run(seed).unwrap_or_else(|what| panic!("{what}")));
     }
-    // The stories are worth telling only if they come through all of this.
+    // The runs are worth telling only if they come through all of this.
     assert!(
-        tally.crashes > 400
-            && tally.amid_recovery > 10
-            && tally.large > 200
-            && tally.checkpointed > 100
-            && tally.refused > 500,
-        "{tally:?}"
+        statistics.crashes > 400
+            && statistics.amid_recovery > 10
+            && statistics.large > 200
+            && statistics.checkpointed > 100
+            && statistics.refused > 500,
+        "{statistics:?}"
     );
 }

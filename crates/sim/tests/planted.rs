@@ -10,7 +10,7 @@ const PLANTS: [&str; 8] = [
     "lose-entry",
     "skip-checksum",
     "forget-hand-over",
-    "forget-circle",
+    "miss-deadlock",
 ];
 
 /// One after the other: a planted bug is everywhere in the process.

@@ -1,21 +1,27 @@
 //! Sessions wait for each other's locks, deterministically. `sim --workload waits` runs many more.
 
-use sim::waits::{Tally, run};
+use sim::waits::{Statistics, run};
 
 #[test]
 fn sessions_that_wait_see_what_their_level_promises_and_all_get_on() {
-    let mut tally = Tally::default();
+    let mut statistics = Statistics::default();
     for seed in 0..300 {
-        tally.add(&run(seed).unwrap_or_else(|what| panic!("{what}")));
+        statistics.add(&run(seed).unwrap_or_else(|what| panic!("{what}")));
     }
-    // The stories are worth telling only if they come through all of this.
+    // The runs are worth telling only if they come through all of this.
     assert!(
-        tally.waits > 3_000 && tally.deadlocks > 300 && tally.timeouts > 30 && tally.kills > 30,
-        "{tally:?}"
+        statistics.waits > 3_000
+            && statistics.deadlocks > 300
+            && statistics.timeouts > 30
+            && statistics.kills > 30,
+        "{statistics:?}"
     );
     assert!(
-        tally.crashes > 100 && tally.commits > 3_000 && tally.reads > 1_000 && tally.allowed > 0,
-        "{tally:?}"
+        statistics.crashes > 100
+            && statistics.commits > 3_000
+            && statistics.reads > 1_000
+            && statistics.allowed > 0,
+        "{statistics:?}"
     );
 }
 

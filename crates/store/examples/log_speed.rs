@@ -26,7 +26,7 @@ struct Ear {
 }
 
 impl LogListener for Ear {
-    fn settled(&self, position: Lsn) {
+    fn acknowledged(&self, position: Lsn) {
         let mut settled = self.settled.lock();
         *settled = position.max(*settled);
         self.changed.notify_all();
@@ -85,7 +85,7 @@ fn arm(folder: &std::path::Path, way: &str, threads: usize, length: Duration) {
                             queue.push_back(position);
                             if queue.len() >= QUEUED_MAX {
                                 ear.wait(queue[0]);
-                                let settled = log.settled_lsn();
+                                let settled = log.acknowledged_lsn();
                                 while queue.front().is_some_and(|front| *front <= settled) {
                                     queue.pop_front();
                                 }

@@ -48,7 +48,7 @@ pub enum StoreError {
         /// What the system said.
         why: Arc<str>,
     },
-    /// The disk has no room. Nothing is lost, reads go on, and so do writes when there is room again.
+    /// The disk has no space. Nothing is lost, reads go on, and so do writes when there is space again.
     #[error("no space left on the disk for {what}")]
     DiskFull {
         /// Which file: `data`, `undo.tmp`, or [`StoreError::LOG`].
@@ -95,7 +95,7 @@ pub enum WriteError {
     /// A live row has this key. Undo the statement. Client sees 1062.
     #[error("duplicate key")]
     DuplicateKey,
-    /// Waiting would never end: a circle of transactions waits for each other. Roll the whole transaction back. 1213.
+    /// Waiting would never end: a cycle of transactions waits for each other. Roll the whole transaction back. 1213.
     #[error("deadlock while waiting for transaction {waiting_for}")]
     Deadlock {
         /// Who holds the lock.
@@ -107,10 +107,10 @@ pub enum WriteError {
         /// How long it waited.
         waited_ms: u64,
     },
-    /// Somebody else has the lock and the caller did not want to wait. 3572.
+    /// Another transaction holds the lock and the caller did not want to wait. 3572.
     #[error("locked by transaction {holder}")]
     Locked {
-        /// Who has it.
+        /// Its holder.
         holder: TxnId,
     },
     /// The wait was broken off through [`crate::Interrupt`]. 1317.

@@ -4,8 +4,8 @@ use crate::btree::node::{self, Version};
 use crate::ids::{Csn, PageId, TreeId, TxnId};
 use crate::pager::frame::{BODY_BYTES, FRAME_HEADER_BYTES, PAGE_BYTES};
 use crate::pager::image::{self, Block, Kind};
-use crate::upkeep::checkpoint::{CHAIN_BYTES, MAP_PAGES};
-use crate::upkeep::superblock::{FORMAT, Superblock};
+use crate::store::checkpoint::{CHAIN_BYTES, MAP_PAGES};
+use crate::store::superblock::{FORMAT, Superblock};
 
 fn text_of(file: &str) -> &'static str {
     match file {
@@ -101,7 +101,7 @@ fn a_page_is_as_documented() {
     let fields = fields("data-file.md", "Page");
     let mut body = Box::new([0; BODY_BYTES]);
     node::init(&mut body, 0, TreeId(55), b"prefix-a", Some(b"prefix-z"));
-    let version = Version { stamp: 0x11, undo: 0x22 };
+    let version = Version { trx_id: 0x11, undo: 0x22 };
     assert!(node::leaf_insert(&mut body, 0, b"prefix-abc", version, Some(b"value")));
     let at = |name: &str| number(&body[..], &fields, name) as usize;
     assert_eq!((at("count"), at("tree"), at("kind"), at("level"), at("prefix length")), (1, 55, 1, 0, 7));

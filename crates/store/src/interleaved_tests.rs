@@ -26,7 +26,7 @@ const ORDERS: usize = 100;
 /// Switches after which a run counts as one that does not end.
 const STEPS_MAX: usize = 2_000_000;
 const STACK_BYTES: usize = 1 << 20;
-/// A wait that nobody ends is told that its time is over; no program here needs one.
+/// A wait that nobody ends ends with a timeout; no program here needs one.
 const WAIT: LockWait = LockWait::Timeout(Duration::from_secs(3600));
 
 fn explore(program: impl Fn() + Send + Sync + 'static) {
@@ -139,7 +139,7 @@ fn a_hot_row_is_handed_on_and_no_update_is_lost() {
                 thread::spawn(move || {
                     for round in 0..2 {
                         let mut txn = store.begin();
-                        // One row: there is no circle to be in.
+                        // One row: there is no cycle to be in.
                         add_one(&mut txn, &tree, b"hot").unwrap();
                         if round == 0 && thread_rng().gen_range(0..4) == 0 {
                             txn.rollback().unwrap();
@@ -191,7 +191,7 @@ fn of_those_who_insert_a_key_one_does() {
 }
 
 #[test]
-fn circles_of_waiters_are_broken_and_the_rest_goes_on() {
+fn deadlocks_are_broken_and_the_other_transactions_continue() {
     explore(|| {
         let world = SimWorld::new(thread_rng().gen_range(0..u64::MAX));
         let rows: [&[u8]; 3] = [b"a", b"b", b"c"];
@@ -299,7 +299,7 @@ fn a_tree_that_splits_and_merges_loses_nothing() {
 
 /// Readers of a range, each of which lets the writers go first that came before it, and reads the same twice.
 #[test]
-fn shared_intervals_and_writers_take_turns() {
+fn shared_key_ranges_and_writers_alternate() {
     explore(|| {
         let world = SimWorld::new(thread_rng().gen_range(0..u64::MAX));
         let (store, tree) = with_rows(&world, &[b"a", b"b", b"c"]);

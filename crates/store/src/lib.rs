@@ -1,23 +1,23 @@
-//! Transactional ordered bytes: trees of records, each a key and a value, read in snapshots and changed in transactions.
+//! Transactional ordered bytes: trees of records, each a key and a value, read through snapshots and changed by transactions.
 //!
-//! The store knows neither tables nor types. It promises:
-//! - A commit is there whole or not at all, also after a crash at any moment; it is there for certain once its position is
-//!   durable ([`Store::durable_position`]).
+//! The store knows neither tables nor types. It guarantees:
+//! - A commit is atomic, also across a crash at any moment. It is durable once its position is durable
+//!   ([`Store::durable_position`]).
 //! - A [`ReadView`] sees exactly the commits up to one position, however long it lives, and never waits for a writer.
-//! - A write works on the newest version of a record under its row lock, waiting for whoever has it; circles of waiters are
-//!   found at once.
+//! - A write works on the newest version of a record under its row lock and waits for the transaction that holds that lock.
+//!   Deadlocks are detected as soon as they arise.
 //! - After a failed write or sync nothing more is written until the store is opened again.
 //!
 //! ```text
-//! txn          begin, insert, update, delete, lock, savepoints, commit, rollback      read   get, scan, estimate
-//! lock         who waits for whom                mvcc      which version a reader sees: stamps, snapshots, undo
-//! btree        ordered records in pages          upkeep    purge, checkpoint, recovery
-//! pager        pages in memory and in the file   wal       the log: append, flush, replay
+//! txn          begin, insert, update, delete, lock, savepoints, commit, rollback      read        get, scan, estimate
+//! lock         lock table, key ranges, wait-for graph     mvcc        version visibility: transaction ids, snapshots, undo
+//! btree        ordered records in pages                   store       checkpoint, purge, space, throttling; recovery
+//! pager        buffer pool and data file                  wal         redo log: append, flush, replay
 //! ```
 //!
-//! One page's way: a record is changed in a frame of the pool (`pager`), under its leaf's latch (`btree`), its old version
-//! goes to the undo (`mvcc`), the change to the transaction's buffer (`txn`); the commit appends that buffer to the log
-//! (`wal`); some time later a checkpoint writes the page to a block nothing else uses (`upkeep`).
+//! The life of a page: a record is changed in a frame of the buffer pool (`pager`) under its leaf's latch (`btree`). Its old
+//! version goes to the undo (`mvcc`), the change to the transaction's log buffer (`txn`). The commit appends that buffer to the log
+//! (`wal`). Later a checkpoint writes the page to a free block of the data file (`store`).
 //!
 //! # Example
 //! ```
@@ -49,14 +49,15 @@
 //! ```
 
 mod btree;
+mod checkpoint_latch;
 mod error;
 #[cfg(test)]
 mod formats;
-mod gate;
 mod ids;
 #[cfg(all(test, feature = "interleave"))]
 mod interleaved_tests;
 mod lock;
+mod lock_list;
 mod mvcc;
 mod oplog;
 mod pager;
@@ -65,25 +66,24 @@ mod planted;
 #[cfg(feature = "planted-bugs")]
 pub mod planted;
 mod read;
+mod recovery;
 mod store;
 mod sync;
+mod thread_number;
 mod trees;
 mod txn;
-mod upkeep;
 pub mod wal;
 
 pub use btree::node::{KEY_BYTES_MAX, RECORD_BYTES_MAX};
 pub use error::{OpenError, StoreError, TreePlace, WriteError};
 pub use ids::{CommitPosition, Csn, PageId, TreeId, TxnId};
-pub use lock::{
-    Deadlock, DeadlockMember, HeldLock, Interrupt, LockMode, LockTarget, LockWait, LockWaiter,
-    RunningTransaction,
-};
+pub use lock::{Deadlock, DeadlockMember, Interrupt, LockMode, LockWait, LockWaiter};
+pub use lock_list::{HeldLock, LockTarget, RunningTransaction};
 pub use mvcc::Reader;
-pub use mvcc::snapshots::number_thread;
 pub use pager::frame::PAGE_BYTES;
 pub use read::{Direction, Scan, ScanRange};
+pub use recovery::check::{DAMAGES_REPORTED_MAX, Damage, FileReport, check_files};
 pub use store::{DamageListener, LOG_CAPACITY_BYTES, Options, ReadView, Status, Store};
+pub use thread_number::number_thread;
 pub use trees::Tree;
 pub use txn::{LockMark, LockScan, Locked, Savepoint, Transaction};
-pub use upkeep::check::{DAMAGES_TOLD_MAX, Damage, FileReport, check_files};

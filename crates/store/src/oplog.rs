@@ -17,14 +17,14 @@ use crate::wal::{Log, LogError, Lsn, PART_BYTES_MAX, Parts};
 /// The most a change takes beside its key and value: code, tree, and lengths.
 const OP_HEADER_BYTES_MAX: usize = 64;
 
-/// Room for the first few changes is made at once.
+/// SpaceReservation for the first few changes is made at once.
 const OPEN_BYTES_MIN: usize = 512;
 
 /// The longest change: a decoder needs no more to go on.
 pub(crate) const OP_BYTES_MAX: usize = OP_HEADER_BYTES_MAX + RECORD_BYTES_MAX;
 
 /// A transaction's changes on their way to the log. They are kept in chunks as long as the log's parts, so that a large
-/// transaction is never copied to make room for more of it; beyond a bound its chunks go out as parts that count for nothing
+/// transaction is never copied to make space for more of it; beyond a bound its chunks go out as parts that count for nothing
 /// until the commit. The end of it can be cut off again, wherever it is: parts that went out are then left out of the chain
 /// that leads from the commit record back to the first part.
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ impl OpLog {
     }
 
     /// Forgets all behind the mark. The log is there if anything went out to it.
-    pub(crate) fn forget_behind(&mut self, mark: Mark, log: Option<&Log>) {
+    pub(crate) fn truncate_to(&mut self, mark: Mark, log: Option<&Log>) {
         let parted_bytes = self.parts.bytes();
         if mark.0 < parted_bytes
             && let Some(log) = log
@@ -103,7 +103,7 @@ impl OpLog {
         self.open.truncate(len - self.full_bytes);
     }
 
-    /// Moves what is in memory to the log, as parts. Outside the gate, without a latch. If it fails all of it stays in memory.
+    /// Moves what is in memory to the log, as parts. Outside a critical section, without a latch. If it fails all of it stays in memory.
     #[cold]
     pub(crate) fn part(&mut self, log: &Log) -> Result<(), LogError> {
         let parted_bytes = self.parts.bytes();
@@ -133,7 +133,7 @@ impl OpLog {
         log.try_append(&self.open, &mut self.parts, publish)
     }
 
-    /// Waits until the commit record has a place in memory and on the disk. Outside the gate, without a latch.
+    /// Waits until the commit record has a place in memory and on the disk. Outside a critical section, without a latch.
     #[cold]
     pub(crate) fn prepare(&mut self, log: &Log) -> Result<(), LogError> {
         if self.open.len() > log.part_bytes_max() {
@@ -329,7 +329,7 @@ mod tests {
         }
         assert!(log.full.len() > 2);
         for count in [200, 150, 70, 64, 3, 0] {
-            log.forget_behind(Mark(ends[count]), None);
+            log.truncate_to(Mark(ends[count]), None);
             let (full, open) = (&log.full, &log.open);
             assert!(full.iter().all(|chunk| chunk.len() <= PART_BYTES_MAX));
             let whole = [full.concat(), open.clone()].concat();

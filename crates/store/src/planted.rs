@@ -28,7 +28,7 @@ pub enum Plant {
     ReplayHalf,
     /// Purge does not look at snapshots.
     PurgeEarly,
-    /// A checkpoint lets go of the log's segments although parts of running transactions are in them.
+    /// A checkpoint releases the log's segments although parts of running transactions are in them.
     DiscardParts,
     /// A segment of the log is begun, with a commit in it, before the parts in the one before it are synced.
     CommitBeforeParts,
@@ -36,11 +36,11 @@ pub enum Plant {
     CountOrphans,
     /// A checkpoint gives up what the one before saved of transactions that run on.
     ForgetChain,
-    /// A checkpoint while recovery takes back forgets what is still to be taken back.
+    /// A checkpoint while recovery rolls back forgets what is still to be rolled back.
     UndoOnce,
-    /// What a transaction took back after it went to the log counts.
+    /// What a transaction rolled back after it went to the log counts.
     CountCut,
-    /// A passage that frees a part of a dropped tree ends before its last leaf is taken out of its node.
+    /// A step that frees a part of a dropped tree ends before its last leaf is taken out of its node.
     KeepFreed,
     /// An update that moves an index entry sometimes makes no new one (planted in the tables).
     LoseEntry,
@@ -50,8 +50,8 @@ pub enum Plant {
     SkipUndoChecksum,
     /// A lock that is given back is handed to nobody.
     ForgetHandOver,
-    /// Circles of those who wait are not looked for.
-    ForgetCircle,
+    /// Deadlock cycles are not looked for.
+    MissDeadlock,
 }
 
 #[cfg(feature = "planted-bugs")]
@@ -85,7 +85,7 @@ mod with_bugs {
         ("skip-checksum", Plant::SkipChecksum),
         ("skip-undo-checksum", Plant::SkipUndoChecksum),
         ("forget-hand-over", Plant::ForgetHandOver),
-        ("forget-circle", Plant::ForgetCircle),
+        ("miss-deadlock", Plant::MissDeadlock),
     ];
 
     /// Plants a bug in every store of this process, in place of the one before.

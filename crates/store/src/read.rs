@@ -5,10 +5,10 @@
 
 use crate::btree::Seek;
 use crate::btree::node;
-use crate::btree::tree::{DESCENTS_MAX, Passing, Shared};
+use crate::btree::tree::{DESCENTS_MAX, Shared, SharedForScan};
 use crate::error::StoreError;
 use crate::ids::PageId;
-use crate::mvcc::{self, Past, Reader, Visible};
+use crate::mvcc::{self, OlderVersion, Reader, Visible};
 use crate::pager::frame::SharedGuard;
 use crate::store::{Inner, Store};
 use crate::trees::{Tree, TreeState};
@@ -102,7 +102,7 @@ pub(crate) struct Walk {
 }
 
 /// From the leaf after so many on, a walk is a scan: what it brings into memory makes way for what others use.
-const PASSING_AFTER_LEAVES: u32 = 16;
+const SCAN_AFTER_LEAVES: u32 = 16;
 /// From the leaf after so many on, those behind it are asked for ahead.
 const AHEAD_AFTER_LEAVES: u32 = 4;
 /// So many are asked for: 512 KiB. When half of them are read, as many again.
@@ -135,8 +135,8 @@ impl Walk {
             self.until_ahead = AHEAD_LEAVES / 2;
         }
         let guard = match self.leaves {
-            ..PASSING_AFTER_LEAVES => inner.leaf(tree, seek)?,
-            _ => inner.leaf_in_passing(tree, seek)?,
+            ..SCAN_AFTER_LEAVES => inner.leaf(tree, seek)?,
+            _ => inner.leaf_for_scan(tree, seek)?,
         };
         let body = guard.body();
         let from = node::lower_bound(body, &self.start);
@@ -232,34 +232,34 @@ impl Inner {
     }
 
     /// As [`Inner::leaf`], for a scan that will not come back.
-    fn leaf_in_passing(&self, tree: &TreeState, seek: Seek<'_>) -> Result<SharedGuard<'_>, StoreError> {
+    fn leaf_for_scan(&self, tree: &TreeState, seek: Seek<'_>) -> Result<SharedGuard<'_>, StoreError> {
         if tree.is_dropped() {
             return Err(StoreError::TreeGone(tree.id()));
         }
-        self.with_tree(tree, || tree.root.leaf::<Passing>(&self.pool, seek))
+        self.with_tree(tree, || tree.root.leaf::<SharedForScan>(&self.pool, seek))
     }
 
     /// Reads one record whose visible version, or one on the way to it, lies in the undo file.
     #[cold]
-    pub(crate) fn get_filed<R>(
+    pub(crate) fn get_spilled<R>(
         &self,
         tree: &TreeState,
         key: &[u8],
         reader: Reader<'_>,
-        mut past: Past,
+        mut older: OlderVersion,
         found: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, StoreError> {
         loop {
-            past.bring(&self.undo)?;
+            older.load(&self.undo)?;
             let guard = self.leaf(tree, Seek::At(key))?;
             let body = guard.body();
             let Ok(index) = node::search(body, key) else { return Ok(None) };
             let (version, _, value) = node::record(body, index);
-            match mvcc::find_visible(reader, version, value, &self.txns, &self.undo, &mut past)? {
+            match mvcc::find_visible(reader, version, value, &self.txns, &self.undo, &mut older)? {
                 Visible::InLeaf => return Ok(value.map(found)),
-                Visible::InPast => return Ok(Some(found(&past.value))),
+                Visible::Rebuilt => return Ok(Some(found(&older.value))),
                 Visible::Absent => return Ok(None),
-                Visible::Filed => {}
+                Visible::Spilled => {}
             }
         }
     }
@@ -303,14 +303,14 @@ impl Store {
         if reader.sees(version, &inner.txns) {
             return Ok(value.map(found));
         }
-        let mut past = Past::default();
-        match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut past)? {
+        let mut older = OlderVersion::default();
+        match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut older)? {
             Visible::InLeaf => Ok(value.map(found)),
-            Visible::InPast => Ok(Some(found(&past.value))),
+            Visible::Rebuilt => Ok(Some(found(&older.value))),
             Visible::Absent => Ok(None),
-            Visible::Filed => {
+            Visible::Spilled => {
                 drop(guard);
-                inner.get_filed(&tree.state, key, reader, past, found)
+                inner.get_spilled(&tree.state, key, reader, older, found)
             }
         }
     }
@@ -332,7 +332,7 @@ impl Store {
         }
         let root = tree.state.root;
         let mut leaves = [PageId(0); DESCENTS_MAX];
-        let mut past = Past::default();
+        let mut older = OlderVersion::default();
         for (group, some) in keys.chunks(DESCENTS_MAX).enumerate() {
             inner.with_tree(&tree.state, || root.guess_leaves(&inner.pool, some, &mut leaves))?;
             for (number, key) in some.iter().enumerate() {
@@ -349,14 +349,14 @@ impl Store {
                     continue;
                 };
                 let (version, _, value) = node::record(body, at);
-                match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut past)? {
+                match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut older)? {
                     Visible::InLeaf => found(index, value),
-                    Visible::InPast => found(index, Some(&past.value)),
+                    Visible::Rebuilt => found(index, Some(&older.value)),
                     Visible::Absent => found(index, None),
-                    Visible::Filed => {
+                    Visible::Spilled => {
                         drop(guard);
-                        let past = std::mem::take(&mut past);
-                        let value = inner.get_filed(&tree.state, key, reader, past, <[u8]>::to_vec)?;
+                        let older = std::mem::take(&mut older);
+                        let value = inner.get_spilled(&tree.state, key, reader, older, <[u8]>::to_vec)?;
                         found(index, value.as_deref());
                     }
                 }
@@ -373,7 +373,7 @@ impl Store {
             tree: Arc::clone(&tree.state),
             walk: Walk::new(range),
             key: Vec::new(),
-            past: Past::default(),
+            older: OlderVersion::default(),
         }
     }
 
@@ -450,14 +450,14 @@ fn leaves_between(low: &[(usize, usize)], high: &[(usize, usize)]) -> f64 {
     leaves
 }
 
-/// A range being read, a leaf at a time. Holds nothing between calls; rows committed meanwhile stay unseen.
+/// A range being read, a leaf at a time. UndoRefs nothing between calls; rows committed meanwhile stay unseen.
 #[derive(Debug)]
 pub struct Scan {
     store: Store,
     tree: Arc<TreeState>,
     walk: Walk,
     key: Vec<u8>,
-    past: Past,
+    older: OlderVersion,
 }
 
 impl Scan {
@@ -471,7 +471,7 @@ impl Scan {
         reader: Reader<'_>,
         mut row: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<bool, StoreError> {
-        let Scan { store, tree, walk, key, past } = self;
+        let Scan { store, tree, walk, key, older } = self;
         let inner = &*store.inner;
         'again: loop {
             let Some((guard, from, to)) = walk.next_leaf(inner, tree)? else { return Ok(false) };
@@ -489,16 +489,16 @@ impl Scan {
                 let value = if reader.sees_next(version, &inner.txns, &mut last_seen) {
                     value
                 } else {
-                    match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, past)? {
+                    match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, older)? {
                         Visible::InLeaf => value,
-                        Visible::InPast => Some(past.value.as_slice()),
+                        Visible::Rebuilt => Some(older.value.as_slice()),
                         Visible::Absent => None,
-                        Visible::Filed => {
+                        Visible::Spilled => {
                             key.truncate(prefix_len);
                             key.extend_from_slice(suffix);
                             walk.leave_before(key);
                             drop(guard);
-                            past.bring(&inner.undo)?;
+                            older.load(&inner.undo)?;
                             continue 'again;
                         }
                     }

@@ -50,8 +50,8 @@ mod explored {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
 
-    /// In so many looks of a timed wait, one is told that the time is over.
-    const LOOKS_OF_A_TIMED_WAIT: u32 = 200;
+    /// A timed wait ends with a timeout after so many polls.
+    const POLLS_OF_A_TIMED_WAIT: u32 = 200;
 
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(parking_lot::Mutex<T>);
@@ -155,25 +155,25 @@ mod explored {
     /// A waiter goes on when it was notified, or, as the real one may, for no reason.
     #[derive(Debug, Default)]
     pub(crate) struct Condvar {
-        told: AtomicU64,
+        notified: AtomicU64,
     }
 
     impl Condvar {
         pub(crate) const fn new() -> Condvar {
-            Condvar { told: AtomicU64::new(0) }
+            Condvar { notified: AtomicU64::new(0) }
         }
 
-        fn wait_looks<T>(&self, guard: &mut MutexGuard<'_, T>, looks: Option<u32>) -> TimedOut {
-            let before = self.told.load(Ordering::SeqCst);
+        fn wait_polls<T>(&self, guard: &mut MutexGuard<'_, T>, polls: Option<u32>) -> TimedOut {
+            let before = self.notified.load(Ordering::SeqCst);
             guard.held = None;
-            let mut looked = 0;
+            let mut polled = 0;
             let timed_out = loop {
                 interleave();
-                if self.told.load(Ordering::SeqCst) != before {
+                if self.notified.load(Ordering::SeqCst) != before {
                     break false;
                 }
-                looked += 1;
-                if looks.is_some_and(|looks| looked >= looks) {
+                polled += 1;
+                if polls.is_some_and(|polls| polled >= polls) {
                     break true;
                 }
             };
@@ -182,11 +182,11 @@ mod explored {
         }
 
         pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
-            self.wait_looks(guard, None);
+            self.wait_polls(guard, None);
         }
 
         pub(crate) fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _time: Duration) -> TimedOut {
-            self.wait_looks(guard, Some(LOOKS_OF_A_TIMED_WAIT))
+            self.wait_polls(guard, Some(POLLS_OF_A_TIMED_WAIT))
         }
 
         pub(crate) fn notify_one(&self) -> bool {
@@ -194,7 +194,7 @@ mod explored {
         }
 
         pub(crate) fn notify_all(&self) -> usize {
-            self.told.fetch_add(1, Ordering::SeqCst);
+            self.notified.fetch_add(1, Ordering::SeqCst);
             interleave();
             1
         }

@@ -19,7 +19,7 @@ impl Tree {
         self.state.id()
     }
 
-    /// Says what the tree is called above, from the outermost name: damage is told with it.
+    /// Says what the tree is called above, from the outermost name: damage is reported with it.
     pub fn set_names(&self, names: &[&str]) {
         *self.state.names.write() = names.iter().map(|&name| name.into()).collect();
     }
@@ -57,10 +57,10 @@ impl TreeState {
         self.root.tree
     }
 
-    /// Added to [`TreeState::locks`] while the tree has locked intervals of keys.
+    /// Added to [`TreeState::locks`] while the tree has locked key ranges.
     pub(crate) const RANGES: u64 = 1 << 32;
 
-    /// How many entries of the lock table belong to this tree, and whether there are intervals. 0: a writer need not look.
+    /// How many entries of the lock table belong to this tree, and whether there are key ranges. 0: a writer need not look.
     pub(crate) fn locks(&self) -> &AtomicU64 {
         &self.locks
     }

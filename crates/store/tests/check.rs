@@ -241,7 +241,7 @@ fn a_tree_with_a_damaged_root_can_be_dropped() {
     assert_eq!(read_all(&open(&world), TreeId(3)).unwrap(), 60);
 }
 
-/// The walk over a tree makes room as it goes: the pool need not hold the tree.
+/// The walk over a tree makes space as it goes: the pool need not hold the tree.
 #[test]
 fn a_tree_larger_than_the_pool_can_be_checked() {
     let world = SimWorld::new(12);

@@ -1,5 +1,5 @@
-//! A disk without room: statements that need some are refused, nothing that was acknowledged is lost, reads go on, and writes
-//! go on when there is room again.
+//! A disk without space: statements that need some are refused, nothing that was acknowledged is lost, reads go on, and writes
+//! go on when there is space again.
 
 use env::simulated::{Faults, SimWorld};
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ fn is_full(error: &StoreError) -> bool {
     matches!(error, StoreError::DiskFull { .. })
 }
 
-/// Changes one row; false if there is no room.
+/// Changes one row; false if there is no space.
 fn put(store: &Store, tree: &Tree, number: u32, round: u32) -> bool {
     let mut txn = store.begin();
     match txn.put(tree, &key(number), &value(number, round), NOWAIT) {
@@ -96,7 +96,7 @@ fn fill(store: &Store, tree: &Tree, rows: &mut Rows, round: u32) -> u32 {
     panic!("the disk is never full")
 }
 
-/// Deletes one row; false if there is no room.
+/// Deletes one row; false if there is no space.
 fn delete(store: &Store, tree: &Tree, number: u32) -> bool {
     let mut txn = store.begin();
     match txn.delete(tree, &key(number), NOWAIT) {
@@ -109,7 +109,7 @@ fn delete(store: &Store, tree: &Tree, number: u32) -> bool {
 
 #[test]
 fn without_room_for_the_log_or_the_data_file_the_rest_goes_on() {
-    // The first leaves no room for the log, the last enough for the log, and none for the pages.
+    // The first leaves no space for the log, the last enough for the log, and none for the pages.
     for room in [0, 20 << 10, 100 << 10, 400 << 10, 1_300 << 10] {
         let mut world = SimWorld::new(room);
         let (store, tree) = open(&world);
@@ -135,7 +135,7 @@ fn without_room_for_the_log_or_the_data_file_the_rest_goes_on() {
             assert!(store.stopped().is_none(), "{:?}", store.stopped());
             assert_eq!(all(&store, &tree), rows, "room {room} round {round}");
             if round == 2 {
-                // The power fails in the middle of it. Opening needs room for a segment of the log.
+                // The power fails in the middle of it. Opening needs space for a segment of the log.
                 drop((store, tree));
                 world = world.crash();
                 let report = check_files(world.env(), Path::new(FOLDER)).unwrap();
@@ -149,7 +149,7 @@ fn without_room_for_the_log_or_the_data_file_the_rest_goes_on() {
                 assert_eq!(all(&store, &tree), rows);
                 break;
             }
-            // Somebody made room: everything goes on by itself.
+            // Somebody made space: everything goes on by itself.
             world.disk().plan(Faults::default());
             for number in 0..1_500 {
                 assert!(put(&store, &tree, number, round), "room {room} round {round}");
@@ -183,7 +183,7 @@ fn a_transaction_that_finds_no_room_can_be_rolled_back() {
     };
     assert!(matches!(&refused, WriteError::Store(error) if is_full(error)), "{refused}");
     assert!(changed > 50, "{changed}");
-    // Reads go on, the statement can be taken back, and the transaction.
+    // Reads go on, the statement can be rolled back, and the transaction.
     assert_eq!(all(&store, &tree), rows);
     assert_eq!(store.status().is_full, 1);
     large.rollback_to(&savepoint).unwrap();
@@ -208,7 +208,7 @@ fn a_transaction_that_finds_no_room_can_be_rolled_back() {
 
 #[test]
 fn a_checkpoint_that_is_given_up_anywhere_loses_nothing() {
-    // As a file system that cannot reserve: the room ends at a later block each time.
+    // As a file system that cannot reserve: the space ends at a later block each time.
     let mut given_up = 0;
     for blocks in (0..120).step_by(3) {
         let world = SimWorld::new(blocks);
@@ -297,7 +297,7 @@ fn deletions_and_drops_make_room_on_a_disk_that_is_full() {
     }
 }
 
-/// The power fails, and the disk has no more room afterwards than before.
+/// The power fails, and the disk has no more space afterwards than before.
 fn crash_when_full(world: &SimWorld, store: Store) -> SimWorld {
     let used = world.disk().used_bytes(false);
     drop(store);

@@ -114,7 +114,7 @@ fn one_transaction_changes_more_than_memory_holds() {
     }
 }
 
-/// Recovery takes back what one transaction changed, though that does not fit the pool and power fails again and again meanwhile.
+/// Recovery rolls back what one transaction changed, though that does not fit the pool and power fails again and again meanwhile.
 #[test]
 fn what_is_taken_back_need_not_fit_the_pool_either() {
     let mut world = SimWorld::new(4);
@@ -127,7 +127,7 @@ fn what_is_taken_back_need_not_fit_the_pool_either() {
     store.sync_to(txn.commit().unwrap().unwrap()).unwrap();
     let mut txn = store.begin();
     for number in 0..2 * count {
-        // Not in their order, so that taking back does not stay with a page either.
+        // Not in their order, so that rolling back does not stay with a page either.
         let number = number * 1_009 % (2 * count);
         txn.put(&tree, &key(number), &value(number, 1), NOWAIT).unwrap();
     }
@@ -155,7 +155,7 @@ fn what_is_taken_back_need_not_fit_the_pool_either() {
     store.check().unwrap();
 }
 
-/// What was found by simulation (seed 481) when parts were taken back by later changes: B's commit was undone by recovery.
+/// What was found by simulation (seed 481) when parts were rolled back by later changes: B's commit was undone by recovery.
 #[test]
 fn what_a_savepoint_takes_back_is_not_repeated_over_anothers_commit() {
     let world = SimWorld::new(2);

@@ -27,7 +27,7 @@ fn lock(txn: &mut Transaction, tree: &Tree, key: &[u8], mode: LockMode) -> Resul
     txn.lock_current(tree, key, mode, NOWAIT, |_| ()).map(|found| assert_eq!(found, Locked::Row(())))
 }
 
-/// The records and intervals told: mode and target.
+/// The records and key ranges listed: mode and target.
 fn held(store: &Store) -> Vec<(LockMode, LockTarget)> {
     let mut told = Vec::new();
     store
@@ -53,16 +53,16 @@ fn a_list_tells_what_is_held() {
     lock(&mut txn, &tree, b"c", LockMode::Exclusive).unwrap();
     txn.update(&tree, b"c", b"new", NOWAIT).unwrap();
     txn.lock_range(&tree, b"x", None).unwrap();
-    let interval = LockTarget::Keys { lower: b"x".to_vec(), upper: None, covers_rows: false };
+    let key_range = LockTarget::Keys { lower: b"x".to_vec(), upper: None, covers_rows: false };
     let expected = [
         (LockMode::Shared, record(b"b")),
-        (LockMode::Exclusive, interval),
+        (LockMode::Exclusive, key_range),
         (LockMode::Exclusive, record(b"c")),
         (LockMode::Exclusive, record(b"a")),
     ];
     assert_eq!(held(&store), expected);
 
-    // What was taken back, or given back, is not told.
+    // What was rolled back, or released, is not listed.
     let savepoint = txn.savepoint();
     lock(&mut txn, &tree, b"d", LockMode::Exclusive).unwrap();
     txn.rollback_to(&savepoint).unwrap();
@@ -180,7 +180,7 @@ fn too_many_locks_are_refused_to_who_has_them_and_given_back_with_the_statement(
     fill(&store, &tree, (0..100).map(|number| long_key(10 * number)));
     let mut txn = store.begin();
     txn.set_range_locks(true);
-    let interval = |txn: &mut Transaction, number: u32| {
+    let key_range = |txn: &mut Transaction, number: u32| {
         txn.lock_range(&tree, &long_key(10 * number + 1), Some(&long_key(10 * number + 5)))
     };
     let inserts = |number: u32| {
@@ -190,7 +190,7 @@ fn too_many_locks_are_refused_to_who_has_them_and_given_back_with_the_statement(
         inserted
     };
     for number in 0..50 {
-        interval(&mut txn, number).unwrap();
+        key_range(&mut txn, number).unwrap();
     }
     lock(&mut txn, &tree, &long_key(0), LockMode::Shared).unwrap();
     let before = store.status().lock_bytes;
@@ -199,7 +199,7 @@ fn too_many_locks_are_refused_to_who_has_them_and_given_back_with_the_statement(
     // One that an older one covers in part.
     txn.lock_range(&tree, &long_key(10 * 49 + 3), Some(&long_key(10 * 49 + 9))).unwrap();
     let refused =
-        (50..100_000).find_map(|number| interval(&mut txn, number).err().map(|error| (number, error)));
+        (50..100_000).find_map(|number| key_range(&mut txn, number).err().map(|error| (number, error)));
     let Some((number, WriteError::TooManyLocks)) = refused else { panic!("{refused:?}") };
     assert!(number > 10_000, "{number}");
     let least = store.status().lock_bytes;
@@ -221,7 +221,7 @@ fn too_many_locks_are_refused_to_who_has_them_and_given_back_with_the_statement(
     assert!(other.update(&tree, &long_key(0), b"new", NOWAIT).is_err());
     other.insert(&tree, &long_key(10 * 49 + 7), b"new", NOWAIT).unwrap();
     other.rollback().unwrap();
-    interval(&mut txn, 60).unwrap();
+    key_range(&mut txn, 60).unwrap();
     txn.rollback().unwrap();
     assert_eq!(store.status().lock_bytes, 0);
 }
@@ -250,7 +250,7 @@ fn locks_given_back_take_no_room() {
     assert!(other.update(&tree, &8_u32.to_be_bytes(), b"new", NOWAIT).unwrap());
 }
 
-/// Intervals that meet become one segment, whatever their order; each one that goes wakes who waits in it.
+/// Key ranges that meet become one segment, whatever their order; each one that goes wakes who waits in it.
 #[test]
 fn who_waits_in_an_interval_hears_of_its_end_though_it_has_grown_to_the_left() {
     let (store, tree) = fresh();

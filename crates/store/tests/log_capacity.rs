@@ -48,7 +48,7 @@ fn the_log_stays_within_its_capacity() {
     for round in 0..2_000 {
         write(&store, round * 20, 20);
         let bytes = log_bytes(&world);
-        // One segment is begun, one is not yet let go of.
+        // One segment is begun, one is not yet released.
         assert!(bytes <= capacity + 3 * SEGMENT, "{bytes} bytes after {round} commits");
         longest = longest.max(bytes);
     }

@@ -36,8 +36,8 @@ fn key(number: u32, random: bool) -> [u8; 4] {
     if random { number.wrapping_mul(2_654_435_761).to_be_bytes() } else { number.to_be_bytes() }
 }
 
-/// What the upkeep thread would do now.
-fn upkeep(store: &Store) {
+/// What the background threads would do now.
+fn background_work(store: &Store) {
     while store.purge_tick().unwrap() {}
     if store.checkpoint_is_due() {
         store.checkpoint_now().unwrap();
@@ -64,7 +64,7 @@ fn churn_keeps_the_file_within_half_as_much_again() {
                 }
             }
             txn.commit().unwrap();
-            upkeep(&store);
+            background_work(&store);
             if first + batch == rows {
                 dense = store.status().page_count;
             }
@@ -97,7 +97,7 @@ fn what_goes_is_given_back_to_the_disk() {
             txn.insert(tree, &key(number, true), &[1; 150], NOWAIT).unwrap();
         }
         txn.commit().unwrap();
-        upkeep(&store);
+        background_work(&store);
     }
     store.checkpoint_now().unwrap();
     let before = file_pages(&world);

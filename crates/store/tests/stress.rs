@@ -105,7 +105,7 @@ impl Bank {
         let (from, to) = (random.below(end), random.below(end));
         let amount = random.below(50) as i64;
         if random.below(10) == 0 {
-            // A detour that is taken back.
+            // A detour that is rolled back.
             let savepoint = txn.savepoint();
             self.change(&mut txn, to, 77, random)?;
             txn.rollback_to(&savepoint)?;

@@ -405,7 +405,7 @@ impl BlockingHook for Writer {
         for number in [wait % ROWS, (wait * 7) % ROWS] {
             txn.put(&self.tree, &key(number), &value(number, 90 + wait % 5), NOWAIT).unwrap();
         }
-        // Most is taken back, so that leaves come to be what they were.
+        // Most is rolled back, so that leaves come to be what they were.
         match wait % 12 {
             0 => drop(txn.commit().unwrap()),
             _ => txn.rollback().unwrap(),

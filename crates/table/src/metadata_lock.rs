@@ -182,7 +182,7 @@ impl MetadataLock {
         if attempt() {
             return Ok(());
         }
-        let wait = WaitForOthers { may_requeue: patience.may_requeue, crowd: None };
+        let wait = WaitForOthers { may_requeue: patience.may_requeue, wait_queue: None };
         let _blocking = env::blocking::try_enter(wait)?;
         let waiting = Waiting::enter(self, mode, held.iter().map(|(lock, mode)| (&**lock, *mode)));
         let mut left = patience.time;

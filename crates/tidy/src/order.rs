@@ -153,19 +153,24 @@ const ORDER: &[(&str, &[Line])] = &[
     (
         "sim",
         &[
-            Apart(&["append", "inputs", "locks", "lying", "model", "plants", "turns"]),
+            Apart(&["append", "inputs", "locks", "lost_sync", "model", "plants", "scheduler"]),
             Apart(&["bank", "crash", "flips", "full", "waits"]),
         ],
     ),
     (
         "store",
         &[
-            Apart(&["ids", "planted", "sync"]),
-            Apart(&["error", "wal"]),
+            Apart(&["ids", "planted", "sync", "thread_number"]),
+            Apart(&["checkpoint_latch", "error", "wal"]),
             Apart(&["pager"]),
             Apart(&["btree"]),
             Apart(&["oplog", "trees"]),
-            Cycle(&["gate", "lock", "mvcc", "read", "store", "txn", "upkeep"]),
+            Apart(&["lock"]),
+            Apart(&["mvcc"]),
+            Apart(&["store"]),
+            Apart(&["lock_list", "read"]),
+            Apart(&["txn"]),
+            Apart(&["recovery"]),
         ],
     ),
     (

@@ -111,7 +111,7 @@ pub enum Command<'a> {
         /// How many.
         row_count: u32,
     },
-    /// Start the session anew.
+    /// Start the session again.
     ResetConnection,
     /// Any other command byte, with what follows it.
     Other {

@@ -109,7 +109,7 @@ bit_set! {
         PLUGIN_AUTH_LENENC_CLIENT_DATA = 1 << 21;
         /// An expired password leads to a restricted session and not to a refusal.
         CAN_HANDLE_EXPIRED_PASSWORDS = 1 << 22;
-        /// OK packets may tell of changed session state.
+        /// OK packets may report changed session state.
         SESSION_TRACK = 1 << 23;
         /// A result ends with an OK packet, and nothing ends its column definitions.
         DEPRECATE_EOF = 1 << 24;
@@ -149,7 +149,7 @@ bit_set! {
         DB_DROPPED = 1 << 8;
         /// `sql_mode` has NO_BACKSLASH_ESCAPES.
         NO_BACKSLASH_ESCAPES = 1 << 9;
-        /// A prepared statement was prepared anew and its columns changed.
+        /// A prepared statement was prepared again and its columns changed.
         METADATA_CHANGED = 1 << 10;
         /// The statement was slower than `long_query_time`.
         QUERY_WAS_SLOW = 1 << 11;
@@ -157,7 +157,7 @@ bit_set! {
         PS_OUT_PARAMS = 1 << 12;
         /// The open transaction is read only.
         IN_TRANS_READONLY = 1 << 13;
-        /// The OK packet tells of changed session state.
+        /// The OK packet reports changed session state.
         SESSION_STATE_CHANGED = 1 << 14;
     }
 }

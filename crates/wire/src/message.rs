@@ -1,4 +1,4 @@
-//! OK, ERR and EOF packets, and the session state that an OK packet may tell of.
+//! OK, ERR and EOF packets, and the session state that an OK packet may report.
 //!
 //! Source: MySQL 9.7 manual of the client/server protocol, "OK_Packet", "ERR_Packet", "EOF_Packet".
 
@@ -16,7 +16,7 @@ pub const LOCAL_FILE_HEADER: u8 = 0xfb;
 /// An EOF packet is shorter than this; a longer packet with its first byte is a row.
 pub const EOF_PACKET_BYTES_MAX: usize = 9;
 
-/// A change of session state that the client asked to be told of.
+/// A change of session state that the client asked to be notified of.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SessionStateChange<'a> {
     /// A system variable has a new value.

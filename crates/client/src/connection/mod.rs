@@ -275,7 +275,7 @@ impl Connection {
         parameter: u16,
         data: &[u8],
     ) -> Result<(), Error> {
-        self.tell(Command::SendLongData { statement_id: statement.id, parameter, data })
+        self.send_unanswered(Command::SendLongData { statement_id: statement.id, parameter, data })
     }
 
     /// Forgets long data and the cursor of a statement.
@@ -293,7 +293,7 @@ impl Connection {
     pub fn close(&mut self, statement: Statement) -> Result<(), Error> {
         let statement_id = statement.id;
         drop(statement);
-        self.tell(Command::CloseStatement { statement_id })
+        self.send_unanswered(Command::CloseStatement { statement_id })
     }
 
     /// Asks whether the server is there.
@@ -312,7 +312,7 @@ impl Connection {
         self.command(Command::InitDb(name.as_bytes()))
     }
 
-    /// Starts the session anew: its statements, variables and transaction are gone.
+    /// Starts the session again: its statements, variables and transaction are gone.
     ///
     /// # Errors
     /// The server's or the connection's.
@@ -347,7 +347,7 @@ impl Connection {
         self.run(format!("KILL {what} {connection_id}").as_bytes())
     }
 
-    /// Becomes somebody else; the session starts anew. A server that refuses closes the connection.
+    /// Becomes somebody else; the session starts again. A server that refuses closes the connection.
     ///
     /// # Errors
     /// The server's or the connection's.
@@ -382,7 +382,7 @@ impl Connection {
 
     /// Says goodbye.
     pub fn quit(mut self) {
-        let _ = self.tell(Command::Quit); // It is gone either way.
+        let _ = self.send_unanswered(Command::Quit); // It is gone either way.
         self.break_off();
     }
 
@@ -456,7 +456,7 @@ impl Connection {
     }
 
     /// Sends a command that is not answered.
-    fn tell(&mut self, command: Command<'_>) -> Result<(), Error> {
+    fn send_unanswered(&mut self, command: Command<'_>) -> Result<(), Error> {
         self.ask(command, false)?;
         self.phase = Phase::Idle;
         Ok(())

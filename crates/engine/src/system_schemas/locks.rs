@@ -586,9 +586,9 @@ fn push_record(
 
 fn push_deadlock(core: &Core, places: &HashMap<TreeId, Place>, deadlock: &Deadlock, text: &mut String) {
     // The one that closed the circle is told last, as MySQL does.
-    let mut members: Vec<_> = deadlock.circle.iter().collect();
+    let mut members: Vec<_> = deadlock.cycle.iter().collect();
     members.rotate_left(1);
-    if let Some(since) = deadlock.circle.first().and_then(|member| member.waiter.since) {
+    if let Some(since) = deadlock.cycle.first().and_then(|member| member.waiter.since) {
         let micros = wall_micros(core, since);
         let moment = DateTime::from_linear_micros(micros + UNIX_EPOCH_DAY * MICROS_PER_DAY);
         let mut written = Vec::new();

@@ -441,7 +441,7 @@ impl State {
         .sum()
     }
 
-    /// Whether there is room for a write (`bytes` of them at `offset`) or a new length (`None`).
+    /// Whether there is space for a write (`bytes` of them at `offset`) or a new length (`None`).
     fn space_for(&mut self, id: FileId, offset: usize, bytes: Option<usize>) -> io::Result<()> {
         let Some(max) = self.faults.space_bytes_max else {
             return Ok(());

@@ -73,7 +73,7 @@ impl SimWorld {
     }
 }
 
-/// A clock that moves when told, and a little with every disk access.
+/// A clock that moves when it is advanced, and a little with every disk access.
 #[derive(Debug, Default)]
 pub struct SimClock {
     nanos: AtomicU64,

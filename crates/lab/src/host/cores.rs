@@ -6,7 +6,7 @@
 //! Invariants:
 //! 1. What was set is put back when [`Pinned`] is dropped: for each thread that had a set of its own that one, for threads
 //!    that were started since the process's.
-//! 2. Nothing is set for good: a process that starts anew knows nothing of it.
+//! 2. Nothing is set for good: a process that is started again knows nothing of it.
 
 use std::collections::BTreeMap;
 use std::fs;

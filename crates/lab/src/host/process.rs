@@ -173,7 +173,7 @@ impl Sample {
     /// What was used since `earlier`.
     ///
     /// # Errors
-    /// `earlier` is of another process: the server was started anew in between.
+    /// `earlier` is of another process: the server was restarted in between.
     pub fn since(&self, earlier: &Sample) -> Result<Usage, Restarted> {
         if (self.pid, self.start_ticks) != (earlier.pid, earlier.start_ticks) {
             return Err(Restarted { pid: self.pid });
@@ -211,7 +211,7 @@ pub struct Restarted {
 
 impl std::fmt::Display for Restarted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "process {} was started anew between two samples", self.pid)
+        write!(f, "process {} was restarted between two samples", self.pid)
     }
 }
 

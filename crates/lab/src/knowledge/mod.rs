@@ -61,7 +61,7 @@ pub struct Fit<'a> {
     pub matched: Match,
 }
 
-/// The entries that match, best first: more kinds of evidence, then more pieces. A cause in a layer that the run's ladder
+/// The entries that match, best first: more kinds of evidence, then more pieces. A cause in a layer that the run's layer attribution
 /// excludes is none of them.
 #[must_use]
 pub fn matching<'a>(entries: &'a [Entry], run: &Run, pair: Pair) -> Vec<Fit<'a>> {

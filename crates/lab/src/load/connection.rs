@@ -44,7 +44,7 @@ pub(crate) enum Progress {
 
 /// What happened on connections, added up.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct OperationCounts {
     pub(crate) statements: u64,
     pub(crate) rows: u64,
     pub(crate) bytes_up: u64,
@@ -53,14 +53,14 @@ pub(crate) struct Tally {
     pub(crate) error_texts: BTreeMap<u16, String>,
 }
 
-impl Tally {
+impl OperationCounts {
     #[cold]
     pub(crate) fn error(&mut self, number: u16, text: &str) {
         *self.errors.entry(number).or_default() += 1;
         self.error_texts.entry(number).or_insert_with(|| text.to_owned());
     }
 
-    pub(crate) fn add(&mut self, other: Tally) {
+    pub(crate) fn add(&mut self, other: OperationCounts) {
         self.statements += other.statements;
         self.rows += other.rows;
         self.bytes_up += other.bytes_up;
@@ -228,7 +228,7 @@ impl LoadConnection {
         &mut self,
         plan: &Plan,
         serial: &AtomicU64,
-        tally: &mut Tally,
+        counts: &mut OperationCounts,
         intended_ns: u64,
         now_ns: u64,
     ) -> Result<(), LoadError> {
@@ -239,12 +239,17 @@ impl LoadConnection {
         self.sent_ns = now_ns;
         let steps = plan.next_steps(&mut self.source);
         (self.step, self.end_step) = (steps.start, steps.end);
-        self.send(plan, serial, tally).map(|_| ())
+        self.send(plan, serial, counts).map(|_| ())
     }
 
     /// Sends the commands from `step` on up to one that is answered; `false` if none of them is.
     #[inline]
-    fn send(&mut self, plan: &Plan, serial: &AtomicU64, tally: &mut Tally) -> Result<bool, LoadError> {
+    fn send(
+        &mut self,
+        plan: &Plan,
+        serial: &AtomicU64,
+        counts: &mut OperationCounts,
+    ) -> Result<bool, LoadError> {
         let mut is_answered = false;
         while !is_answered && self.step < self.end_step {
             let step = plan.steps[self.step];
@@ -254,7 +259,7 @@ impl LoadConnection {
                 self.step += 1;
             }
         }
-        tally.bytes_up += self.output.len() as u64;
+        counts.bytes_up += self.output.len() as u64;
         self.flush()?;
         Ok(is_answered)
     }
@@ -312,7 +317,7 @@ impl LoadConnection {
         &mut self,
         plan: &Plan,
         serial: &AtomicU64,
-        tally: &mut Tally,
+        counts: &mut OperationCounts,
     ) -> Result<Progress, LoadError> {
         loop {
             if self.start == self.end {
@@ -334,14 +339,14 @@ impl LoadConnection {
                 Err(error) => return Err(LoadError::lost(&error.to_string())),
             };
             self.end += bytes;
-            tally.bytes_down += bytes as u64;
+            counts.bytes_down += bytes as u64;
             while self.start < self.end && self.is_busy {
-                if !self.read_packet(tally)? {
+                if !self.read_packet(counts)? {
                     break;
                 }
                 if self.reader.is_done() {
-                    tally.statements += 1;
-                    if self.is_finished(plan, serial, tally)? {
+                    counts.statements += 1;
+                    if self.is_finished(plan, serial, counts)? {
                         self.is_busy = false;
                         if let Some(hash) = &mut self.row_hash {
                             hash.end_operation();
@@ -370,7 +375,7 @@ impl LoadConnection {
 
     /// Reads one packet of the answer; `false` if it is not whole.
     #[inline]
-    fn read_packet(&mut self, tally: &mut Tally) -> Result<bool, LoadError> {
+    fn read_packet(&mut self, counts: &mut OperationCounts) -> Result<bool, LoadError> {
         let long;
         let payload = match &mut self.long {
             None => match next_packet(&self.input[self.start..self.end]) {
@@ -382,7 +387,7 @@ impl LoadConnection {
                 Incoming::Continued => {
                     let sequence = self.input.get(self.start + 3).copied().unwrap_or_default();
                     self.long = Some(PacketReader::new(sequence));
-                    return self.read_packet(tally);
+                    return self.read_packet(counts);
                 }
             },
             Some(reader) => {
@@ -400,7 +405,7 @@ impl LoadConnection {
         };
         match self.reader.read(payload).map_err(|malformed| LoadError::lost(malformed.what))? {
             Event::Row(row) => {
-                tally.rows += 1;
+                counts.rows += 1;
                 if let Some(hash) = self.row_hash.as_mut().filter(|hash| !hash.is_full()) {
                     hash.add(row);
                 }
@@ -411,7 +416,7 @@ impl LoadConnection {
             }
             Event::Error(error) => {
                 self.has_failed = true;
-                tally.error(error.number, &String::from_utf8_lossy(error.message));
+                counts.error(error.number, &String::from_utf8_lossy(error.message));
             }
             Event::LocalFile(_) => return Err(LoadError::lost("the server asks for a file")),
             Event::Ok(_) | Event::Columns(_) | Event::Column(_) | Event::ColumnsEnd | Event::End { .. } => {}
@@ -421,9 +426,14 @@ impl LoadConnection {
 
     /// After an answer: goes on with the operation, or says that it is over.
     #[inline]
-    fn is_finished(&mut self, plan: &Plan, serial: &AtomicU64, tally: &mut Tally) -> Result<bool, LoadError> {
+    fn is_finished(
+        &mut self,
+        plan: &Plan,
+        serial: &AtomicU64,
+        counts: &mut OperationCounts,
+    ) -> Result<bool, LoadError> {
         if self.has_failed {
-            return self.give_up(plan, serial, tally);
+            return self.give_up(plan, serial, counts);
         }
         if let Some(&Step::Prepare(index)) = plan.steps.get(self.step) {
             self.ids[index] = self.prepared;
@@ -436,12 +446,17 @@ impl LoadConnection {
         if self.is_blocking {
             keep_busy(plan.think(self.step));
         }
-        Ok(!self.send(plan, serial, tally)?)
+        Ok(!self.send(plan, serial, counts)?)
     }
 
     /// Closes the statement the operation would have closed next and rolls back; then it is over.
     #[cold]
-    fn give_up(&mut self, plan: &Plan, serial: &AtomicU64, tally: &mut Tally) -> Result<bool, LoadError> {
+    fn give_up(
+        &mut self,
+        plan: &Plan,
+        serial: &AtomicU64,
+        counts: &mut OperationCounts,
+    ) -> Result<bool, LoadError> {
         if self.step >= self.end_step {
             return Ok(true); // That was the answer to ROLLBACK.
         }
@@ -463,7 +478,7 @@ impl LoadConnection {
             self.output.put(rollback);
             self.reader = ResultReader::query(self.capabilities);
         }
-        tally.bytes_up += self.output.len() as u64;
+        counts.bytes_up += self.output.len() as u64;
         self.flush()?;
         Ok(!plan.is_transaction)
     }

@@ -14,7 +14,7 @@ use rustix::time::{
 };
 
 use crate::data::random::Random;
-use crate::load::connection::{LoadConnection, Progress, Tally};
+use crate::load::connection::{LoadConnection, OperationCounts, Progress};
 use crate::load::histogram::{BySecond, Latencies};
 use crate::load::plan::Plan;
 use crate::load::schedule::Schedule;
@@ -48,7 +48,7 @@ pub(crate) struct Seen {
     pub(crate) lag: Latencies,
     pub(crate) arrivals: u64,
     pub(crate) skips: u64,
-    pub(crate) tally: Tally,
+    pub(crate) counts: OperationCounts,
     /// CPU of this thread.
     pub(crate) cpu_ns: u64,
     /// How long it was ready to run and had no core; 0 where the kernel does not say.
@@ -141,13 +141,13 @@ impl Run<'_, '_> {
     fn begin(&mut self, index: usize, intended_ns: u64, now_ns: u64) -> Result<(), LoadError> {
         self.issued += 1;
         let Driver { connections, plan, serial } = &mut *self.driver;
-        connections[index].begin(plan, serial, &mut self.seen.tally, intended_ns, now_ns)
+        connections[index].begin(plan, serial, &mut self.seen.counts, intended_ns, now_ns)
     }
 
     #[inline]
     fn receive(&mut self, index: usize) -> Result<Progress, LoadError> {
         let Driver { connections, plan, serial } = &mut *self.driver;
-        connections[index].receive(plan, serial, &mut self.seen.tally)
+        connections[index].receive(plan, serial, &mut self.seen.counts)
     }
 
     /// A single connection has nobody to wait for but its server: a read that blocks costs less than asking first.

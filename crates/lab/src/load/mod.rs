@@ -33,7 +33,7 @@ use client::{Connection, Error, Options};
 use crate::data::fill::Source;
 use crate::evidence::Block;
 use crate::host::cores;
-use crate::load::connection::{LoadConnection, RowHash, Tally};
+use crate::load::connection::{LoadConnection, OperationCounts, RowHash};
 use crate::load::driver::{Driver, Seen, Task};
 use crate::load::plan::Plan;
 use crate::load::profile::{Batches, Prepare, Profile};
@@ -391,7 +391,7 @@ fn add(total: &mut Seen, seen: Seen) {
         lag,
         arrivals,
         skips,
-        tally,
+        counts,
         cpu_ns,
         run_queue_ns,
         wall_ns,
@@ -404,14 +404,15 @@ fn add(total: &mut Seen, seen: Seen) {
     total.lag.add(&lag);
     total.arrivals += arrivals;
     total.skips += skips;
-    total.tally.add(tally);
+    total.counts.add(counts);
     total.cpu_ns += cpu_ns;
     total.run_queue_ns += run_queue_ns;
     total.wall_ns = total.wall_ns.max(wall_ns);
 }
 
 fn block(total: &Seen, (busiest, waited): (f64, f64), hashes: RowHashes, mode: &Mode) -> Block {
-    let Tally { statements, rows, bytes_up, bytes_down, errors, error_texts } = total.tally.clone();
+    let OperationCounts { statements, rows, bytes_up, bytes_down, errors, error_texts } =
+        total.counts.clone();
     let per_op = |amount: u64| amount as f64 / total.operations.max(1) as f64;
     let service = total.service.summary();
     let lag_p99_ns = total.lag.quantile_ns(0.99);
@@ -576,12 +577,12 @@ mod tests {
     #[test]
     fn a_block_without_success_is_invalid_and_says_why() {
         let mut seen = Seen::default();
-        seen.tally.error(1146, "Table 'x.t' doesn't exist");
+        seen.counts.error(1146, "Table 'x.t' doesn't exist");
         let found = block(&seen, (0.1, 0.0), RowHashes::new(), &Mode::Closed);
         assert!(found.invalid.unwrap().contains("doesn't exist"));
         seen.operations = 1;
         assert_eq!(block(&seen, (0.1, 0.0), RowHashes::new(), &Mode::Closed).invalid, None);
-        seen.tally.error(1146, "");
+        seen.counts.error(1146, "");
         assert!(
             block(&seen, (0.1, 0.0), RowHashes::new(), &Mode::Closed)
                 .invalid

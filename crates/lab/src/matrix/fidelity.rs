@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! for each pair: a short closed loop of both -> an interval that both can keep
-//! rounds: [profile, driver, driver again] of one pair, in an order drawn anew; then those of the next
+//! rounds: [profile, driver, driver again] of one pair, in an order drawn again each time; then those of the next
 //! until each pair is settled, or the time is spent
 //! ```
 //!

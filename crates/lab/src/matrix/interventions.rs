@@ -428,7 +428,7 @@ impl Runner<'_> {
     ) -> Result<Result<Option<f64>, String>, MatrixError> {
         let (apply, undo) = edit.map_or((&[][..], &[][..]), |edit| (&edit.apply, &edit.undo));
         if let Err(error) = self.run_sql(cell, apply) {
-            // What was done before the one that failed is taken back; what was not done cannot be.
+            // What was done before the one that failed is reverted; what was not done cannot be.
             let _ = self.run_sql(cell, undo);
             return if self.test_servers[cell.server].admin.is_broken() {
                 Err(error)

@@ -35,7 +35,7 @@ pub(crate) fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Makes `schema` anew and uses it.
+/// Creates `schema` again and uses it.
 pub(crate) fn make(connection: &mut Connection, schema: &str) -> Result<(), SchemaError> {
     let lock = ask_if_allowed(connection, &format!("SELECT GET_LOCK('invar_lab.{schema}', 0)"))?;
     if lock.as_deref() == Some("0") {

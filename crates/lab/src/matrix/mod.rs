@@ -1,4 +1,4 @@
-//! The matrix: every arm in every round, in an order drawn anew, on servers made alike; then, where something was found, the
+//! The matrix: every arm in every round, in an order drawn again each time, on servers made alike; then, where something was found, the
 //! passes that say where and why.
 //!
 //! ```text

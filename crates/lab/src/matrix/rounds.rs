@@ -1,4 +1,4 @@
-//! Timing: every arm in every round, in an order drawn anew; then the few that differed once more.
+//! Timing: every arm in every round, in an order drawn again each time; then the few that differed once more.
 //!
 //! The first pass is judged by itself. What it finds must be found again by a second pass over the arms concerned, in rounds
 //! with parameters of their own: `Block::pass` is 1 there.

@@ -168,7 +168,7 @@ pub fn waterfall(run: &Run) -> String {
     bars(&format!("Where the difference lies, per operation{of}"), &rows)
 }
 
-/// Each intervention: before, with it, and with it taken back.
+/// Each intervention: before, with it, and with it reverted.
 #[must_use]
 pub fn interventions(run: &Run) -> Vec<String> {
     run.interventions
@@ -184,7 +184,7 @@ pub fn interventions(run: &Run) -> Vec<String> {
             let rows = [
                 bar("before", change.before, 1),
                 bar("with the change", change.during, 2),
-                bar("taken back", change.after, 1),
+                bar("reverted", change.after, 1),
             ];
             bars(&format!("{}: {:.0} % of the gap went", change.what, change.recovered * 100.0), &rows)
         })

@@ -848,7 +848,7 @@ impl Build<'_> {
             Some(count) => Some(self.number_in(count.get_ref(), count.span(), 1..i64::MAX)?.unsigned_abs()),
             None => None,
         };
-        // A block that is counted in operations is limited in time only as far as patience goes.
+        // A block that is counted in operations is limited in time only by a generous timeout.
         let block_ms = if block_operations.is_some() { 10 * BLOCK_MS_DEFAULT } else { BLOCK_MS_DEFAULT };
         Ok(Load {
             mode,

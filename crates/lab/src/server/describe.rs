@@ -114,7 +114,7 @@ pub fn flavour(version: &str, comment: &str) -> Flavour {
     }
 }
 
-/// What stays the same while a server runs and after it started anew, and is another one for its neighbour.
+/// What stays the same while a server runs and after it was restarted, and is another one for its neighbour.
 fn identity(connection: &mut Connection, options: &Options) -> Result<String, Error> {
     let mut parts = Vec::new();
     for what in ["server_uuid", "server_uid", "hostname", "port", "datadir"] {

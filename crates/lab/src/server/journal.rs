@@ -17,7 +17,7 @@
 //! Invariants:
 //! 1. No SET GLOBAL is sent before the value it replaces is on disk.
 //! 2. A variable whose value is no longer the one we gave it was set by somebody else since: it is left alone, and told.
-//! 3. A server that started anew has forgotten our changes (nothing is ever persisted): nothing is put back.
+//! 3. A restarted server has forgotten our changes (nothing is ever persisted): nothing is put back.
 //! 4. The file holds no password: putting back takes a connection the user opens.
 //! 5. A file stays until every variable in it is back, left alone for a reason, or forgotten by the server.
 
@@ -205,7 +205,7 @@ pub enum Outcome {
     WasSo(Value),
     /// Somebody else gave it another value since; it was left alone.
     SetByOthers(Value),
-    /// The server started anew since and reads its own settings.
+    /// The server was restarted since and reads its own settings.
     Forgotten,
     /// The server refused.
     Refused(String),
@@ -217,7 +217,7 @@ impl fmt::Display for Outcome {
             Outcome::PutBack(value) => write!(f, "put back to {value}"),
             Outcome::WasSo(value) => write!(f, "was {value} already"),
             Outcome::SetByOthers(value) => write!(f, "left alone: somebody else set it to {value} since"),
-            Outcome::Forgotten => write!(f, "forgotten: the server started anew since"),
+            Outcome::Forgotten => write!(f, "forgotten: the server was restarted since"),
             Outcome::Refused(why) => write!(f, "NOT put back: {why}"),
         }
     }
@@ -348,7 +348,7 @@ impl GlobalChanges {
         let create = || {
             fs::create_dir_all(&self.folder)?;
             let mut file = OpenOptions::new().create_new(true).append(true).open(&path)?;
-            // Held as long as the file is open, and let go by the kernel when the process dies.
+            // Held as long as the file is open, and released by the kernel when the process dies.
             file.lock()?;
             append(
                 &mut file,

@@ -6,7 +6,7 @@
 //! Invariants:
 //! 1. A value that went down is never subtracted: it wrapped at 32 or 64 bits, was reset, or is a level and no counter.
 //! 2. What reading the counters itself adds to them is measured and taken off ([`Footprint`]).
-//! 3. If the server started anew in between, there is no difference at all.
+//! 3. If the server was restarted in between, there is no difference at all.
 
 use std::collections::BTreeMap;
 
@@ -107,12 +107,12 @@ impl Snapshot {
     /// What happened since `earlier`.
     ///
     /// # Errors
-    /// The server started anew in between: its counters began at 0.
-    pub fn since(&self, earlier: &Snapshot) -> Result<Delta, StartedAnew> {
+    /// The server was restarted in between: its counters began at 0.
+    pub fn since(&self, earlier: &Snapshot) -> Result<Delta, CountersReset> {
         if let (Some(now), Some(then)) = (self.get("Uptime"), earlier.get("Uptime"))
             && now < then
         {
-            return Err(StartedAnew);
+            return Err(CountersReset);
         }
         let mut delta = Delta::default();
         for (name, &now) in &self.values {
@@ -133,17 +133,17 @@ impl Snapshot {
     }
 }
 
-/// A server's counters began anew between two snapshots.
+/// A server's counters were reset between two snapshots.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct StartedAnew;
+pub struct CountersReset;
 
-impl std::fmt::Display for StartedAnew {
+impl std::fmt::Display for CountersReset {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the server started anew between two readings of its status")
+        write!(f, "the server was restarted between two readings of its status")
     }
 }
 
-impl std::error::Error for StartedAnew {}
+impl std::error::Error for CountersReset {}
 
 /// What became of one status value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -228,7 +228,7 @@ impl Footprint {
                         _ => None,
                     })
                     .collect(),
-                Err(StartedAnew) => BTreeMap::new(),
+                Err(CountersReset) => BTreeMap::new(),
             };
             least = Some(match least {
                 None => moved,
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(change("Threads_connected", 5, 3), Change::Level(5, 3));
         assert_eq!(change("Innodb_data_pending_reads", 5, 3), Change::Level(5, 3));
         let earlier = snapshot(&[("Uptime", "500")]);
-        assert_eq!(snapshot(&[("Uptime", "3")]).since(&earlier), Err(StartedAnew));
+        assert_eq!(snapshot(&[("Uptime", "3")]).since(&earlier), Err(CountersReset));
     }
 
     #[test]

@@ -239,7 +239,12 @@ pub const THAT_MATTER: &[Variable] = {
             Never,
             "how good the optimizer's numbers are",
         ),
-        variable("innodb_stats_on_metadata", Global, Never, "statistics taken anew for metadata queries"),
+        variable(
+            "innodb_stats_on_metadata",
+            Global,
+            Never,
+            "statistics collected again for metadata queries",
+        ),
         variable("thread_handling", Start, Always, "a thread for each connection, or a pool"),
         variable("max_connections", Global, Never, "how many may come"),
         variable("skip_name_resolve", Start, Never, "a DNS question for each connection"),

@@ -332,9 +332,9 @@ mod tests {
 
     #[test]
     fn a_crowd_pointing_one_way_makes_the_machine_suspect() {
-        let crowd: Vec<f64> = (0..17).map(|step| 1.10 + 0.002 * f64::from(step)).collect();
+        let findings: Vec<f64> = (0..17).map(|step| 1.10 + 0.002 * f64::from(step)).collect();
         assert!(matches!(
-            machine_suspect(&crowd, None),
+            machine_suspect(&findings, None),
             Some(Suspicion::OneSidedCrowd { same_way: 17, of: 17, .. })
         ));
         let causes = [1.0, 1.02, 11.3, 1.0, 1.5, 0.98, 1.0, 1.01, 3.0, 1.0, 1.3, 0.95];

@@ -14,7 +14,7 @@
 //! | over many comparisons? | [`rank::holm`] |
 //! | what does this machine show with no difference at all? | [`floor::NoiseFloor`]: the 99 % band of A against A |
 //! | is it a difference, then? | [`judge::judge`]: interval, floor, smallest effect worth a word, chance, and a second run |
-//! | is it the machine? | [`judge::machine_suspect`]: a crowd of findings that all point one way |
+//! | is it the machine? | [`judge::machine_suspect`]: many findings that all point one way |
 //! | how does it grow? | [`growth::exponent`]: slope in log-log over at least four sizes |
 //! | what does a count follow? | [`relation::follows`]: rows sent, rows examined, parameters, columns, ... |
 //! | when may we stop measuring? | [`stop::SequentialRule`] |

@@ -131,7 +131,7 @@ impl Tap {
         options
     }
 
-    /// What was seen since the last call (or the start), and begins anew. A command in flight counts to the next.
+    /// What was seen since the last call (or the start), and starts again. A command in flight counts to the next.
     #[must_use]
     pub fn take(&self) -> Phases {
         let now_ns = self.shared.now_ns();

@@ -36,8 +36,8 @@ use types::charset::Charset;
 use types::locale::LocaleId;
 use types::{CollationId, DataType, TypeKind};
 
-pub(crate) use infer::{bits_of, computed};
 pub use infer::{Typed, aggregate_type, summed_temporal};
+pub(crate) use infer::{bits_of, computed};
 pub use merge::common_type;
 pub(crate) use own_scale::{keep_own_scale, keep_stored_scale};
 pub use parameter::untyped;

@@ -1,4 +1,4 @@
-//! From the greeting to the first command: TLS, who the client is, its session; and the same anew for COM_CHANGE_USER.
+//! From the greeting to the first command: TLS, who the client is, its session; and the same again for COM_CHANGE_USER.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -95,11 +95,11 @@ impl Connection {
 
     /// The step that an exchange takes now; `None` if the connection waits before, for the check of a password or for the end of a
     /// delay.
-    fn step_now(&mut self, exchange: &Exchange, step: Step, shared: &Shared) -> Option<Step> {
+    fn next_step(&mut self, exchange: &Exchange, step: Step, shared: &Shared) -> Option<Step> {
         let pending = match step {
             Step::Continue => return Some(step),
             Step::Check(question) => {
-                Pending::Check(shared.checks.ask(&exchange.host.name, question, &self.home))
+                Pending::Check(shared.checks.ask(&exchange.host.name, question, &self.location))
             }
             Step::Done(_) | Step::Denied(_) => {
                 let (user, host) = exchange.counted_as();
@@ -117,7 +117,7 @@ impl Connection {
     }
 
     /// Goes on with a login that waited, if it need not wait any longer.
-    pub(super) fn go_on_logging_in(&mut self, scratch: &mut Scratch, shared: &Shared) -> Result<(), End> {
+    pub(super) fn resume_login(&mut self, scratch: &mut Scratch, shared: &Shared) -> Result<(), End> {
         let Some(pending) = self.pending.take_if(|pending| pending.is_due(self.active)) else {
             return Ok(());
         };
@@ -132,7 +132,7 @@ impl Connection {
             Pending::Check(check) => {
                 let Some(found) = check.take() else { return Err(End::Aborted) };
                 let step = exchange.found(&shared.authority, found, &mut self.output);
-                self.step_now(&exchange, step, shared)
+                self.next_step(&exchange, step, shared)
             }
             Pending::Delay { step, .. } => Some(step),
         };
@@ -175,7 +175,7 @@ impl Connection {
         scratch: &mut Scratch,
         shared: &Shared,
     ) -> Result<(), End> {
-        let step = self.step_now(&exchange, step, shared);
+        let step = self.next_step(&exchange, step, shared);
         self.take_step(exchange, start, step, false, scratch, shared)
     }
 
@@ -262,7 +262,7 @@ impl Connection {
         scratch: &mut Scratch,
         shared: &Shared,
     ) -> Result<(), End> {
-        let step = self.step_now(&exchange, step, shared);
+        let step = self.next_step(&exchange, step, shared);
         self.take_step(exchange, start, step, true, scratch, shared)
     }
 

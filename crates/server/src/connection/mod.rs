@@ -30,10 +30,10 @@ use wire::packet::{FRAME_PAYLOAD_BYTES_MAX, Incoming, PacketBuffer, PacketError,
 
 use crate::Shared;
 use crate::authenticate::{Exchange, Step, new_challenge};
-use crate::group::Home;
+use crate::group::Location;
 use crate::io::{Io, READ_BYTES, Received, Stream};
 use crate::password_checks::Check;
-use crate::placement::Habits;
+use crate::placement::CommitHeuristic;
 use handshake::SessionStart;
 
 /// What we can do, before TLS and zlib are known to be there.
@@ -73,7 +73,7 @@ const OUTPUT_KEPT_BYTES_MAX: usize = 256 * 1024;
 /// A packet's length is believed, and room made for all of it, when so much of it is there.
 const ROOM_PER_BYTE_ARRIVED: usize = 8;
 /// Reads from one socket before others have their turn.
-const READS_PER_TURN: usize = 16;
+const READS_PER_DRIVE: usize = 16;
 /// Input up to this size is not charged to anybody, and always taken.
 const INPUT_BYTES_UNCHARGED: usize = 1 << 20;
 /// Packets up to this size are taken without asking the session for its limit.
@@ -100,7 +100,7 @@ pub(crate) enum Next {
     /// The log, up to this position.
     Durable(u64),
     /// Its command was requeued, as too many statements wait for others: until fewer do.
-    Room,
+    Requeued,
     /// Nothing: it has ended.
     Closed,
 }
@@ -120,12 +120,12 @@ impl From<io::Error> for End {
     }
 }
 
-/// Which patience of ours has ended.
+/// Which of our timeouts has expired.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum TimedOut {
     No,
     /// In a handshake or a packet.
-    Stuck,
+    Partial,
     /// Between commands.
     Idle,
 }
@@ -151,7 +151,7 @@ struct Requeued {
     /// It is in its group's queue.
     is_queued: bool,
     /// Among whom it waits, if it was refused a place with those who wait for the same.
-    crowd: Option<u64>,
+    wait_queue: Option<u64>,
 }
 
 /// What a login waits for beside its client.
@@ -178,7 +178,7 @@ enum Phase {
     Greeted,
     /// The client proves itself, for a new session.
     Connecting { exchange: Box<Exchange>, start: Box<SessionStart> },
-    /// The client proves itself anew, for COM_CHANGE_USER.
+    /// The client proves itself again, for COM_CHANGE_USER.
     ChangingUser { exchange: Box<Exchange>, start: Box<SessionStart> },
     /// Waiting for a command.
     Commands,
@@ -188,8 +188,8 @@ enum Phase {
 pub(crate) struct Connection {
     pub(crate) io: Io,
     pub(crate) control: Arc<ConnectionControl>,
-    pub(crate) home: Arc<Home>,
-    pub(crate) habits: Habits,
+    pub(crate) location: Arc<Location>,
+    pub(crate) commit_heuristic: CommitHeuristic,
     output: PacketBuffer,
     session: Option<Box<dyn Session>>,
     phase: Phase,
@@ -244,8 +244,8 @@ impl Connection {
         let mut connection = Connection {
             io: Io::new(stream),
             control,
-            home: Arc::default(),
-            habits: Habits::default(),
+            location: Arc::default(),
+            commit_heuristic: CommitHeuristic::default(),
             output: PacketBuffer::new(),
             session: None,
             phase: Phase::Greeted,
@@ -316,7 +316,7 @@ impl Connection {
         } else if self.wait_position != 0 {
             Next::Durable(self.wait_position)
         } else if self.requeued.is_some() {
-            Next::Room
+            Next::Requeued
         } else {
             Next::Socket
         }
@@ -359,15 +359,15 @@ impl Connection {
     }
 
     /// Its command, if it was requeued, waits for room among these.
-    pub(crate) fn wait_among(&mut self, crowd: Option<u64>) {
+    pub(crate) fn set_wait_queue(&mut self, wait_queue: Option<u64>) {
         if let Some(requeued) = &mut self.requeued {
-            requeued.crowd = crowd;
+            requeued.wait_queue = wait_queue;
         }
     }
 
     /// Among whom its requeued command waits; `None`: among all.
-    pub(crate) fn crowd(&self) -> Option<u64> {
-        self.requeued.as_ref().and_then(|requeued| requeued.crowd)
+    pub(crate) fn wait_queue(&self) -> Option<u64> {
+        self.requeued.as_ref().and_then(|requeued| requeued.wait_queue)
     }
 
     /// Executes again what was requeued, if that is due.
@@ -395,7 +395,7 @@ impl Connection {
         }
         match self.timed_out {
             TimedOut::No => {}
-            TimedOut::Stuck => return Err(End::Aborted),
+            TimedOut::Partial => return Err(End::Aborted),
             TimedOut::Idle => {
                 self.output.set_sequence(0);
                 self.put_error(&ER_CLIENT_INTERACTION_TIMEOUT.bare(), scratch);
@@ -408,14 +408,14 @@ impl Connection {
         }
         self.drained = false;
         if self.pending.is_some() {
-            self.go_on_logging_in(scratch, shared)?;
+            self.resume_login(scratch, shared)?;
         }
         if self.requeued.is_some() {
             self.run_requeued(scratch, shared)?;
             let _ = self.charge_input(); // No more than before: nothing is refused.
         }
         // A client that never stops sending gives way to others after some reads; the rest waits its turn.
-        for _ in 0..READS_PER_TURN {
+        for _ in 0..READS_PER_DRIVE {
             if self.has_packet() && !self.is_stalled() {
                 let input = std::mem::take(&mut self.io.input);
                 let used = self.consume(&input, scratch, shared)?;
@@ -658,8 +658,14 @@ impl Connection {
                 if let Ran::Requeued(within) = self.command(payload, false, scratch, shared)? {
                     let until = self.active + within;
                     let payload = payload.into();
-                    let requeued =
-                        Requeued { payload, sequence, until, is_due: false, is_queued: false, crowd: None };
+                    let requeued = Requeued {
+                        payload,
+                        sequence,
+                        until,
+                        is_due: false,
+                        is_queued: false,
+                        wait_queue: None,
+                    };
                     self.requeued = Some(Box::new(requeued));
                 }
                 Ok(())
@@ -708,7 +714,7 @@ impl Connection {
     }
 
     /// The client has closed its side: nobody may be left who reads answers.
-    pub(crate) fn hang_up(&mut self) {
+    pub(crate) fn note_disconnect(&mut self) {
         self.has_hung_up = true;
         self.expect_end();
     }
@@ -724,7 +730,7 @@ impl Connection {
         !self.ended && (is_checked() || (!self.is_stalled() && (!self.drained || self.has_packet())))
     }
 
-    /// Looks for timeouts and kills of a connection that nobody drives. `true` if it must end: drive it then, as what its
+    /// Checks for timeouts and kills of a connection that nobody drives. `true` if it must end: drive it then, as what its
     /// session does at its end may take time.
     pub(crate) fn sweep(&mut self, now: Instant, limits: &Limits) -> bool {
         if self.wait_position != 0 {
@@ -757,7 +763,7 @@ impl Connection {
             }
         };
         if is_late {
-            self.timed_out = TimedOut::Stuck;
+            self.timed_out = TimedOut::Partial;
         }
         is_late
     }
@@ -775,14 +781,14 @@ impl Connection {
         }
     }
 
-    /// How many seconds from `now` [`Connection::sweep`] can find nothing, if nothing happens meanwhile. Only who is idle between
-    /// two commands is patient: the other times are short, or others' to change.
-    pub(crate) fn patience_left_s(&self, now: Instant) -> u64 {
+    /// How many seconds from `now` [`Connection::sweep`] can find nothing, if nothing happens meanwhile. Only a connection that is idle between
+    /// two commands has such a deadline: the other times are short, or others' to change.
+    pub(crate) fn seconds_to_deadline(&self, now: Instant) -> u64 {
         match &self.session {
             Some(session)
                 if !self.is_stalled()
                     && !self.is_amid_packet()
-                    // Its knock may have come while the answer waited for the log.
+                    // The wake-up may have come while the answer waited for the log.
                     && self.control.kill_state() != Kill::Connection =>
             {
                 let idle = now.saturating_duration_since(self.active);

@@ -1,13 +1,13 @@
-//! The core of a group while its thread drives a connection.
+//! The reactor of a group while its thread drives a connection.
 //!
 //! The thread needs it again when the command has ended. A command that waits or computes for long gives it to another thread of the group;
 //! from one that computes for long without saying so, the watchdog ([`crate::watchdog`]) takes it. So no command keeps others from
 //! being served, whatever it computes.
 //!
 //! Invariants:
-//! 1. The core is in here from [`Driving::begin`] until [`Driving::end`], or has gone to another thread of the group, once.
-//! 2. Who takes the core out to give it away holds `control`: the driving thread, when it finds no core, knows under that lock that the
-//!    core is gone and not about to be put back.
+//! 1. The reactor is in here from [`Driving::begin`] until [`Driving::end`], or has gone to another thread of the group, once.
+//! 2. Who takes the reactor out to give it away holds `control`: the driving thread, when it finds no reactor, knows under that lock that the
+//!    reactor is gone and not about to be put back.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use crossbeam_utils::atomic::AtomicCell;
 use service::ConnectionControl;
 
-use super::core::Core;
+use super::reactor::Reactor;
 use super::{Group, lock};
 
-/// CPU time of a command, as the watchdog sees it, before it loses the core.
+/// CPU time of a command, as the watchdog sees it, before it loses the reactor.
 const COMPUTING_MAX: Duration = Duration::from_millis(8);
 /// The same in time that passes: it waits for something without saying so, or for a processor.
 const RUNNING_MAX: Duration = Duration::from_millis(100);
@@ -37,12 +37,12 @@ pub(crate) struct Seen {
 /// Shared by the thread that drives and the watchdog.
 #[derive(Default)]
 pub(super) struct Driving {
-    core: AtomicCell<Option<Box<Core>>>,
+    reactor: AtomicCell<Option<Box<Reactor>>>,
     /// Commands begun: while it stays the same, the same one runs. Changed by the driving thread alone.
     commands: AtomicU64,
     /// The driving thread, by its number in the system.
     thread: AtomicI32,
-    /// Of the connection whose command has lost the core.
+    /// Of the connection whose command has lost the reactor.
     control: Mutex<Option<Arc<ConnectionControl>>>,
 }
 
@@ -54,60 +54,60 @@ impl Driving {
         driving
     }
 
-    /// A connection is driven, the core at hand.
-    pub(super) fn begin(&self, core: Box<Core>) {
+    /// A connection is driven, the reactor at hand.
+    pub(super) fn begin(&self, reactor: Box<Reactor>) {
         self.commands.store(self.commands.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-        self.core.store(Some(core));
+        self.reactor.store(Some(reactor));
     }
 
-    /// That is over; the core, if it is still here.
-    pub(super) fn end(&self) -> Option<Box<Core>> {
-        let core = self.core.take();
-        if core.is_some() {
-            return core;
+    /// That is over; the reactor, if it is still here.
+    pub(super) fn end(&self) -> Option<Box<Reactor>> {
+        let reactor = self.reactor.take();
+        if reactor.is_some() {
+            return reactor;
         }
         let mut control = lock(&self.control);
-        let put_back = self.core.take();
+        let put_back = self.reactor.take();
         *control = None;
         put_back
     }
 
-    /// Whether the core is here. For the driving thread.
-    pub(super) fn has_core(&self) -> bool {
+    /// Whether the reactor is here. For the driving thread.
+    pub(super) fn has_reactor(&self) -> bool {
         self.look(|_| ()).is_some()
     }
 
     /// Whether the command has been asked to end. For the driving thread.
     pub(super) fn is_cancelled(&self) -> bool {
-        self.look(Core::is_cancelled)
+        self.look(Reactor::is_cancelled)
             .unwrap_or_else(|| lock(&self.control).as_ref().is_some_and(|control| control.is_killed()))
     }
 
-    fn look<R>(&self, look: impl FnOnce(&Core) -> R) -> Option<R> {
-        let core = match self.core.take() {
-            Some(core) => core,
+    fn look<R>(&self, look: impl FnOnce(&Reactor) -> R) -> Option<R> {
+        let reactor = match self.reactor.take() {
+            Some(reactor) => reactor,
             None => {
                 let _control = lock(&self.control); // Nobody is about to put it back.
-                self.core.take()?
+                self.reactor.take()?
             }
         };
-        let seen = look(&core);
-        self.core.store(Some(core));
+        let seen = look(&reactor);
+        self.reactor.store(Some(reactor));
         Some(seen)
     }
 
-    /// Gives the core to another thread of the group, if it is here and there is one.
+    /// Gives the reactor to another thread of the group, if it is here and there is one.
     pub(super) fn give_away(&self, group: &Arc<Group>) {
         let mut control = lock(&self.control);
-        if let Some(mut core) = self.core.take() {
-            *control = core.leave_running();
-            if let Some(kept) = group.hand_over(core) {
-                self.core.store(Some(kept));
+        if let Some(mut reactor) = self.reactor.take() {
+            *control = reactor.leave_running();
+            if let Some(kept) = group.hand_over(reactor) {
+                self.reactor.store(Some(kept));
             }
         }
     }
 
-    /// The watchdog's look at the command that runs, if one does, after what it has `seen` before. Takes the core from a command that has
+    /// The watchdog's look at the command that runs, if one does, after what it has `seen` before. Takes the reactor from a command that has
     /// computed, or only run, for too long.
     pub(super) fn watch(&self, seen: Option<Seen>, group: &Arc<Group>) -> Seen {
         let (thread, commands) = (self.thread.load(Ordering::Relaxed), self.commands.load(Ordering::Relaxed));

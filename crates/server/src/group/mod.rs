@@ -1,37 +1,37 @@
-//! A worker group: one poller, its connections, and the threads that take turns at it.
+//! A worker group: one poller, its connections, and the threads that take turns with it.
 //!
 //! ```text
-//! thread with the core:   poll, then for each ready connection: read, execute, answer
-//! before it waits:        the core goes to a parked thread of the group, which goes on polling
-//! when it has waited:     it finishes its statement, gives the connection back, and parks
+//! thread with the reactor:   poll, then for each ready connection: read, execute, answer
+//! before it waits:           the reactor goes to a parked thread of the group, which continues polling
+//! after it has waited:       it finishes its statement, returns the connection, and parks
 //! ```
 //!
-//! So a statement that does not wait costs no switch of threads, and one that waits costs others nothing. `env::blocking`
-//! tells when: waits by `enter`, long computations by `tick` and `pause`. From a command that computes for long and tells nothing, the watchdog
-//! takes the core ([`driving`]). Of those that compute beside the core only a few run at once ([`turns`]).
+//! So a statement that does not wait costs no thread switch, and one that waits delays no other. `env::blocking` announces both: waits by
+//! `enter`, long computations by `tick` and `pause`. The watchdog takes the reactor from a command that computes for long without announcing
+//! it ([`driving`]). Of the statements that compute beside the reactor only a few run at once ([`run_slots`]).
 //!
-//! A statement that waits for others (a lock) holds a thread. Of these there may be [`WAITERS_PER_GROUP`], and a few for one lock
-//! ([`crowds`]): the next one is refused its wait, its session takes it back, and its command waits in the core without a thread, to be
-//! executed once more when fewer wait. What its lock's holder sends is a command like any other, and goes first; so a COMMIT and a KILL always get through.
+//! A statement that waits for other statements (a lock) occupies a thread. A group has at most [`WAITERS_PER_GROUP`] of these, and a few for one lock
+//! ([`wait_queues`]). The next one is refused its wait: its session rolls it back, and its command is requeued in the reactor without a thread, to be
+//! executed again when fewer wait. What the holder of its lock sends is a command like any other, and has precedence; so a COMMIT or a KILL always gets through.
 //!
-//! Answers that wait for the log stay with their connection and wait in the core by position. The thread that has nothing
-//! else to do flushes for all of them itself, if flushing is quick here; else the log's own thread does it and wakes the
-//! poller. A flush costs as much for sixteen commits as for one, so who commits gathers in one group ([`crate::placement`]), and
+//! Answers that wait for the log stay with their connection and wait in the reactor by position. A thread that has nothing
+//! else to do flushes for all of them itself, if flushing is fast here; else the log's own thread does it and wakes the
+//! poller. A flush costs as much for sixteen commits as for one, so connections that commit gather in one group ([`crate::placement`]), and
 //! a group flushes when it has no more commands or they bring no more commits.
 //!
 //! Invariants:
-//! 1. There is one [`Core`] per group, and one thread at a time has it.
+//! 1. There is one [`Reactor`] per group, and one thread at a time has it.
 //! 2. A connection is in its slot, or with the thread that drives it, whose slot then says `Away`.
-//! 3. A socket is polled for room exactly while its connection is in its slot with bytes unsent.
-//! 4. Sockets are polled by edges: a connection put back after having been away from its core is driven once more, because
+//! 3. A socket is polled for writability exactly while its connection is in its slot with bytes unsent.
+//! 4. Sockets are polled edge-triggered: a connection put back after having been away from its reactor is driven once more, because
 //!    an edge may have come meanwhile.
-//! 5. A thread with the core has no turn; one without, that computes, has one, or gets one at its next `tick` or `pause`.
+//! 5. A thread with the reactor holds no run slot. One without it that computes holds one, or gets one at its next `tick` or `pause`.
 
-mod core;
-mod crowds;
+mod deadlines;
 mod driving;
-mod looks;
-mod turns;
+mod reactor;
+mod run_slots;
+mod wait_queues;
 
 use std::cell::Cell;
 use std::io;
@@ -46,18 +46,18 @@ use mio::event::Source;
 use mio::net::{TcpListener, UnixListener};
 use service::{ConnectionEvent, Kill};
 
-use self::core::{Core, Slot};
-use self::crowds::Crowds;
 use self::driving::Driving;
 pub(crate) use self::driving::Seen;
-use self::turns::{STALL_TIME_MAX, Seat, TURN_TIME, TURNS_PER_GROUP, Turns};
+use self::reactor::{Reactor, Slot};
+use self::run_slots::{Permit, RUN_SLOTS_PER_GROUP, RunSlots, STALL_TIME_MAX, TIME_SLICE};
+use self::wait_queues::WaitQueues;
 use crate::Shared;
 use crate::connection::{Connection, Next, Scratch};
 use crate::io::Stream;
 
-/// A computation that runs longer gives the core away at its next tick.
+/// A computation that runs longer gives the reactor away at its next tick.
 const TICK_HOLD_MAX: Duration = Duration::from_millis(1);
-/// Threads of one group. A statement that would wait for the machine beyond them keeps the core, and the group waits with it: for
+/// Threads of one group. A statement that would wait for the machine beyond them keeps the reactor, and the group waits with it: for
 /// a disk, or for the slow clients of four thousand statements.
 const THREADS_PER_GROUP_MAX: usize = 4096;
 /// Statements of one group that wait for others at once, each with a thread, when [`crate::Config`] does not say.
@@ -96,27 +96,27 @@ impl Listener {
 
 /// Where a connection lives now, for those who want to wake it.
 #[derive(Default)]
-pub(crate) struct Home(Mutex<Option<(Weak<Group>, usize)>>);
+pub(crate) struct Location(Mutex<Option<(Weak<Group>, usize)>>);
 
-impl Home {
+impl Location {
     fn set(&self, group: &Group, slot: usize) {
         *lock(&self.0) = group.shared.group(group.index).map(|group| (Weak::clone(group), slot));
     }
 
-    pub(crate) fn kick(&self) {
-        let home = lock(&self.0).clone();
-        if let Some((group, slot)) = home
+    pub(crate) fn wake_connection(&self) {
+        let location = lock(&self.0).clone();
+        if let Some((group, slot)) = location
             && let Some(group) = group.upgrade()
         {
-            group.kick(slot);
+            group.wake_connection(slot);
         }
     }
 }
 
 #[derive(Default)]
 struct Park {
-    core: Option<Box<Core>>,
-    /// Who waits for the core. The last to come is the first to go: its stack is warm, and those at the bottom end after a while.
+    reactor: Option<Box<Reactor>>,
+    /// Who waits for the reactor. The last to come is the first to go: its stack is warm, and those at the bottom end after a while.
     parked: Vec<Arc<Condvar>>,
     threads: usize,
     stopped: bool,
@@ -130,13 +130,13 @@ pub(crate) struct Group {
     wake_pending: AtomicBool,
     park: Mutex<Park>,
     ended: Condvar,
-    turns: Turns,
+    run_slots: RunSlots,
     /// Statements that wait for others, each with a thread.
     waiters: AtomicUsize,
     /// Commands that were taken back and wait for room among all waiters.
     requeued: AtomicUsize,
     /// The waiters by what they wait for, those who hold nothing.
-    crowds: Crowds,
+    wait_queues: WaitQueues,
     /// The system has refused a thread: none is asked for until somebody parks or the next sweep.
     no_thread: AtomicBool,
     /// Parked threads kept; more end after [`PARK_TIME_MAX`].
@@ -145,15 +145,15 @@ pub(crate) struct Group {
     #[allow(clippy::vec_box, reason = "a connection is moved from slot to slot in the box it has")]
     moved: Mutex<Vec<Box<Connection>>>,
     returned: Mutex<Vec<(usize, Box<Connection>, Next)>>,
-    kicked: Mutex<Vec<usize>>,
+    woken: Mutex<Vec<usize>>,
     wants_durable: AtomicBool,
-    /// Of the thread that has the core, or had it last.
+    /// Of the thread that has the reactor, or had it last.
     driving: Mutex<Arc<Driving>>,
     pub(crate) connection_count: AtomicUsize,
 }
 
 /// Lets the calling thread finish before others that it wakes, and others before it when they wake it: a worker woken by one
-/// request then finds the next ones too. Its share of the processor and an idle core's quick start stay as they are
+/// request then finds the next ones too. Its share of the processor and an idle CPU's quick start stay as they are
 /// (measured with 16 clients on two cores: 13.4 us of CPU a point select against 15.6; with 1 to 4 the same).
 fn run_in_batches() -> io::Result<()> {
     #[allow(unsafe_code, reason = "sched_setscheduler(2) has no safe wrapper among the crates in use")]
@@ -175,35 +175,35 @@ impl Group {
         index: usize,
         shared: Arc<Shared>,
         listeners: Vec<Listener>,
-    ) -> io::Result<(Arc<Group>, Box<Core>)> {
-        let core = Box::new(Core::new(listeners)?);
+    ) -> io::Result<(Arc<Group>, Box<Reactor>)> {
+        let reactor = Box::new(Reactor::new(listeners)?);
         let group = Arc::new(Group {
             index,
             shared,
-            waker: core.waker()?,
+            waker: reactor.waker()?,
             wake_pending: AtomicBool::new(false),
             park: Mutex::default(),
             ended: Condvar::new(),
-            turns: Turns::new(TURNS_PER_GROUP, STALL_TIME_MAX),
+            run_slots: RunSlots::new(RUN_SLOTS_PER_GROUP, STALL_TIME_MAX),
             waiters: AtomicUsize::new(0),
             requeued: AtomicUsize::new(0),
-            crowds: Crowds::default(),
+            wait_queues: WaitQueues::default(),
             no_thread: AtomicBool::new(false),
             parked_kept: AtomicUsize::new(2),
             arrivals: Mutex::default(),
             moved: Mutex::default(),
             returned: Mutex::default(),
-            kicked: Mutex::default(),
+            woken: Mutex::default(),
             wants_durable: AtomicBool::new(false),
             driving: Mutex::default(),
             connection_count: AtomicUsize::new(0),
         });
-        Ok((group, core))
+        Ok((group, reactor))
     }
 
     /// Starts the first thread.
-    pub(crate) fn start(self: &Arc<Group>, core: Box<Core>) -> io::Result<()> {
-        match self.hand_over(core) {
+    pub(crate) fn start(self: &Arc<Group>, reactor: Box<Reactor>) -> io::Result<()> {
+        match self.hand_over(reactor) {
             None => Ok(()),
             Some(_) => Err(io::Error::other("no thread could be started")),
         }
@@ -223,8 +223,8 @@ impl Group {
         }
     }
 
-    fn kick(&self, slot: usize) {
-        lock(&self.kicked).push(slot);
+    fn wake_connection(&self, slot: usize) {
+        lock(&self.woken).push(slot);
         self.wake();
     }
 
@@ -264,10 +264,10 @@ impl Group {
     }
 
     /// Takes over what variables say of threads.
-    fn obey(&self, limits: &service::Limits) {
+    fn apply_limits(&self, limits: &service::Limits) {
         let groups = self.shared.group_count();
-        self.turns.set_max(match limits.thread_concurrency as usize {
-            0 => TURNS_PER_GROUP,
+        self.run_slots.set_max(match limits.thread_concurrency as usize {
+            0 => RUN_SLOTS_PER_GROUP,
             all => all.div_ceil(groups),
         });
         self.parked_kept.store((limits.thread_cache_size as usize / groups).max(1), Ordering::Relaxed);
@@ -282,23 +282,23 @@ impl Group {
         self.shared.waiters_max.saturating_sub(self.waiters.load(Ordering::SeqCst))
     }
 
-    /// Gives the core to a parked thread, or a new one. Gives it back if there is neither.
-    fn hand_over(self: &Arc<Group>, core: Box<Core>) -> Option<Box<Core>> {
+    /// Gives the reactor to a parked thread, or a new one. Gives it back if there is neither.
+    fn hand_over(self: &Arc<Group>, reactor: Box<Reactor>) -> Option<Box<Reactor>> {
         let mut park = lock(&self.park);
-        debug_assert!(park.core.is_none(), "one core per group");
+        debug_assert!(park.reactor.is_none(), "one reactor per group");
         if let Some(thread) = park.parked.pop() {
-            park.core = Some(core);
+            park.reactor = Some(reactor);
             drop(park);
             thread.notify_one();
             return None;
         }
         if park.threads >= THREADS_PER_GROUP_MAX {
             self.no_thread.store(true, Ordering::Relaxed);
-            return Some(core);
+            return Some(reactor);
         }
         let group = Arc::clone(self);
         park.threads += 1;
-        park.core = Some(core);
+        park.reactor = Some(reactor);
         let name = format!("worker-{}.{}", self.index, park.threads);
         let spawned =
             std::thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || group.thread());
@@ -311,21 +311,21 @@ impl Group {
             Err(_) => {
                 park.threads -= 1;
                 self.no_thread.store(true, Ordering::Relaxed);
-                park.core.take()
+                park.reactor.take()
             }
         }
     }
 
-    /// Waits for the core; `None` if this thread is no longer needed.
-    fn wait_for_core(&self, unparked: &Arc<Condvar>) -> Option<Box<Core>> {
+    /// Waits for the reactor; `None` if this thread is no longer needed.
+    fn wait_for_reactor(&self, unparked: &Arc<Condvar>) -> Option<Box<Reactor>> {
         let is_own = |parked: &Arc<Condvar>| Arc::ptr_eq(parked, unparked);
         let mut park = lock(&self.park);
         self.no_thread.store(false, Ordering::Relaxed);
         loop {
-            if let Some(core) = park.core.take() {
+            if let Some(reactor) = park.reactor.take() {
                 // Not called, if it wakes by itself just when there is one: then who was called waits again.
                 park.parked.retain(|parked| !is_own(parked));
-                return Some(core);
+                return Some(reactor);
             }
             if park.stopped {
                 return None;
@@ -337,7 +337,7 @@ impl Group {
                 unparked.wait_timeout(park, PARK_TIME_MAX).unwrap_or_else(PoisonError::into_inner);
             park = guard;
             let kept = self.parked_kept.load(Ordering::Relaxed);
-            if waited.timed_out() && park.core.is_none() && park.parked.len() > kept {
+            if waited.timed_out() && park.reactor.is_none() && park.parked.len() > kept {
                 park.parked.retain(|parked| !is_own(parked));
                 return None;
             }
@@ -351,9 +351,9 @@ impl Group {
         env::blocking::install(Some(Rc::clone(&hook) as Rc<dyn BlockingHook>));
         let mut scratch = Scratch::new();
         let unparked = Arc::default();
-        while let Some(core) = self.wait_for_core(&unparked) {
+        while let Some(reactor) = self.wait_for_reactor(&unparked) {
             *lock(&self.driving) = Arc::clone(&hook.driving);
-            self.run(core, &hook, &mut scratch);
+            self.run(reactor, &hook, &mut scratch);
         }
         env::blocking::install(None);
         env::memory::end_thread();
@@ -361,20 +361,20 @@ impl Group {
         self.ended.notify_all();
     }
 
-    /// Polls and serves until the core is given away, or the server stops.
-    fn run(self: &Arc<Group>, mut core: Box<Core>, hook: &Hook, scratch: &mut Scratch) {
+    /// Polls and serves until the reactor is given away, or the server stops.
+    fn run(self: &Arc<Group>, mut reactor: Box<Reactor>, hook: &Hook, scratch: &mut Scratch) {
         loop {
-            while let Some((slot, is_urgent)) = core.next_ready() {
-                let Some(mut connection) = core.check_out(slot) else { continue };
-                let now = core.now;
-                hook.begin(core, is_urgent, &connection);
+            while let Some((slot, is_urgent)) = reactor.next_ready() {
+                let Some(mut connection) = reactor.check_out(slot) else { continue };
+                let now = reactor.now;
+                hook.begin(reactor, is_urgent, &connection);
                 let next = connection.drive(scratch, &self.shared, now);
-                connection.wait_among(hook.crowd.take());
-                connection.habits.note(matches!(next, Next::Durable(_)));
+                connection.set_wait_queue(hook.wait_queue.take());
+                connection.commit_heuristic.note(matches!(next, Next::Durable(_)));
                 match hook.end() {
                     Some(back) => {
-                        core = back;
-                        core.check_in(slot, connection, next, self);
+                        reactor = back;
+                        reactor.check_in(slot, connection, next, self);
                     }
                     None => {
                         // Somebody else polls now.
@@ -384,8 +384,8 @@ impl Group {
                     }
                 }
             }
-            core = match self.before_poll(core, hook, scratch) {
-                Some(core) => core,
+            reactor = match self.before_poll(reactor, hook, scratch) {
+                Some(reactor) => reactor,
                 None => return,
             };
         }
@@ -395,27 +395,27 @@ impl Group {
     /// has stopped.
     fn before_poll(
         self: &Arc<Group>,
-        mut core: Box<Core>,
+        mut reactor: Box<Reactor>,
         hook: &Hook,
         scratch: &mut Scratch,
-    ) -> Option<Box<Core>> {
-        core.turn(self, scratch);
+    ) -> Option<Box<Reactor>> {
+        reactor.poll_round(self, scratch);
         if self.shared.is_stopping() {
-            return self.stop(core, hook);
+            return self.stop(reactor, hook);
         }
-        Some(core)
+        Some(reactor)
     }
 
     /// One round of the server's end: closes whoever is idle, kills whoever takes too long.
-    fn stop(self: &Arc<Group>, mut core: Box<Core>, hook: &Hook) -> Option<Box<Core>> {
-        core.listeners.clear();
-        let started = *core.stopping_since.get_or_insert(core.now);
-        let is_late = core.now.saturating_duration_since(started) >= self.shared.stop_time();
-        core.next_sweep = core.now + Duration::from_millis(50);
+    fn stop(self: &Arc<Group>, mut reactor: Box<Reactor>, hook: &Hook) -> Option<Box<Reactor>> {
+        reactor.listeners.clear();
+        let started = *reactor.stopping_since.get_or_insert(reactor.now);
+        let is_late = reactor.now.saturating_duration_since(started) >= self.shared.stop_time();
+        reactor.next_sweep = reactor.now + Duration::from_millis(50);
         self.drop_arrivals();
         let mut left = 0;
-        for slot in 0..core.slots.len() {
-            match &core.slots[slot] {
+        for slot in 0..reactor.slots.len() {
+            match &reactor.slots[slot] {
                 Slot::Free => {}
                 Slot::Away(control) => {
                     left += 1;
@@ -424,17 +424,17 @@ impl Group {
                     }
                 }
                 Slot::Here(_) => {
-                    if core.is_ready(slot) || core.waiting.iter().any(|&(_, waits)| waits == slot) {
+                    if reactor.is_ready(slot) || reactor.waiting.iter().any(|&(_, waits)| waits == slot) {
                         left += 1;
                         continue;
                     }
-                    let Some(mut connection) = core.check_out(slot) else { continue };
-                    hook.begin(core, true, &connection);
+                    let Some(mut connection) = reactor.check_out(slot) else { continue };
+                    hook.begin(reactor, true, &connection);
                     connection.shut(&self.shared);
                     match hook.end() {
                         Some(back) => {
-                            core = back;
-                            core.check_in(slot, connection, Next::Closed, self);
+                            reactor = back;
+                            reactor.check_in(slot, connection, Next::Closed, self);
                         }
                         None => {
                             lock(&self.returned).push((slot, connection, Next::Closed));
@@ -446,7 +446,7 @@ impl Group {
             }
         }
         if left > 0 {
-            return Some(core);
+            return Some(reactor);
         }
         let mut park = lock(&self.park);
         park.stopped = true;
@@ -474,8 +474,8 @@ enum Wait {
 struct Hook {
     group: Arc<Group>,
     driving: Arc<Driving>,
-    has_turn: Cell<bool>,
-    /// Since when it has the core or a turn.
+    has_slot: Cell<bool>,
+    /// Since when it has the reactor or a run slot.
     since: Cell<Instant>,
     wait: Cell<Wait>,
     /// The command is of a connection inside a transaction.
@@ -485,8 +485,8 @@ struct Hook {
     /// The command was requeued before.
     is_requeued: Cell<bool>,
     /// Among whom the command waits, or was refused its wait.
-    crowd: Cell<Option<u64>>,
-    seat: Arc<Seat>,
+    wait_queue: Cell<Option<u64>>,
+    permit: Arc<Permit>,
 }
 
 impl Hook {
@@ -494,73 +494,73 @@ impl Hook {
         Hook {
             group,
             driving: Arc::new(Driving::new()),
-            has_turn: Cell::new(false),
+            has_slot: Cell::new(false),
             since: Cell::new(Instant::now()),
             wait: Cell::new(Wait::No),
             is_urgent: Cell::new(false),
             is_late: Cell::new(false),
             is_requeued: Cell::new(false),
-            crowd: Cell::new(None),
-            seat: Arc::default(),
+            wait_queue: Cell::new(None),
+            permit: Arc::default(),
         }
     }
 
-    /// A connection is driven, the core at hand.
-    fn begin(&self, core: Box<Core>, is_urgent: bool, connection: &Connection) {
-        self.since.set(core.now);
+    /// A connection is driven, the reactor at hand.
+    fn begin(&self, reactor: Box<Reactor>, is_urgent: bool, connection: &Connection) {
+        self.since.set(reactor.now);
         self.is_urgent.set(is_urgent);
-        self.is_late.set(connection.is_late(core.now));
+        self.is_late.set(connection.is_late(reactor.now));
         self.is_requeued.set(connection.is_requeued());
-        self.driving.begin(core);
+        self.driving.begin(reactor);
     }
 
-    /// That is over; the core, if it was not given away.
-    fn end(&self) -> Option<Box<Core>> {
-        if self.has_turn.replace(false) {
-            self.group.turns.give_back();
+    /// That is over; the reactor, if it was not given away.
+    fn end(&self) -> Option<Box<Reactor>> {
+        if self.has_slot.replace(false) {
+            self.group.run_slots.release();
         }
         self.driving.end()
     }
 
-    /// Gives the core away, if it is here and somebody can take it.
+    /// Gives the reactor away, if it is here and somebody can take it.
     fn give_away(&self) {
         self.driving.give_away(&self.group);
     }
 
-    /// Goes on beside the core.
-    fn take_turn(&self, waits: bool, is_urgent: bool) {
+    /// Goes on beside the reactor.
+    fn take_slot(&self, waits: bool, is_urgent: bool) {
         if waits {
-            if self.group.turns.take(&self.seat, is_urgent) {
+            if self.group.run_slots.acquire(&self.permit, is_urgent) {
                 self.group.shared.service.note(ConnectionEvent::StatementQueued);
             }
         } else {
-            self.group.turns.take_at_once();
+            self.group.run_slots.acquire_at_once();
         }
-        self.has_turn.set(true);
+        self.has_slot.set(true);
         self.since.set(Instant::now());
     }
 
-    fn has_core(&self) -> bool {
-        self.driving.has_core()
+    fn has_reactor(&self) -> bool {
+        self.driving.has_reactor()
     }
 
-    /// Whether a long computation is without the core and has no turn yet: it gives the core away when it has had it for long.
-    fn wants_turn(&self) -> bool {
-        if self.has_turn.get() {
+    /// Whether a long computation is without the reactor and has no run slot yet: it gives the reactor away when it has had it for long.
+    fn wants_slot(&self) -> bool {
+        if self.has_slot.get() {
             return false;
         }
         if self.since.get().elapsed() > TICK_HOLD_MAX {
             self.give_away();
         }
-        !self.has_core()
+        !self.has_reactor()
     }
 }
 
 impl BlockingHook for Hook {
     fn enter(&self) {
         self.give_away();
-        if self.has_turn.replace(false) {
-            self.group.turns.give_back();
+        if self.has_slot.replace(false) {
+            self.group.run_slots.release();
         }
         self.wait.set(Wait::Machine);
     }
@@ -570,31 +570,33 @@ impl BlockingHook for Hook {
             return Err(Refused::TimeOver);
         }
         let group = &self.group;
-        // What must wait with a thread is in no crowd.
-        let crowd = wait.crowd.filter(|_| wait.may_requeue);
-        self.crowd.set(None);
-        if let Some(full) = crowd.filter(|&crowd| !group.crowds.may_enter(crowd, self.is_requeued.get())) {
-            self.crowd.set(Some(full));
+        // What must wait with a thread is in no wait_queue.
+        let wait_queue = wait.wait_queue.filter(|_| wait.may_requeue);
+        self.wait_queue.set(None);
+        if let Some(full) =
+            wait_queue.filter(|&wait_queue| !group.wait_queues.may_enter(wait_queue, self.is_requeued.get()))
+        {
+            self.wait_queue.set(Some(full));
             return Err(Refused::NoThread);
         }
-        // Who is beside the core has its thread already, and keeps it if it cannot be requeued.
-        let has_core = self.has_core();
-        if (has_core || wait.may_requeue) && group.waiters_left() == 0 {
+        // Who is beside the reactor has its thread already, and keeps it if it cannot be requeued.
+        let has_reactor = self.has_reactor();
+        if (has_reactor || wait.may_requeue) && group.waiters_left() == 0 {
             return Err(Refused::NoThread);
         }
-        if has_core {
+        if has_reactor {
             self.give_away();
-            if self.has_core() {
+            if self.has_reactor() {
                 return Err(Refused::NoThread);
             }
-        } else if self.has_turn.replace(false) {
-            group.turns.give_back();
+        } else if self.has_slot.replace(false) {
+            group.run_slots.release();
         }
         group.waiters.fetch_add(1, Ordering::SeqCst);
-        if let Some(crowd) = crowd {
-            group.crowds.enter(crowd);
+        if let Some(wait_queue) = wait_queue {
+            group.wait_queues.enter(wait_queue);
         }
-        self.crowd.set(crowd);
+        self.wait_queue.set(wait_queue);
         self.wait.set(Wait::Others);
         Ok(())
     }
@@ -603,20 +605,21 @@ impl BlockingHook for Hook {
         let wait = self.wait.replace(Wait::No);
         if wait == Wait::Others {
             self.group.waiters.fetch_sub(1, Ordering::SeqCst);
-            let has_room = self.crowd.take().is_some_and(|crowd| self.group.crowds.leave(crowd));
+            let has_room =
+                self.wait_queue.take().is_some_and(|wait_queue| self.group.wait_queues.leave(wait_queue));
             if has_room || self.group.requeued.load(Ordering::SeqCst) > 0 {
                 self.group.wake();
             }
         }
-        if !self.has_core() {
+        if !self.has_reactor() {
             // What it was given others wait for, so it goes before those who hold nothing.
-            self.take_turn(wait == Wait::Others, true);
+            self.take_slot(wait == Wait::Others, true);
         }
     }
 
     fn tick(&self) {
-        if self.wants_turn() {
-            self.take_turn(false, false);
+        if self.wants_slot() {
+            self.take_slot(false, false);
         }
     }
 
@@ -625,14 +628,14 @@ impl BlockingHook for Hook {
     }
 
     fn pause(&self) {
-        if self.wants_turn() {
-            self.take_turn(true, self.is_urgent.get());
-        } else if self.has_turn.get()
-            && self.group.turns.is_awaited()
-            && self.since.get().elapsed() > TURN_TIME
+        if self.wants_slot() {
+            self.take_slot(true, self.is_urgent.get());
+        } else if self.has_slot.get()
+            && self.group.run_slots.has_waiters()
+            && self.since.get().elapsed() > TIME_SLICE
         {
-            self.group.turns.give_back();
-            self.take_turn(true, self.is_urgent.get());
+            self.group.run_slots.release();
+            self.take_slot(true, self.is_urgent.get());
         }
     }
 }

@@ -373,7 +373,7 @@ impl EchoSession {
         if !*lock(&self.echo.held) {
             return Ok(());
         }
-        let wait = env::blocking::WaitForOthers { may_requeue: true, crowd: None };
+        let wait = env::blocking::WaitForOthers { may_requeue: true, wait_queue: None };
         let guard = env::blocking::try_enter(wait).map_err(|refused| match refused {
             env::blocking::Refused::NoThread => SqlError::refused_wait(),
             env::blocking::Refused::TimeOver => ER_LOCK_WAIT_TIMEOUT.bare(),

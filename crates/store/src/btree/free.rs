@@ -7,7 +7,7 @@ use crate::btree::node;
 use crate::btree::tree::Root;
 use crate::error::StoreError;
 use crate::ids::PageId;
-use crate::pager::Fault;
+use crate::pager::PageMiss;
 use crate::pager::frame::ExclusiveGuard;
 use crate::pager::pool::Pool;
 use crate::planted::{self, Plant};
@@ -27,21 +27,21 @@ impl Root {
         pool: &'p Pool,
         page: PageId,
         path: &[ExclusiveGuard<'_>],
-    ) -> Result<Found<'p>, Fault> {
+    ) -> Result<Found<'p>, PageMiss> {
         if path.iter().any(|above| above.page_id() == page.0) {
             return Ok(Found::Nothing); // A damaged node leads back into the path, whose latches are held.
         }
         match pool.exclusive(page) {
             Ok(node) if node::tree_id(node.body()) == self.tree => Ok(Found::Node(node)),
-            Ok(_) | Err(Fault::Gone) => Ok(Found::Nothing),
-            Err(Fault::Store(StoreError::Corrupt { .. } | StoreError::Read { .. })) => Ok(Found::Damaged),
-            Err(fault) => Err(fault),
+            Ok(_) | Err(PageMiss::Gone) => Ok(Found::Nothing),
+            Err(PageMiss::Store(StoreError::Corrupt { .. } | StoreError::Read { .. })) => Ok(Found::Damaged),
+            Err(miss) => Err(miss),
         }
     }
 
     /// Gives the root another page, so that who still has the number of the old one finds the tree gone and not a part of it. A
-    /// root without nodes below stays. Inside the gate only.
-    pub(crate) fn move_root(self, pool: &Pool) -> Result<Root, Fault> {
+    /// root without nodes below stays. In a critical section only.
+    pub(crate) fn move_root(self, pool: &Pool) -> Result<Root, PageMiss> {
         match self.find_node(pool, self.page, &[])? {
             Found::Node(root) if node::level(root.body()) > 0 => {
                 let (page, mut copy) = pool.allocate()?;
@@ -53,11 +53,11 @@ impl Root {
         }
     }
 
-    /// Frees up to `leaves_max` of the tree's last leaves, and the nodes that lead to nothing then. True if nothing is left. Inside the
-    /// gate only, where nobody reads the tree.
+    /// Frees up to `leaves_max` of the tree's last leaves, and the nodes that lead to nothing then. True if nothing is left. CriticalSection the
+    /// critical section only, where nobody reads the tree.
     ///
-    /// A fault comes before anything is done.
-    pub(crate) fn free_some(self, pool: &Pool, leaves_max: u32) -> Result<bool, Fault> {
+    /// A miss comes before anything is done.
+    pub(crate) fn free_some(self, pool: &Pool, leaves_max: u32) -> Result<bool, PageMiss> {
         let root = match self.find_node(pool, self.page, &[])? {
             Found::Node(root) => root,
             Found::Damaged => return pool.free_unread(self.page).map(|()| true),
@@ -84,7 +84,7 @@ impl Root {
                 Found::Damaged => pool.free_unread(child)?,
                 Found::Node(_) | Found::Nothing => {}
             }
-            forget_last_child(pool, &mut path);
+            remove_last_child(pool, &mut path);
             return Ok(path.is_empty());
         }
         for freed in 0..leaves_max.max(1) {
@@ -93,14 +93,14 @@ impl Root {
             let leads_back = path.iter().any(|above| above.page_id() == child.0);
             let gone = if leads_back { Ok(()) } else { pool.free_unread(child) };
             match gone {
-                Ok(()) | Err(Fault::Gone) => {}
-                Err(fault) if freed == 0 => return Err(fault),
-                Err(_) => return Ok(false), // The next part begins with this leaf, and is told.
+                Ok(()) | Err(PageMiss::Gone) => {}
+                Err(miss) if freed == 0 => return Err(miss),
+                Err(_) => return Ok(false), // The next part begins with this leaf, and returns the error.
             }
             if planted::is(Plant::KeepFreed) && freed > 0 && node::count(node) % 3 == 2 {
                 return Ok(false);
             }
-            if forget_last_child(pool, &mut path) {
+            if remove_last_child(pool, &mut path) {
                 return Ok(path.is_empty());
             }
         }
@@ -109,7 +109,7 @@ impl Root {
 }
 
 /// Takes the last child out of a path's last node. True if that was its only one: then the node is freed, too, and so on up.
-fn forget_last_child(pool: &Pool, path: &mut Vec<ExclusiveGuard<'_>>) -> bool {
+fn remove_last_child(pool: &Pool, path: &mut Vec<ExclusiveGuard<'_>>) -> bool {
     let body = pool.modify(path.last_mut().expect("a path has nodes"));
     node::remove(body, node::count(body) - 1);
     let is_empty = node::count(body) == 0;
@@ -124,6 +124,6 @@ fn free_last(pool: &Pool, path: &mut Vec<ExclusiveGuard<'_>>) {
         pool.free(node);
     }
     if !path.is_empty() {
-        forget_last_child(pool, path);
+        remove_last_child(pool, path);
     }
 }

@@ -7,7 +7,7 @@
 //! | 0              | tree id | slot 0 | slot 1 | ...   -> free <-   ... | cell | fences | cell |
 //! ```
 //! A slot is `head: u32 | cell at: u16 | suffix length: u16`; the head is the first four bytes of the suffix as a big-endian
-//! number, so most comparisons need no cell. A leaf's cell is `stamp: u64 | undo pointer: u64 | value length: u16 | suffix |
+//! number, so most comparisons need no cell. A leaf's cell is `transaction id: u64 | undo pointer: u64 | value length: u16 | suffix |
 //! value`, an inner node's `child: u64 | suffix`, aligned to 8 bytes. Numbers are little-endian.
 //!
 //! Invariants:
@@ -313,7 +313,7 @@ fn push_cell_of(body: &mut Body, from: &Body, index: usize) {
     put_u16(body, 2, at);
 }
 
-/// Opens a slot at `index` with a cell of `bytes`; the room was checked. Returns where the cell starts.
+/// Opens a slot at `index` with a cell of `bytes`; the space was checked. Returns where the cell starts.
 fn open_slot(body: &mut Body, index: usize, bytes: usize) -> usize {
     if contiguous_bytes(body) < bytes + SLOT_BYTES {
         compact(body);
@@ -345,7 +345,7 @@ pub(crate) fn remove(body: &mut Body, index: usize) {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Version {
     /// The transaction that wrote this version.
-    pub(crate) stamp: u64,
+    pub(crate) trx_id: u64,
     /// Where the version before is, 0 for nowhere.
     pub(crate) undo: u64,
 }
@@ -356,21 +356,21 @@ pub(crate) fn value(body: &Body, index: usize) -> Option<&[u8]> {
     record(body, index).2
 }
 
-/// Version, suffix and value in one look.
+/// Version, suffix and value at once.
 #[inline]
 pub(crate) fn record(body: &Body, index: usize) -> (Version, &[u8], Option<&[u8]>) {
     let (_, at, suffix_len) = slot(body, index);
     let cell = &body[at..];
-    let stamp = u64::from_le_bytes(cell[..8].try_into().expect("8 bytes"));
+    let trx_id = u64::from_le_bytes(cell[..8].try_into().expect("8 bytes"));
     let undo = u64::from_le_bytes(cell[8..16].try_into().expect("8 bytes"));
     let value_len = u16::from_le_bytes([cell[16], cell[17]]);
     let rest = &cell[LEAF_CELL_HEADER_BYTES..];
     let (suffix, rest) = rest.split_at(suffix_len);
     let value = (value_len != TOMBSTONE).then(|| &rest[..usize::from(value_len)]);
-    (Version { stamp, undo }, suffix, value)
+    (Version { trx_id, undo }, suffix, value)
 }
 
-/// Puts a new record at `index` (from [`search`]). False, and nothing done, if there is no room.
+/// Puts a new record at `index` (from [`search`]). False, and nothing done, if there is no space.
 #[must_use]
 pub(crate) fn leaf_insert(
     body: &mut Body,
@@ -397,7 +397,7 @@ pub(crate) fn leaf_insert(
 fn write_cell(body: &mut Body, at: usize, suffix: &[u8], version: Version, value: Option<&[u8]>) {
     let value_bytes = value.unwrap_or(&[]);
     let cell = &mut body[at..at + LEAF_CELL_HEADER_BYTES + suffix.len() + value_bytes.len()];
-    cell[..8].copy_from_slice(&version.stamp.to_le_bytes());
+    cell[..8].copy_from_slice(&version.trx_id.to_le_bytes());
     cell[8..16].copy_from_slice(&version.undo.to_le_bytes());
     let value_len = if value.is_some() { value_bytes.len() as u16 } else { TOMBSTONE };
     cell[16..18].copy_from_slice(&value_len.to_le_bytes());
@@ -405,7 +405,7 @@ fn write_cell(body: &mut Body, at: usize, suffix: &[u8], version: Version, value
     cell[LEAF_CELL_HEADER_BYTES + suffix.len()..].copy_from_slice(value_bytes);
 }
 
-/// Gives a record another version and value. False, and nothing done, if there is no room.
+/// Gives a record another version and value. False, and nothing done, if there is no space.
 #[must_use]
 pub(crate) fn leaf_replace(body: &mut Body, index: usize, version: Version, value: Option<&[u8]>) -> bool {
     let (head, at, suffix_len) = slot(body, index);
@@ -415,7 +415,7 @@ pub(crate) fn leaf_replace(body: &mut Body, index: usize, version: Version, valu
     if bytes <= old_bytes {
         let dead = dead_bytes(body) + old_bytes - bytes;
         put_u16(body, 4, dead);
-        body[at..at + 8].copy_from_slice(&version.stamp.to_le_bytes());
+        body[at..at + 8].copy_from_slice(&version.trx_id.to_le_bytes());
         body[at + 8..at + 16].copy_from_slice(&version.undo.to_le_bytes());
         let stored_len = if value.is_some() { value_len as u16 } else { TOMBSTONE };
         body[at + 16..at + 18].copy_from_slice(&stored_len.to_le_bytes());
@@ -446,7 +446,7 @@ pub(crate) fn leaf_replace(body: &mut Body, index: usize, version: Version, valu
 /// Gives a record another version and leaves its value.
 pub(crate) fn set_version(body: &mut Body, index: usize, version: Version) {
     let (_, at, _) = slot(body, index);
-    body[at..at + 8].copy_from_slice(&version.stamp.to_le_bytes());
+    body[at..at + 8].copy_from_slice(&version.trx_id.to_le_bytes());
     body[at + 8..at + 16].copy_from_slice(&version.undo.to_le_bytes());
 }
 
@@ -455,7 +455,7 @@ pub(crate) fn remove_dead(body: &mut Body, seen_by_all: impl Fn(u64) -> bool) ->
     let before = count(body);
     for index in (0..before).rev() {
         let (version, _, value) = record(body, index);
-        if value.is_none() && seen_by_all(version.stamp) {
+        if value.is_none() && seen_by_all(version.trx_id) {
             remove(body, index);
         }
     }
@@ -497,7 +497,7 @@ pub(crate) fn inner_fits(body: &Body, separator: &[u8]) -> bool {
     free_bytes(body) >= bytes + SLOT_BYTES
 }
 
-/// Adds a child for keys from `separator` on, behind the child at `index - 1`. The room was checked.
+/// Adds a child for keys from `separator` on, behind the child at `index - 1`. The space was checked.
 pub(crate) fn inner_insert(body: &mut Body, index: usize, separator: &[u8], child: PageId) {
     assert!(index > 0 && index <= count(body) && inner_fits(body, separator));
     let prefix_len = prefix_len(body);
@@ -529,7 +529,7 @@ fn close(left: &mut Body, right: &mut Body, index: usize, separator: &[u8]) -> b
     true
 }
 
-/// Where to split a node that has no room for `incoming`: the first index that goes right, and the separator.
+/// Where to split a node that has no space for `incoming`: the first index that goes right, and the separator.
 pub(crate) fn split_point(body: &Body, incoming: &[u8]) -> (usize, Vec<u8>) {
     let count = count(body);
     if level(body) > 0 {
@@ -552,13 +552,13 @@ pub(crate) fn split_point(body: &Body, incoming: &[u8]) -> (usize, Vec<u8>) {
             }
         }
     }
-    // There is room for the new fences here: the left one is no longer than the key of the first record that goes right, the
+    // There is space for the new fences here: the left one is no longer than the key of the first record that goes right, the
     // right one no longer than that of the last record that stays and a byte.
     let index = middle_index(body);
     (index, shortest_separator(&key(body, index - 1), &key(body, index)))
 }
 
-/// Whether the records before `index` have room beside an upper fence that may be longer than the one there is. A longer
+/// Whether the records before `index` have space beside an upper fence that may be longer than the one there is. A longer
 /// common prefix could only make them shorter.
 fn left_fits(body: &Body, index: usize, separator: &[u8]) -> bool {
     let records: usize = (0..index).map(|index| cell_bytes_at(body, index) + SLOT_BYTES).sum();
@@ -607,7 +607,7 @@ pub(crate) fn split_into(left: &mut Body, right: &mut Body, index: usize, separa
     assert!(count(left) + count(right) == count(&old));
 }
 
-/// The most bytes that a node made of two takes: room for some growth is left, beside an empty one none is needed.
+/// The most bytes that a node made of two takes: space for some growth is left, beside an empty one none is needed.
 pub(crate) fn merged_bytes_max(left_count: usize, right_count: usize) -> usize {
     if left_count == 0 || right_count == 0 { BODY_BYTES } else { BODY_BYTES / 4 * 3 }
 }
@@ -707,7 +707,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    const V: Version = Version { stamp: 7, undo: 0 };
+    const V: Version = Version { trx_id: 7, undo: 0 };
 
     fn leaf(lower: &[u8], upper: Option<&[u8]>) -> Box<Body> {
         let mut body = Box::new([0; BODY_BYTES]);
@@ -723,7 +723,7 @@ mod tests {
     }
 
     /// An append split gives the left leaf an upper fence that it had not; in a leaf that is full to the last bytes there
-    /// is room for it only if the last record goes.
+    /// is space for it only if the last record goes.
     #[test]
     fn an_append_split_leaves_room_for_the_fence() {
         for value_len in 0..300 {
@@ -847,7 +847,7 @@ mod tests {
         check(&right).unwrap();
         // The old fence is dead, and is found again when the leaf is rewritten.
         assert_eq!(dead_bytes(&left), b"key-z".len());
-        // It makes room for a record although the fences have more in common now than the records leave out.
+        // It makes space for a record although the fences have more in common now than the records leave out.
         assert_eq!((prefix_len(&left), common_len(lower_fence(&left), b"key-04")), (4, 5));
         for key in [b"key-02b", b"key-02c"] {
             remove(&mut left, 1);

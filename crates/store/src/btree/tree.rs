@@ -5,14 +5,14 @@
 //! A split latches parent and child, a merge the parent and two leaves, always from the top down and left to right; if
 //! something changed meanwhile it starts again. The root keeps its page: when it is full its content moves down.
 //!
-//! Structure changes happen inside the gate, so a checkpoint sees each of them whole; they are not logged.
+//! Structure changes happen in a critical section, so a checkpoint sees each of them whole; they are not logged.
 
 use super::Seek;
 use super::inner;
 use super::node;
 use crate::error::StoreError;
 use crate::ids::{PageId, TreeId};
-use crate::pager::Fault;
+use crate::pager::PageMiss;
 use crate::pager::frame::{BODY_BYTES, Body, ExclusiveGuard, SharedGuard};
 use crate::pager::pool::Pool;
 use crate::pager::table::Entry;
@@ -56,8 +56,8 @@ struct Place {
     page: PageId,
 }
 
-/// Makes an empty tree. Inside the gate only.
-pub(crate) fn create(pool: &Pool, tree: TreeId) -> Result<Root, Fault> {
+/// Makes an empty tree. In a critical section only.
+pub(crate) fn create(pool: &Pool, tree: TreeId) -> Result<Root, PageMiss> {
     let (page, mut guard) = pool.allocate()?;
     node::init(pool.modify(&mut guard), 0, tree, &[], None);
     Ok(Root { tree, page })
@@ -66,21 +66,21 @@ pub(crate) fn create(pool: &Pool, tree: TreeId) -> Result<Root, Fault> {
 /// How the leaf is to be latched.
 pub(crate) trait Latch {
     type Guard<'p>;
-    fn latch(pool: &Pool, page: PageId) -> Result<Self::Guard<'_>, Fault>;
+    fn latch(pool: &Pool, page: PageId) -> Result<Self::Guard<'_>, PageMiss>;
     fn body<'g>(guard: &'g Self::Guard<'_>) -> &'g Body;
 }
 
 /// For reading.
 pub(crate) struct Shared;
 /// For reading, by a scan that will not come back.
-pub(crate) struct Passing;
+pub(crate) struct SharedForScan;
 /// For writing.
 pub(crate) struct Exclusive;
 
 impl Latch for Shared {
     type Guard<'p> = SharedGuard<'p>;
     #[inline]
-    fn latch(pool: &Pool, page: PageId) -> Result<SharedGuard<'_>, Fault> {
+    fn latch(pool: &Pool, page: PageId) -> Result<SharedGuard<'_>, PageMiss> {
         pool.shared(page)
     }
     fn body<'g>(guard: &'g SharedGuard<'_>) -> &'g Body {
@@ -88,10 +88,10 @@ impl Latch for Shared {
     }
 }
 
-impl Latch for Passing {
+impl Latch for SharedForScan {
     type Guard<'p> = SharedGuard<'p>;
-    fn latch(pool: &Pool, page: PageId) -> Result<SharedGuard<'_>, Fault> {
-        pool.shared_in_passing(page)
+    fn latch(pool: &Pool, page: PageId) -> Result<SharedGuard<'_>, PageMiss> {
+        pool.shared_for_scan(page)
     }
     fn body<'g>(guard: &'g SharedGuard<'_>) -> &'g Body {
         guard.body()
@@ -101,7 +101,7 @@ impl Latch for Passing {
 impl Latch for Exclusive {
     type Guard<'p> = ExclusiveGuard<'p>;
     #[inline]
-    fn latch(pool: &Pool, page: PageId) -> Result<ExclusiveGuard<'_>, Fault> {
+    fn latch(pool: &Pool, page: PageId) -> Result<ExclusiveGuard<'_>, PageMiss> {
         pool.exclusive(page)
     }
     fn body<'g>(guard: &'g ExclusiveGuard<'_>) -> &'g Body {
@@ -111,20 +111,20 @@ impl Latch for Exclusive {
 
 impl Root {
     #[cold]
-    fn gone(self) -> Fault {
-        Fault::Store(StoreError::TreeGone(self.tree))
+    fn gone(self) -> PageMiss {
+        PageMiss::Store(StoreError::TreeGone(self.tree))
     }
 
     /// A page that a valid parent names does not exist.
     #[cold]
-    fn dangling(self, page: PageId) -> Fault {
-        Fault::Store(StoreError::corrupt(format!("tree {}", self.tree), format!("page {page} is missing")))
+    fn dangling(self, page: PageId) -> PageMiss {
+        PageMiss::Store(StoreError::corrupt(format!("tree {}", self.tree), format!("page {page} is missing")))
     }
 
-    fn see_root(self, pool: &Pool) -> Result<(Seen, u8), Fault> {
+    fn see_root(self, pool: &Pool) -> Result<(Seen, u8), PageMiss> {
         loop {
             let (frame, version) = match pool.optimistic(self.page) {
-                Err(Fault::Gone) => return Err(self.gone()),
+                Err(PageMiss::Gone) => return Err(self.gone()),
                 other => other?,
             };
             let seen = Seen { frame, version };
@@ -138,7 +138,7 @@ impl Root {
     }
 
     /// The node at `level` on the way to `seek`, and its parent, neither latched. `None`: start again.
-    fn find(self, pool: &Pool, seek: Seek<'_>, level: u8) -> Result<Option<Place>, Fault> {
+    fn find(self, pool: &Pool, seek: Seek<'_>, level: u8) -> Result<Option<Place>, PageMiss> {
         let (mut seen, mut at_level) = self.see_root(pool)?;
         if at_level <= level {
             return Ok(Some(Place { parent: None, page: self.page }));
@@ -154,7 +154,7 @@ impl Root {
                 return Ok(Some(Place { parent: Some((seen, index)), page: child }));
             }
             let (frame, version) = match pool.optimistic(child) {
-                Err(Fault::Gone) => {
+                Err(PageMiss::Gone) => {
                     return if seen.still(pool) { Err(self.dangling(child)) } else { Ok(None) };
                 }
                 other => other?,
@@ -170,13 +170,13 @@ impl Root {
 
     /// Latches the leaf that `seek` leads to.
     #[inline]
-    pub(crate) fn leaf<'p, L: Latch>(self, pool: &'p Pool, seek: Seek<'_>) -> Result<L::Guard<'p>, Fault> {
+    pub(crate) fn leaf<'p, L: Latch>(self, pool: &'p Pool, seek: Seek<'_>) -> Result<L::Guard<'p>, PageMiss> {
         loop {
             let Some(place) = self.find(pool, seek, 0)? else { continue };
             pool.prefetch_leaf(place.page);
             let guard = match (L::latch(pool, place.page), &place.parent) {
-                (Err(Fault::Gone), None) => return Err(self.gone()),
-                (Err(Fault::Gone), Some((parent, _))) => {
+                (Err(PageMiss::Gone), None) => return Err(self.gone()),
+                (Err(PageMiss::Gone), Some((parent, _))) => {
                     if parent.still(pool) {
                         return Err(self.dangling(place.page));
                     }
@@ -195,13 +195,13 @@ impl Root {
         }
     }
 
-    /// Makes room for `key`'s record by splitting the leaf it belongs to. Inside the gate, no latch held.
+    /// Makes space for `key`'s record by splitting the leaf it belongs to. In a critical section, no latch held.
     #[cold]
-    pub(crate) fn split_leaf(self, pool: &Pool, key: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn split_leaf(self, pool: &Pool, key: &[u8]) -> Result<(), PageMiss> {
         self.split(pool, key, 0)
     }
 
-    fn split(self, pool: &Pool, key: &[u8], level: u8) -> Result<(), Fault> {
+    fn split(self, pool: &Pool, key: &[u8], level: u8) -> Result<(), PageMiss> {
         assert!(level < LEVELS_MAX);
         loop {
             let Some(place) = self.find(pool, Seek::At(key), level)? else { continue };
@@ -211,11 +211,11 @@ impl Root {
             };
             let Some(mut parent) = pool.arena().upgrade(parent.frame, parent.version) else { continue };
             let mut left = match pool.exclusive(place.page) {
-                Err(Fault::Gone) => return Err(self.dangling(place.page)),
+                Err(PageMiss::Gone) => return Err(self.dangling(place.page)),
                 other => other?,
             };
             if node::count(left.body()) < 2 {
-                return Ok(()); // Somebody else made room.
+                return Ok(()); // Somebody else made space.
             }
             let (at, separator) = node::split_point(left.body(), key);
             if !node::inner_fits(parent.body(), &separator) {
@@ -231,7 +231,7 @@ impl Root {
     }
 
     /// Moves the root's content into a new page below it, if the root is still at `level`.
-    fn grow(self, pool: &Pool, level: u8) -> Result<(), Fault> {
+    fn grow(self, pool: &Pool, level: u8) -> Result<(), PageMiss> {
         let mut root = pool.exclusive(self.page)?;
         if node::level(root.body()) != level || node::tree_id(root.body()) != self.tree {
             return Ok(());
@@ -242,9 +242,9 @@ impl Root {
         Ok(())
     }
 
-    /// Merges the node at `level` with a neighbour under the same parent. Answers what the node above wants then. Inside the gate,
+    /// Merges the node at `level` with a neighbour under the same parent. Answers what the node above wants then. In a critical section,
     /// no latch held. Gives up at the first obstacle: this is only housekeeping.
-    pub(crate) fn merge(self, pool: &Pool, key: &[u8], level: u8, wanted: Merge) -> Result<Merge, Fault> {
+    pub(crate) fn merge(self, pool: &Pool, key: &[u8], level: u8, wanted: Merge) -> Result<Merge, PageMiss> {
         let Some(place) = self.find(pool, Seek::At(key), level)? else { return Ok(Merge::No) };
         let Some((parent, index)) = place.parent else { return self.shrink(pool) };
         if !Root::may_fit(pool, parent, index, wanted) {
@@ -261,7 +261,7 @@ impl Root {
                 continue;
             }
             let (left, right_page) = (node::child(parent.body(), left), node::child(parent.body(), right));
-            if wanted == Merge::IfNear && !(is_near(left) && is_near(right_page)) {
+            if wanted == Merge::IfInMemory && !(is_near(left) && is_near(right_page)) {
                 continue;
             }
             let mut left_guard = pool.exclusive(left)?;
@@ -295,7 +295,7 @@ impl Root {
     }
 
     /// Takes the content of the root's only child into the root: the reverse of [`Root::grow`].
-    fn shrink(self, pool: &Pool) -> Result<Merge, Fault> {
+    fn shrink(self, pool: &Pool) -> Result<Merge, PageMiss> {
         let mut root = pool.exclusive(self.page)?;
         let body = root.body();
         if node::tree_id(body) != self.tree || node::level(body) == 0 || node::count(body) != 1 {
@@ -314,7 +314,7 @@ impl Root {
         pool: &Pool,
         keys: &[&[u8]],
         leaves: &mut [PageId; DESCENTS_MAX],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PageMiss> {
         let (root, mut level) = self.see_root(pool)?;
         let keys = &keys[..keys.len().min(DESCENTS_MAX)];
         let mut frames = [Some(root.frame); DESCENTS_MAX];
@@ -346,7 +346,7 @@ impl Root {
         seek: Seek<'_>,
         backward: bool,
         count_max: usize,
-    ) -> Result<Vec<PageId>, Fault> {
+    ) -> Result<Vec<PageId>, PageMiss> {
         let Some(Place { parent: Some((parent, index)), .. }) = self.find(pool, seek, 0)? else {
             return Ok(Vec::new());
         };
@@ -362,7 +362,7 @@ impl Root {
 
     /// The root's level: 0 when the tree is one leaf.
     #[cfg(test)]
-    pub(crate) fn level(self, pool: &Pool) -> Result<u8, Fault> {
+    pub(crate) fn level(self, pool: &Pool) -> Result<u8, PageMiss> {
         Ok(self.see_root(pool)?.1)
     }
 
@@ -372,7 +372,7 @@ impl Root {
         pool: &Pool,
         seek: Seek<'_>,
         path: &mut Vec<(usize, usize)>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PageMiss> {
         'restart: loop {
             path.clear();
             let (mut seen, mut level) = self.see_root(pool)?;
@@ -387,7 +387,7 @@ impl Root {
                 level -= 1;
                 if level > 0 {
                     let (frame, version) = match pool.optimistic(child) {
-                        Err(Fault::Gone) => continue 'restart,
+                        Err(PageMiss::Gone) => continue 'restart,
                         other => other?,
                     };
                     if !seen.still(pool) {
@@ -407,7 +407,7 @@ pub(crate) enum Merge {
     /// No.
     No,
     /// If there is one in memory.
-    IfNear,
+    IfInMemory,
     /// Also if it has to be read.
     Surely,
 }
@@ -426,7 +426,7 @@ pub(crate) fn wants_merge(body: &Body) -> Merge {
     if count > MERGE_SOMETIMES && !count.is_multiple_of(MERGE_SOMETIMES) {
         return Merge::No;
     }
-    if used < MERGE_SURELY_BELOW_BYTES { Merge::Surely } else { Merge::IfNear }
+    if used < MERGE_SURELY_BELOW_BYTES { Merge::Surely } else { Merge::IfInMemory }
 }
 
 #[cfg(test)]
@@ -444,7 +444,7 @@ mod tests {
         Pool::new(folder.open("data", FileOptions::create()).unwrap(), frames).unwrap()
     }
 
-    const V: Version = Version { stamp: 1, undo: 0 };
+    const V: Version = Version { trx_id: 1, undo: 0 };
 
     fn put(pool: &Pool, root: Root, key: &[u8], value: &[u8]) {
         loop {
@@ -528,7 +528,7 @@ mod tests {
         while !root.free_some(&pool, 64).unwrap() {}
         assert!(matches!(
             root.leaf::<Shared>(&pool, Seek::Last),
-            Err(Fault::Store(StoreError::TreeGone(TreeId(9))))
+            Err(PageMiss::Store(StoreError::TreeGone(TreeId(9))))
         ));
         assert_eq!(pool.page_count(), 0);
     }

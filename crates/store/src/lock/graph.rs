@@ -1,20 +1,20 @@
-//! The wait-for graph: an edge from each waiting transaction to those it waits for.
+//! The wait-for graph: an edge from each waiting transaction to each transaction it waits for.
 //!
-//! In a record's queue the first one waits for the holders in his way, each other one for the one before him: he cannot be
-//! served earlier. So a queue of n waiters has about n edges, and somebody for whom nobody waits cannot close a circle, which
-//! is what most newcomers of a long queue are.
+//! In a record's queue the first waiter waits for the conflicting holders, and every other one for the waiter before it, since it cannot
+//! be granted earlier. So a queue of n waiters has about n edges, and a transaction for which none waits cannot close a cycle. Most
+//! newcomers to a long queue are such.
 //!
-//! So a circle may lead through a queue, by those who only stand in it. Were one of them gone, the one behind him would wait for the one
-//! before him (unless that one shares the lock and he does not): he is no victim that would help, and gives up for nobody.
+//! A cycle may therefore lead through waiters that merely stand in a queue. Without such a waiter, the one behind it would wait for the one
+//! before it (unless that one shares the lock and it does not). Rolling it back would resolve nothing, so it is never the victim.
 //!
-//! A scan that lets writers go first (`About::gives_way`) waits for them like anybody, but need not: a circle through it is
-//! no deadlock. It is told to go on.
+//! A scan that yields to writers (`WaitInfo::yields`) waits for them like any other, but does not need to: a cycle through it is not
+//! a deadlock. The scan is told to continue.
 //!
 //! Invariants:
-//! 1. `waited_for` counts the edges that lead to a transaction; it has no zeros.
-//! 2. There is no circle while the mutex around the graph is free.
+//! 1. `waited_for` counts the edges that lead to a transaction and has no zeros.
+//! 2. The graph has no cycle while its mutex is free.
 
-use super::waiting::{Told, Waiting};
+use super::waiting::{WaitOutcome, Waiting};
 use crate::ids::TxnId;
 use crate::planted::{self, Plant};
 use hashbrown::{HashMap, HashSet};
@@ -30,9 +30,9 @@ struct Node {
     waiting: Arc<Waiting>,
 }
 
-/// A circle that was broken.
+/// A cycle that was broken.
 #[derive(Clone, Debug)]
-pub(crate) struct Circle {
+pub(crate) struct DeadlockCycle {
     /// Those in it, each waiting for the next one, the last for the first.
     pub(crate) members: Vec<Arc<Waiting>>,
     /// What was said of their owners then.
@@ -45,11 +45,11 @@ pub(crate) struct Circle {
 pub(crate) struct Graph {
     nodes: HashMap<TxnId, Node, foldhash::fast::FixedState>,
     waited_for: HashMap<TxnId, u32, foldhash::fast::FixedState>,
-    last_circle: Option<Circle>,
+    last_cycle: Option<DeadlockCycle>,
 }
 
 impl Graph {
-    /// Enters that a transaction waits for `holders`. Each circle that closes is broken: who gives way in it goes on; if nobody does, the
+    /// Enters that a transaction waits for `holders`. Each cycle that closes is broken: who yields in it goes on; if nobody does, the
     /// one that changed the least gives up, the newcomer if he changed as little as anybody. If it is he, nothing is entered and
     /// whom he would have waited for is returned.
     pub(crate) fn wait(
@@ -58,26 +58,26 @@ impl Graph {
         holders: WaitsFor,
         describe: &dyn Fn(u64) -> Vec<u8>,
     ) -> Result<(), TxnId> {
-        let own = waiting.about.txn;
+        let own = waiting.info.txn;
         while let Some(path) = self.path(&holders, own) {
             let mut members = vec![Arc::clone(waiting)];
             members.extend(path.iter().map(|txn| Arc::clone(&self.nodes[txn].waiting)));
-            if let Some(goes_on) = members.iter().find(|member| member.about.gives_way) {
-                if goes_on.about.txn == own {
+            if let Some(goes_on) = members.iter().find(|member| member.info.yields) {
+                if goes_on.info.txn == own {
                     return Err(path[0]);
                 }
-                self.remove(goes_on.about.txn);
-                goes_on.tell(Told::Granted);
+                self.remove(goes_on.info.txn);
+                goes_on.finish(WaitOutcome::Granted);
                 continue;
             }
-            let victim = victim_of(&members).map_or(own, |member| member.about.txn);
-            let descriptions = members.iter().map(|member| describe(member.about.owner)).collect();
-            self.last_circle = Some(Circle { members, descriptions, victim });
+            let victim = victim_of(&members).map_or(own, |member| member.info.txn);
+            let descriptions = members.iter().map(|member| describe(member.info.owner)).collect();
+            self.last_cycle = Some(DeadlockCycle { members, descriptions, victim });
             if victim == own {
                 return Err(path[0]);
             }
             if let Some(node) = self.remove(victim) {
-                node.waiting.tell(Told::Victim);
+                node.waiting.finish(WaitOutcome::Victim);
             }
         }
         for &holder in &holders {
@@ -87,12 +87,16 @@ impl Graph {
         Ok(())
     }
 
-    /// Says anew for whom a waiter waits, after somebody has left who may run on or wait elsewhere.
+    /// Says again for whom a waiter waits, after somebody has left who may run on or wait elsewhere.
     pub(crate) fn renew(&mut self, waiter: TxnId, holders: WaitsFor) {
         if let Some(node) = self.remove(waiter)
             && self.wait(&node.waiting, holders, &|_| Vec::new()).is_err()
         {
-            node.waiting.tell(if node.waiting.about.gives_way { Told::Granted } else { Told::Victim });
+            node.waiting.finish(if node.waiting.info.yields {
+                WaitOutcome::Granted
+            } else {
+                WaitOutcome::Victim
+            });
         }
     }
 
@@ -111,9 +115,9 @@ impl Graph {
         self.remove(waiter);
     }
 
-    /// The last circle that was broken.
-    pub(crate) fn last_circle(&self) -> Option<&Circle> {
-        self.last_circle.as_ref()
+    /// The last cycle that was broken.
+    pub(crate) fn last_cycle(&self) -> Option<&DeadlockCycle> {
+        self.last_cycle.as_ref()
     }
 
     fn remove(&mut self, waiter: TxnId) -> Option<Node> {
@@ -131,7 +135,7 @@ impl Graph {
 
     /// A shortest way from one of `from` to `to`: those on it, all of them waiting, without `to`.
     fn path(&self, from: &[TxnId], to: TxnId) -> Option<Vec<TxnId>> {
-        if !self.waited_for.contains_key(&to) || planted::is(Plant::ForgetCircle) {
+        if !self.waited_for.contains_key(&to) || planted::is(Plant::MissDeadlock) {
             return None;
         }
         // Each with the place of the one it was reached from.
@@ -161,23 +165,23 @@ impl Graph {
     }
 }
 
-/// Whose end breaks the circle at the least cost: of several that changed as little one that holds no lock, and of these the first one,
+/// Whose end breaks the cycle at the least cost: of several that changed as little one that holds no lock, and of these the first one,
 /// `min_by_key`'s choice, too.
-fn victim_of(circle: &[Arc<Waiting>]) -> Option<&Arc<Waiting>> {
-    let behind = circle.iter().cycle().skip(circle.len() - 1);
+fn victim_of(cycle: &[Arc<Waiting>]) -> Option<&Arc<Waiting>> {
+    let behind = cycle.iter().cycle().skip(cycle.len() - 1);
     let helps =
-        |(member, behind): &(&Arc<Waiting>, &Arc<Waiting>)| !behind.about.is_only_behind(&member.about);
-    circle
+        |(member, behind): &(&Arc<Waiting>, &Arc<Waiting>)| !behind.info.is_only_queued_behind(&member.info);
+    cycle
         .iter()
         .zip(behind)
         .filter(helps)
         .map(|(member, _)| member)
-        .min_by_key(|member| (member.about.weight, !member.about.holds_nothing))
+        .min_by_key(|member| (member.info.weight, !member.info.holds_nothing))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::waiting::{About, LockMode};
+    use super::super::waiting::{LockMode, WaitInfo};
     use super::*;
     use smallvec::smallvec;
 
@@ -187,7 +191,7 @@ mod tests {
 
     /// Waits for the record at `key`.
     fn at(txn: u64, weight: u64, key: &[u8]) -> Arc<Waiting> {
-        Waiting::new(About { txn: TxnId(txn), weight, key: key.into(), ..About::default() })
+        Waiting::new(WaitInfo { txn: TxnId(txn), weight, key: key.into(), ..WaitInfo::default() })
     }
 
     fn nothing(_owner: u64) -> Vec<u8> {
@@ -195,16 +199,16 @@ mod tests {
     }
 
     #[test]
-    fn the_newcomer_gives_up_if_all_changed_as_much() {
+    fn the_newcomer_is_the_victim_if_all_changed_as_much() {
         let mut graph = Graph::default();
         let wait = |graph: &mut Graph, txn, holders| graph.wait(&waiting(txn, 5), holders, &nothing);
         assert_eq!(wait(&mut graph, 1, smallvec![TxnId(2), TxnId(9)]), Ok(()));
         assert_eq!(wait(&mut graph, 2, smallvec![TxnId(3)]), Ok(()));
-        assert!(graph.last_circle().is_none());
+        assert!(graph.last_cycle().is_none());
         assert_eq!(wait(&mut graph, 3, smallvec![TxnId(8), TxnId(1)]), Err(TxnId(1)));
-        let circle = graph.last_circle().expect("it closed");
-        let members: Vec<u64> = circle.members.iter().map(|member| member.about.txn.0).collect();
-        assert_eq!((members, circle.victim), (vec![3, 1, 2], TxnId(3)));
+        let cycle = graph.last_cycle().expect("it closed");
+        let members: Vec<u64> = cycle.members.iter().map(|member| member.info.txn.0).collect();
+        assert_eq!((members, cycle.victim), (vec![3, 1, 2], TxnId(3)));
         graph.stop(TxnId(2));
         assert_eq!(wait(&mut graph, 3, smallvec![TxnId(1)]), Ok(()));
         for txn in 1..4 {
@@ -214,25 +218,25 @@ mod tests {
     }
 
     #[test]
-    fn the_one_that_changed_least_gives_up() {
+    fn the_transaction_with_the_fewest_changes_is_the_victim() {
         let mut graph = Graph::default();
         let small = waiting(2, 1);
         assert_eq!(graph.wait(&waiting(1, 7), smallvec![TxnId(2)], &nothing), Ok(()));
         assert_eq!(graph.wait(&small, smallvec![TxnId(3)], &nothing), Ok(()));
         assert_eq!(graph.wait(&waiting(3, 7), smallvec![TxnId(1)], &nothing), Ok(()));
-        assert_eq!(graph.last_circle().map(|circle| circle.victim), Some(TxnId(2)));
-        assert_eq!(small.told(), Told::Victim);
+        assert_eq!(graph.last_cycle().map(|cycle| cycle.victim), Some(TxnId(2)));
+        assert_eq!(small.outcome(), WaitOutcome::Victim);
     }
 
     #[test]
-    fn who_holds_nothing_gives_up_first() {
+    fn a_transaction_without_locks_is_the_first_victim() {
         let mut graph = Graph::default();
         let empty =
-            Waiting::new(About { holds_nothing: true, for_range: true, ..waiting(2, 0).about.clone() });
+            Waiting::new(WaitInfo { holds_nothing: true, for_range: true, ..waiting(2, 0).info.clone() });
         assert_eq!(graph.wait(&waiting(1, 0), smallvec![TxnId(2)], &nothing), Ok(()));
         assert_eq!(graph.wait(&empty, smallvec![TxnId(3)], &nothing), Ok(()));
         assert_eq!(graph.wait(&waiting(3, 0), smallvec![TxnId(1)], &nothing), Ok(()));
-        assert_eq!(empty.told(), Told::Victim);
+        assert_eq!(empty.outcome(), WaitOutcome::Victim);
     }
 
     #[test]
@@ -244,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_waited_for_no_longer_closes_no_circle() {
+    fn a_transaction_that_is_no_longer_waited_for_closes_no_cycle() {
         let mut graph = Graph::default();
         assert_eq!(graph.wait(&waiting(1, 0), smallvec![TxnId(2), TxnId(3)], &nothing), Ok(()));
         graph.renew(TxnId(1), smallvec![TxnId(3)]);
@@ -252,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_behind_one_who_left_is_found() {
+    fn a_cycle_behind_a_waiter_that_left_is_found() {
         // Three waits for three things: 3 gives up, and then 4 waits for 2 and so for 1.
         let mut graph = Graph::default();
         let last = waiting(4, 1);
@@ -261,15 +265,15 @@ mod tests {
         assert_eq!(graph.wait(&last, smallvec![TxnId(3)], &nothing), Ok(()));
         assert_eq!(graph.wait(&waiting(1, 9), smallvec![TxnId(4)], &nothing), Ok(()));
         assert_eq!(
-            (graph.last_circle().map(|circle| circle.victim), last.told()),
-            (Some(TxnId(3)), Told::Nothing)
+            (graph.last_cycle().map(|cycle| cycle.victim), last.outcome()),
+            (Some(TxnId(3)), WaitOutcome::Pending)
         );
         graph.renew(TxnId(4), smallvec![TxnId(2)]);
-        assert_eq!(last.told(), Told::Victim);
+        assert_eq!(last.outcome(), WaitOutcome::Victim);
     }
 
     #[test]
-    fn who_only_stands_in_the_queue_gives_up_for_nobody() {
+    fn a_waiter_that_only_queues_is_never_the_victim() {
         // 1 holds A; 2, 3 and 4 wait for it one behind the other; 4 holds B, and 1 wants it.
         let mut graph = Graph::default();
         let queue = [at(2, 0, b"A"), at(3, 0, b"A"), at(4, 5, b"A")];
@@ -277,32 +281,35 @@ mod tests {
             assert_eq!(graph.wait(waiting, smallvec![TxnId(before)], &nothing), Ok(()));
         }
         assert_eq!(graph.wait(&at(1, 9, b"B"), smallvec![TxnId(4)], &nothing), Ok(()));
-        assert_eq!(graph.last_circle().map(|circle| circle.victim), Some(TxnId(4)));
-        assert_eq!(queue.map(|waiting| waiting.told()), [Told::Nothing, Told::Nothing, Told::Victim]);
+        assert_eq!(graph.last_cycle().map(|cycle| cycle.victim), Some(TxnId(4)));
+        assert_eq!(
+            queue.map(|waiting| waiting.outcome()),
+            [WaitOutcome::Pending, WaitOutcome::Pending, WaitOutcome::Victim]
+        );
     }
 
     #[test]
-    fn who_keeps_a_reader_from_sharing_may_be_the_victim() {
+    fn a_waiter_that_blocks_a_reader_may_be_the_victim() {
         // 1 shares A; 2 wants it alone; 3 would share it but stands behind 2, and has B, which 1 wants.
         let mut graph = Graph::default();
         let alone = at(2, 0, b"A");
-        let about = About { mode: LockMode::Shared, ..at(3, 5, b"A").about.clone() };
+        let info = WaitInfo { mode: LockMode::Shared, ..at(3, 5, b"A").info.clone() };
         assert_eq!(graph.wait(&alone, smallvec![TxnId(1)], &nothing), Ok(()));
-        assert_eq!(graph.wait(&Waiting::new(about), smallvec![TxnId(2)], &nothing), Ok(()));
+        assert_eq!(graph.wait(&Waiting::new(info), smallvec![TxnId(2)], &nothing), Ok(()));
         assert_eq!(graph.wait(&at(1, 9, b"B"), smallvec![TxnId(3)], &nothing), Ok(()));
-        assert_eq!(alone.told(), Told::Victim);
+        assert_eq!(alone.outcome(), WaitOutcome::Victim);
     }
 
     #[test]
-    fn two_that_share_a_lock_and_both_want_it_alone_are_a_circle() {
+    fn two_that_share_a_lock_and_both_want_it_exclusively_are_a_deadlock() {
         let mut graph = Graph::default();
         let wants = |txn, weight| {
-            let about = About { txn: TxnId(txn), weight, has_lock: true, ..About::default() };
-            Waiting::new(about)
+            let info = WaitInfo { txn: TxnId(txn), weight, has_lock: true, ..WaitInfo::default() };
+            Waiting::new(info)
         };
         let first = wants(1, 0);
         assert_eq!(graph.wait(&first, smallvec![TxnId(2)], &nothing), Ok(()));
         assert_eq!(graph.wait(&wants(2, 3), smallvec![TxnId(1)], &nothing), Ok(()));
-        assert_eq!(first.told(), Told::Victim);
+        assert_eq!(first.outcome(), WaitOutcome::Victim);
     }
 }

@@ -6,7 +6,7 @@ use hashbrown::Equivalent;
 
 /// The most that the locks of one transaction may take, about.
 pub(super) const TXN_LOCK_BYTES_MAX: u64 = 64 << 20;
-/// When a transaction's locks take this, shared ones on records of one tree are joined to one interval.
+/// When a transaction's locks take this, shared ones on records of one tree are joined to one key range.
 pub(super) const TXN_LOCK_BYTES_JOINED: u64 = TXN_LOCK_BYTES_MAX / 4;
 /// What an entry takes beside its key, which stands in it twice, about.
 const ENTRY_BYTES: u64 = 160;
@@ -29,7 +29,7 @@ impl Equivalent<Key> for KeyRef<'_> {
     }
 }
 
-/// The keys whose entries a transaction may be in, and its intervals.
+/// The keys whose entries a transaction may be in, and its key ranges.
 #[derive(Debug, Default)]
 pub(crate) struct HeldLocks {
     /// The running transaction, 0 once it has ended.
@@ -65,12 +65,12 @@ impl HeldLocks {
         self.connection
     }
 
-    /// How many keys and how many intervals are noted.
+    /// How many keys and how many key ranges are noted.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.keys.len(), self.ranges.len())
     }
 
-    /// How many keys and intervals are noted.
+    /// How many keys and key ranges are noted.
     pub(crate) fn len(&self) -> usize {
         self.keys.len() + self.ranges.len()
     }
@@ -88,7 +88,7 @@ impl HeldLocks {
         self.keys.iter().skip(from).take(count).map(|(tree, key)| (*tree, key.to_vec())).collect()
     }
 
-    /// Some of the intervals, likewise.
+    /// Some of the key ranges, likewise.
     pub(crate) fn ranges_of(&self, txn: TxnId, from: usize, count: usize) -> Vec<HeldRange> {
         if self.owner != txn {
             return Vec::new();
@@ -102,13 +102,13 @@ impl HeldLocks {
     }
 
     /// Takes the note at `at` out; the last one takes its place.
-    pub(super) fn forget_key(&mut self, at: usize) -> Key {
+    pub(super) fn remove_key(&mut self, at: usize) -> Key {
         let key = self.keys.swap_remove(at);
         self.bytes -= entry_bytes(&key.1);
         key
     }
 
-    /// Notes an interval, as part of the last one if it goes on where that ends.
+    /// Notes a key range, as part of the last one if it goes on where that ends.
     pub(super) fn note_range(&mut self, tree: TreeId, lower: &[u8], upper: Option<&[u8]>, covers_rows: bool) {
         if let Some(last) = self.ranges.last_mut()
             && last.tree == tree

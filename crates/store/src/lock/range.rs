@@ -1,30 +1,30 @@
-//! Locks on intervals of keys.
+//! Locks on key ranges.
 //!
-//! A scan that must not see phantoms locks the interval of keys it has walked. Nobody else may add a record in there; if the
-//! lock covers the records too (a shared scan), nobody else may change or exclusively lock one either. Such locks never conflict
-//! with each other: only writers wait, and they look here only if the tree says that it has intervals.
+//! A scan that must not see phantoms locks the key range that it has walked. No other transaction may insert a record there. If the lock
+//! also covers the records (a shared scan), no other transaction may change or exclusively lock one of them. Range locks never conflict
+//! with each other: only writers wait, and they look here only if the tree's state says that it has key ranges.
 //!
-//! A writer that waits to change or lock a record comes before those who want to read the record shared later: a scan locks what lies
-//! before that record and then waits for the writer as for a lock, unless its own transaction is what the writer waits for. It does so
-//! once for each record: who comes later comes later. A writer has its turn until it has tried again, so no scan comes in between.
+//! A writer that waits to change or lock a record precedes transactions that request the record shared later: a scan locks the range before
+//! that record and then waits for the writer as for a lock, unless the writer waits for the scan's own transaction. It does so once per record:
+//! later writers queue behind it. The writer keeps its precedence until it has retried, so that no scan comes in between.
 //!
-//! A writer that waits to add a record is overtaken, as in MySQL, but not for ever: when [`OVERTAKEN_MAX`] have done so, the next shared
-//! scan lets it go first, once for each interval. Nothing fails by that.
+//! A writer that waits to insert a record is overtaken, as in MySQL, but not forever: after [`OVERTAKEN_MAX`] transactions have overtaken it, the
+//! next shared scan lets it go first, once per key range. No statement fails by that.
 //!
-//! A tree's intervals are kept as segments: a key, and who holds the keys from there up to the next segment's. So the holders
-//! at a key are one search away, however many intervals there are, and intervals of one transaction that touch become one.
+//! The ranges of a tree are kept as segments: a key, and the transactions that hold the keys from there up to the next segment. So the
+//! holders at a key are one search away, however many ranges there are, and adjacent ranges of one transaction become one.
 //!
 //! Invariants:
 //! 1. Two neighbouring segments have different holders, and the first one has some.
 //! 2. A tree has an entry while it has segments or waiters; its state counts that as [`TreeState::RANGES`].
-//! 3. An interval is added under the latch of the leaf whose records it covers, so a writer who held the latch before is seen
-//!    by the scan (his stamp is there), and one who gets it later sees the interval. One that stands for locks on records is added
-//!    before those go, and a writer looks for intervals after he has looked for those.
-//! 4. Whoever adds an interval enters himself into the wait-for graph behind the writers that wait for a key inside it.
+//! 3. A key range is added under the latch of the leaf whose records it covers. The scan sees a writer that held the latch before, by the
+//!    transaction id in the record; a writer that gets the latch later sees the key range. A range that replaces locks on records is added
+//!    before those are released, and a writer checks key ranges after record locks.
+//! 4. A transaction that adds a key range enters itself into the wait-for graph behind the writers that wait for a key inside it.
 //! 5. A reader behind writers waits for writers in `TreeRanges::waiters` only, and is woken when the last of them leaves.
 
 use super::graph::{Graph, WaitsFor};
-use super::waiting::{Told, Waiting};
+use super::waiting::{WaitOutcome, Waiting};
 use crate::ids::{TreeId, TxnId};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -44,7 +44,7 @@ const SEGMENT_BYTES: u64 = 96;
 /// Who holds a segment, and whether the lock covers the records in it.
 type Holders = SmallVec<[(TxnId, bool); 2]>;
 
-/// One interval of a transaction: keys from `lower` up to, not including, `upper` (`None`: to the end).
+/// One key range of a transaction: keys from `lower` up to, not including, `upper` (`None`: to the end).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct HeldRange {
     pub(crate) tree: TreeId,
@@ -93,7 +93,7 @@ impl Segments {
         (Bound::Included(lower), upper.map_or(Bound::Unbounded, Bound::Excluded))
     }
 
-    /// Whether `txn` holds all of an interval already.
+    /// Whether `txn` holds all of a key range already.
     fn holds(&self, lower: &[u8], upper: Option<&[u8]>, txn: TxnId, covers_rows: bool) -> bool {
         let has =
             |holders: &[(TxnId, bool)]| holders.iter().any(|&(own, rows)| own == txn && rows >= covers_rows);
@@ -118,7 +118,7 @@ impl Segments {
 
     fn remove(&mut self, lower: &[u8], upper: Option<&[u8]>, txn: TxnId) {
         // It may have become one segment with others that the transaction keeps, or gives back next: who waits for a key in those
-        // has to be told then.
+        // has to be outcome then.
         self.split(lower);
         if let Some(upper) = upper {
             self.split(upper);
@@ -157,7 +157,7 @@ impl Segments {
     }
 }
 
-/// A writer that waits for intervals to go.
+/// A writer that waits for key ranges to go.
 #[derive(Debug)]
 struct Waiter {
     txn: TxnId,
@@ -171,26 +171,26 @@ struct Waiter {
 
 /// How a scan stands to the writers that wait already.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn<'a> {
-    /// It comes from the end of the interval.
+pub(crate) struct ScanFairness<'a> {
+    /// It comes from the end of the key range.
     pub(crate) is_backward: bool,
     /// The record at which it has waited for them.
     pub(crate) waited_at: Option<&'a [u8]>,
     /// It lets those go first that add records.
-    pub(crate) gives_way: bool,
+    pub(crate) yields: bool,
 }
 
 /// A reader that waits for writers that came before it.
 #[derive(Debug)]
-struct GivingWay {
+struct YieldingScan {
     waiting: Arc<Waiting>,
     /// The writers.
     behind: Vec<Arc<Waiting>>,
 }
 
-impl GivingWay {
+impl YieldingScan {
     fn waits_for(&self) -> WaitsFor {
-        self.behind.iter().map(|writer| writer.about.txn).collect()
+        self.behind.iter().map(|writer| writer.info.txn).collect()
     }
 }
 
@@ -200,18 +200,18 @@ struct TreeRanges {
     segments: Segments,
     /// Writers, until they have tried again.
     waiters: Vec<Waiter>,
-    giving_way: Vec<GivingWay>,
+    yielding: Vec<YieldingScan>,
 }
 
-/// What became of an interval.
+/// Outcome of a key range.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Added {
+pub(crate) enum RangeAdded {
     /// The transaction has it now.
     New,
     /// It had it already.
-    Had,
+    AlreadyHeld,
     /// Nothing: writers wait to add records there that have been overtaken enough.
-    GiveWay,
+    Yield,
     /// Nothing: a writer waits to change this record, the first one on the scan's way.
     Behind(Box<[u8]>),
 }
@@ -222,7 +222,7 @@ impl TreeRanges {
         holders.filter(move |holder| holder.0 != txn && (inserts || holder.1)).map(|holder| holder.0)
     }
 
-    /// The writers that go first, wait for a key in an interval, and not for `txn`, which wants to read all of it shared.
+    /// The writers that go first, wait for a key in a key range, and not for `txn`, which wants to read all of it shared.
     fn ahead<'a>(
         &'a self,
         (lower, upper): (&'a [u8], Option<&'a [u8]>),
@@ -243,13 +243,13 @@ impl TreeRanges {
     /// The first record on a scan's way that a writer waits to change, which goes first.
     fn first_ahead<'a>(
         &'a self,
-        interval: (&'a [u8], Option<&'a [u8]>),
+        key_range: (&'a [u8], Option<&'a [u8]>),
         txn: TxnId,
-        turn: Turn<'_>,
+        fairness: ScanFairness<'_>,
     ) -> Option<&'a [u8]> {
-        let keys = self.ahead(interval, txn, false).map(|waiter| &*waiter.key);
-        let keys = keys.filter(|key| turn.waited_at != Some(*key));
-        if turn.is_backward { keys.max() } else { keys.min() }
+        let keys = self.ahead(key_range, txn, false).map(|waiter| &*waiter.key);
+        let keys = keys.filter(|key| fairness.waited_at != Some(*key));
+        if fairness.is_backward { keys.max() } else { keys.min() }
     }
 }
 
@@ -271,16 +271,16 @@ impl RangeTable {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Locks an interval for `txn`, if it has no `turn` to wait for and no writers go first.
+    /// Locks a key range for `txn`, if it has no `fairness` to wait for and no writers go first.
     pub(crate) fn add(
         &self,
         tree: &Arc<TreeState>,
         txn: TxnId,
         (lower, upper): (&[u8], Option<&[u8]>),
         covers_rows: bool,
-        turn: Option<Turn<'_>>,
+        fairness: Option<ScanFairness<'_>>,
         graph: &Mutex<Graph>,
-    ) -> Added {
+    ) -> RangeAdded {
         let mut shard = self.shard(tree.id()).lock();
         let ranges = shard.entry(tree.id()).or_insert_with(|| {
             tree.locks().fetch_add(TreeState::RANGES, Ordering::SeqCst);
@@ -288,18 +288,18 @@ impl RangeTable {
                 tree: Arc::clone(tree),
                 segments: Segments::default(),
                 waiters: Vec::new(),
-                giving_way: Vec::new(),
+                yielding: Vec::new(),
             }
         });
         if ranges.segments.holds(lower, upper, txn, covers_rows) {
-            return Added::Had;
+            return RangeAdded::AlreadyHeld;
         }
-        if let Some(turn) = turn {
-            if let Some(key) = ranges.first_ahead((lower, upper), txn, turn) {
-                return Added::Behind(key.into());
+        if let Some(fairness) = fairness {
+            if let Some(key) = ranges.first_ahead((lower, upper), txn, fairness) {
+                return RangeAdded::Behind(key.into());
             }
-            if turn.gives_way && ranges.ahead((lower, upper), txn, true).next().is_some() {
-                return Added::GiveWay;
+            if fairness.yields && ranges.ahead((lower, upper), txn, true).next().is_some() {
+                return RangeAdded::Yield;
             }
         }
         for waiter in &mut ranges.waiters {
@@ -317,7 +317,7 @@ impl RangeTable {
         let before = ranges.segments.bytes;
         ranges.segments.add(lower, upper, txn, covers_rows);
         self.count(before, ranges.segments.bytes);
-        Added::New
+        RangeAdded::New
     }
 
     /// A writer that waits to change the record at `key` and goes before `txn`, which wants to read it shared.
@@ -336,7 +336,7 @@ impl RangeTable {
         inserts: bool,
         enter: impl FnOnce(WaitsFor) -> Result<(), E>,
     ) -> Result<bool, E> {
-        let about = &waiting.about;
+        let about = &waiting.info;
         let mut shard = self.shard(about.tree).lock();
         let Some(ranges) = shard.get_mut(&about.tree) else { return Ok(false) };
         let ahead = ranges.ahead((&about.key, upper), about.txn, inserts);
@@ -344,18 +344,18 @@ impl RangeTable {
         if behind.is_empty() {
             return Ok(false);
         }
-        let giving_way = GivingWay { waiting: Arc::clone(waiting), behind };
-        enter(giving_way.waits_for())?;
-        ranges.giving_way.push(giving_way);
+        let yielding = YieldingScan { waiting: Arc::clone(waiting), behind };
+        enter(yielding.waits_for())?;
+        ranges.yielding.push(yielding);
         Ok(true)
     }
 
     /// Ends a reader's wait for writers, however it ended.
     pub(crate) fn stop_waiting_behind(&self, waiting: &Arc<Waiting>) {
-        let tree = waiting.about.tree;
+        let tree = waiting.info.tree;
         let mut shard = self.shard(tree).lock();
         if let Some(ranges) = shard.get_mut(&tree) {
-            ranges.giving_way.retain(|scan| !Arc::ptr_eq(&scan.waiting, waiting));
+            ranges.yielding.retain(|scan| !Arc::ptr_eq(&scan.waiting, waiting));
             RangeTable::remove_if_empty(&mut shard, tree);
         }
     }
@@ -371,7 +371,7 @@ impl RangeTable {
         shard.get(&tree)?.blockers(key, txn, inserts).next()
     }
 
-    /// Whether an interval of `txn` covers the record at `key`.
+    /// Whether a key range of `txn` covers the record at `key`.
     pub(crate) fn covers(&self, tree: TreeId, key: &[u8], txn: TxnId) -> bool {
         let shard = self.shard(tree).lock();
         shard.get(&tree).is_some_and(|ranges| ranges.segments.at(key).contains(&(txn, true)))
@@ -385,7 +385,7 @@ impl RangeTable {
         waiting: &Arc<Waiting>,
         enter: impl FnOnce(WaitsFor) -> Result<(), E>,
     ) -> Result<bool, E> {
-        let about = &waiting.about;
+        let about = &waiting.info;
         let mut shard = self.shard(tree).lock();
         let Some(ranges) = shard.get_mut(&tree) else { return Ok(false) };
         let blockers: WaitsFor = ranges.blockers(&about.key, about.txn, about.inserts).collect();
@@ -403,30 +403,30 @@ impl RangeTable {
         Ok(true)
     }
 
-    /// Ends a writer's wait and turn, however they ended, and wakes the scans that let nobody else go first.
+    /// Ends a writer's wait and fairness, however they ended, and wakes the scans that let nobody else go first.
     pub(crate) fn leave(&self, waiting: &Arc<Waiting>, graph: &Mutex<Graph>) {
-        let tree = waiting.about.tree;
+        let tree = waiting.info.tree;
         let mut shard = self.shard(tree).lock();
         if let Some(ranges) = shard.get_mut(&tree) {
             ranges.waiters.retain(|waiter| !Arc::ptr_eq(&waiter.waiting, waiting));
-            for scan in &mut ranges.giving_way {
+            for scan in &mut ranges.yielding {
                 let before = scan.behind.len();
                 scan.behind.retain(|writer| !Arc::ptr_eq(writer, waiting));
                 if scan.behind.len() == before {
                     continue;
                 }
                 if scan.behind.is_empty() {
-                    graph.lock().stop(scan.waiting.about.txn);
-                    scan.waiting.tell(Told::Granted);
+                    graph.lock().stop(scan.waiting.info.txn);
+                    scan.waiting.finish(WaitOutcome::Granted);
                 } else {
-                    graph.lock().renew(scan.waiting.about.txn, scan.waits_for());
+                    graph.lock().renew(scan.waiting.info.txn, scan.waits_for());
                 }
             }
             RangeTable::remove_if_empty(&mut shard, tree);
         }
     }
 
-    /// Ends a transaction's intervals and wakes whom nobody else keeps waiting.
+    /// Ends a transaction's key ranges and wakes whom nobody else keeps waiting.
     pub(crate) fn release(&self, txn: TxnId, ranges: &[HeldRange], graph: &Mutex<Graph>) {
         for held in ranges {
             let mut shard = self.shard(held.tree).lock();
@@ -439,7 +439,7 @@ impl RangeTable {
                 let left: WaitsFor = tree.blockers(&waiter.key, waiter.txn, waiter.inserts).collect();
                 if left.is_empty() {
                     graph.lock().stop(waiter.txn);
-                    waiter.waiting.tell(Told::Granted);
+                    waiter.waiting.finish(WaitOutcome::Granted);
                 } else {
                     graph.lock().renew(waiter.txn, left);
                 }
@@ -448,7 +448,7 @@ impl RangeTable {
         }
     }
 
-    /// Ends some of a transaction's intervals, but nothing that the `kept` ones cover, and wakes whom nobody else keeps waiting.
+    /// Ends some of a transaction's key ranges, but nothing that the `kept` ones cover, and wakes whom nobody else keeps waiting.
     pub(crate) fn release_newer(
         &self,
         txn: TxnId,
@@ -473,7 +473,7 @@ impl RangeTable {
                 let left: WaitsFor = tree.blockers(&waiter.key, waiter.txn, waiter.inserts).collect();
                 if left.is_empty() {
                     graph.lock().stop(waiter.txn);
-                    waiter.waiting.tell(Told::Granted);
+                    waiter.waiting.finish(WaitOutcome::Granted);
                 } else {
                     graph.lock().renew(waiter.txn, left);
                 }
@@ -486,7 +486,7 @@ impl RangeTable {
         if let Some(ranges) = shard.get(&tree)
             && ranges.segments.starts.is_empty()
             && ranges.waiters.is_empty()
-            && ranges.giving_way.is_empty()
+            && ranges.yielding.is_empty()
         {
             ranges.tree.locks().fetch_sub(TreeState::RANGES, Ordering::SeqCst);
             shard.remove(&tree);
@@ -501,7 +501,7 @@ impl RangeTable {
                     let blockers = ranges.blockers(&waiter.key, waiter.txn, waiter.inserts);
                     see(&waiter.waiting, blockers.collect());
                 }
-                for scan in &ranges.giving_way {
+                for scan in &ranges.yielding {
                     see(&scan.waiting, scan.waits_for());
                 }
             }
@@ -513,7 +513,7 @@ impl RangeTable {
 mod tests {
     use super::*;
 
-    /// Random intervals of a few transactions against a table of single keys.
+    /// Random key ranges of a few transactions against a table of single keys.
     #[test]
     fn segments_hold_what_was_added_and_nothing_else() {
         let mut state = 0x2545_F491_4F6C_DD1D_u64;

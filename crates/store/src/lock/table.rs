@@ -2,9 +2,9 @@
 
 use super::graph::{Graph, WaitsFor};
 use super::held::{HeldLocks, Key, KeyRef, TXN_LOCK_BYTES_JOINED, TXN_LOCK_BYTES_MAX, entry_bytes};
-use super::range::{Added, HeldRange, RangeTable, Turn};
+use super::range::{HeldRange, RangeAdded, RangeTable, ScanFairness};
 use super::waiting::{
-    About, Deadlock, DeadlockMember, Interrupt, LockMode, LockWait, LockWaiter, Told, Waiting,
+    Deadlock, DeadlockMember, Interrupt, LockMode, LockWait, LockWaiter, WaitInfo, WaitOutcome, Waiting,
 };
 use crate::error::WriteError;
 use crate::ids::{TreeId, TxnId};
@@ -22,13 +22,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 const SHARDS: usize = 64;
-/// The most memory that entries and intervals may take, about, before they are refused to who has many.
+/// The most memory that entries and key ranges may take, info, before they are refused to who has many.
 const LOCK_BYTES_MAX: u64 = 256 << 20;
 /// Who has no more than this gets locks though [`LOCK_BYTES_MAX`] is reached: others are to blame.
 const TXN_LOCK_BYTES_SPARED: u64 = 16 << 10;
 /// Fewer shared locks in one tree are not joined.
 const JOINED_KEYS_MIN: usize = 256;
-/// Of those who wait before somebody for the same lock, so many are told as being in the way.
+/// Of those who wait before somebody for the same lock, so many are outcome as being in the way.
 const AHEAD_SHOWN_MAX: usize = 64;
 
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Entry {
             let waiter = self.queue.pop_front().expect("it has a front");
             self.hold(waiter.txn, waiter.mode);
             graph.lock().stop(waiter.txn);
-            waiter.waiting.tell(Told::Granted);
+            waiter.waiting.finish(WaitOutcome::Granted);
         }
     }
 
@@ -89,7 +89,7 @@ impl Entry {
         }
     }
 
-    /// Enters anew for whom the waiter at `place` waits, if there is one: somebody before it has come or gone.
+    /// Enters again for whom the waiter at `place` waits, if there is one: somebody before it has come or gone.
     fn renew(&self, place: usize, graph: &Mutex<Graph>) {
         if let Some(waiter) = self.queue.get(place) {
             graph.lock().renew(waiter.txn, self.waits_for(place));
@@ -107,8 +107,8 @@ pub(crate) struct Request<'a> {
     pub(crate) wait: LockWait,
     /// The requester's own note of locks.
     pub(crate) own: &'a Mutex<HeldLocks>,
-    /// A running transaction whose stamp is in the row, and its note.
-    pub(crate) stamped_by: Option<(TxnId, &'a Mutex<HeldLocks>)>,
+    /// A running transaction whose transaction id is in the row, and its note.
+    pub(crate) written_by: Option<(TxnId, &'a Mutex<HeldLocks>)>,
     pub(crate) interrupt: Option<&'a Interrupt>,
     /// How much the requester has changed.
     pub(crate) weight: u64,
@@ -119,13 +119,13 @@ pub(crate) struct Request<'a> {
 impl Request<'_> {
     /// What it waits for, if nobody waits for the requester: it holds no lock, but for those it has noted for this wait, and has changed
     /// nothing.
-    fn crowd(&self, noted: usize) -> Option<u64> {
+    fn wait_queue(&self, noted: usize) -> Option<u64> {
         let holds_nothing = self.weight == 0 && self.own.lock().len() <= noted;
         holds_nothing.then(|| foldhash::fast::FixedState::default().hash_one((self.tree.id(), self.key)))
     }
 
-    fn about(&self, for_range: bool, inserts: bool, since: Monotonic) -> About {
-        About {
+    fn info(&self, for_range: bool, inserts: bool, since: Monotonic) -> WaitInfo {
+        WaitInfo {
             txn: self.txn,
             weight: self.weight,
             holds_nothing: self.weight == 0 && self.own.lock().len() == 0,
@@ -135,7 +135,7 @@ impl Request<'_> {
             for_range,
             inserts,
             has_lock: false,
-            gives_way: false,
+            yields: false,
             since: Some(since),
             owner: self.owner,
         }
@@ -147,17 +147,17 @@ impl Request<'_> {
 pub(crate) enum Acquired {
     /// The lock is held.
     Held,
-    /// The stamp's owner has ended meanwhile: look at the row again.
-    LookAgain,
+    /// The transaction id's owner has ended meanwhile: look at the row again.
+    Recheck,
 }
 
-/// What became of a scan's wish to lock an interval.
+/// Outcome of a scan's wish to lock a key range.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Ranged {
+pub(crate) enum RangeLockOutcome {
     /// It is locked.
     Locked,
     /// Nothing is done: writers that add records there are to go first.
-    GiveWay,
+    Yield,
     /// Nothing is done: a writer goes first that waits to change this record, the first one on the scan's way.
     Behind(Box<[u8]>),
 }
@@ -177,7 +177,7 @@ pub(crate) struct LockTable {
     shards: [Mutex<HashMap<Key, Entry, foldhash::fast::FixedState>>; SHARDS],
     graph: Mutex<Graph>,
     ranges: RangeTable,
-    /// Bytes of all entries, about.
+    /// Bytes of all entries, info.
     bytes: AtomicU64,
     clock: Arc<dyn Clock>,
     pub(crate) times: WaitTimes,
@@ -203,7 +203,7 @@ impl LockTable {
         }
     }
 
-    /// From now on deadlocks are told with what this says of each owner. The first one counts.
+    /// From now on deadlocks are outcome with what this says of each owner. The first one counts.
     pub(crate) fn describe_owners_by(&self, describe: Describe) {
         let _ = self.describe.set(describe); // Only a second caller is refused, as documented.
     }
@@ -213,7 +213,7 @@ impl LockTable {
         self.shard(tree, key).lock().get(&KeyRef(tree, key))?.held_by(txn)
     }
 
-    /// Bytes that locks take, about.
+    /// Bytes that locks take, info.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed) + self.ranges.bytes()
     }
@@ -227,29 +227,29 @@ impl LockTable {
                     let ahead = entry.queue.range(place.saturating_sub(AHEAD_SHOWN_MAX)..place);
                     let ahead = ahead.filter(|ahead| ahead.mode.excludes(waiter.mode)).map(|ahead| ahead.txn);
                     let blockers = entry.blockers(waiter.txn, waiter.mode).chain(ahead);
-                    waiters.push(LockWaiter::new(&waiter.waiting.about, blockers));
+                    waiters.push(LockWaiter::new(&waiter.waiting.info, blockers));
                 }
             }
         }
-        self.ranges.waiters(&mut |waiting, blockers| waiters.push(LockWaiter::new(&waiting.about, blockers)));
+        self.ranges.waiters(&mut |waiting, blockers| waiters.push(LockWaiter::new(&waiting.info, blockers)));
         waiters
     }
 
     /// The last deadlock since the store was opened.
     pub(crate) fn last_deadlock(&self) -> Option<Deadlock> {
-        let circle = self.graph.lock().last_circle().cloned()?;
-        let next = circle.members.iter().cycle().skip(1);
-        let members = circle.members.iter().zip(next).zip(&circle.descriptions);
+        let cycle = self.graph.lock().last_cycle().cloned()?;
+        let next = cycle.members.iter().cycle().skip(1);
+        let members = cycle.members.iter().zip(next).zip(&cycle.descriptions);
         let member =
             |((member, next), description): ((&Arc<Waiting>, &Arc<Waiting>), &Vec<u8>)| DeadlockMember {
-                waiter: LockWaiter::new(&member.about, [next.about.txn]),
+                waiter: LockWaiter::new(&member.info, [next.info.txn]),
                 description: description.clone(),
             };
-        Some(Deadlock { circle: members.map(member).collect(), victim: circle.victim })
+        Some(Deadlock { cycle: members.map(member).collect(), victim: cycle.victim })
     }
 
     /// Refuses one more lock to a transaction that has too many; before that its shared ones are joined.
-    fn check_room(&self, txn: TxnId, own: &Mutex<HeldLocks>) -> Result<(), WriteError> {
+    fn check_lock_memory(&self, txn: TxnId, own: &Mutex<HeldLocks>) -> Result<(), WriteError> {
         let (bytes, join_at) = {
             let own = own.lock();
             (own.bytes, own.join_at)
@@ -265,8 +265,8 @@ impl LockTable {
         if own.refused { Err(WriteError::TooManyLocks) } else { Ok(()) }
     }
 
-    /// Locks an interval in place of a tree's many records that the transaction has locked shared. Others' rows in between stay
-    /// theirs: whoever wants one of them still looks for their stamps. By the transaction's own thread, with no latch.
+    /// Locks a key range in place of a tree's many records that the transaction has locked shared. Others' rows in between stay
+    /// theirs: whoever wants one of them still looks for their transaction ids. By the transaction's own thread, with no latch.
     #[cold]
     fn join_shared(&self, txn: TxnId, own: &Mutex<HeldLocks>) {
         struct Span {
@@ -298,8 +298,8 @@ impl LockTable {
         spans.retain(|_, span| span.count >= JOINED_KEYS_MIN);
         for (&tree, Span { state, lower, upper, .. }) in &spans {
             let upper: Box<[u8]> = upper.iter().copied().chain([0]).collect();
-            let interval = (&**lower, Some(&*upper));
-            if self.ranges.add(state, txn, interval, true, None, &self.graph) == Added::New {
+            let key_range = (&**lower, Some(&*upper));
+            if self.ranges.add(state, txn, key_range, true, None, &self.graph) == RangeAdded::New {
                 let (lower, upper) = (lower.clone(), Some(upper));
                 own.lock().push_range(HeldRange { tree, lower, upper, covers_rows: true, joined: true });
             }
@@ -338,14 +338,14 @@ impl LockTable {
         })
     }
 
-    /// Whether a transaction has the record locked in any mode, by its own entry or an interval. Those who wait for the
+    /// Whether a transaction has the record locked in any mode, by its own entry or a key range. Those who wait for the
     /// record wait for it, so it does not wait behind them.
     fn has(&self, entry: &Entry, key: &[u8], txn: TxnId) -> bool {
         let ranges = || entry.tree.locks().load(Ordering::SeqCst) >= TreeState::RANGES;
         entry.held_by(txn).is_some() || (ranges() && self.ranges.covers(entry.tree.id(), key, txn))
     }
 
-    /// Whether an interval of `txn` covers the record at `key`.
+    /// Whether a key range of `txn` covers the record at `key`.
     pub(crate) fn covers(&self, tree: TreeId, key: &[u8], txn: TxnId) -> bool {
         self.ranges.covers(tree, key, txn)
     }
@@ -359,7 +359,7 @@ impl LockTable {
     ) -> Result<Acquired, WriteError> {
         let Request { tree, key, txn, mode, .. } = *request;
         let full_key: Key = (tree.id(), Box::from(key));
-        self.check_room(txn, request.own)?;
+        self.check_lock_memory(txn, request.own)?;
         if mode == LockMode::Shared && tree.locks().load(Ordering::SeqCst) >= TreeState::RANGES {
             self.wait_for_change_ahead(request)?;
         }
@@ -369,12 +369,12 @@ impl LockTable {
             self.bytes.fetch_add(entry_bytes(key), Ordering::Relaxed);
             Entry { tree: Arc::clone(tree), holders: SmallVec::new(), queue: VecDeque::new() }
         });
-        if let Some((holder, note)) = request.stamped_by {
+        if let Some((holder, note)) = request.written_by {
             let mut note = note.lock();
             if note.owner != holder {
                 drop(note);
                 self.remove_if_empty(&mut shard, &full_key);
-                return Ok(Acquired::LookAgain);
+                return Ok(Acquired::Recheck);
             }
             if entry.held_by(holder).is_none() {
                 note.note_key(full_key.clone());
@@ -395,8 +395,8 @@ impl LockTable {
         let LockWait::Timeout(limit) = request.wait else {
             return Err(WriteError::Locked { holder: blocker });
         };
-        let about = request.about(false, false, self.clock.now());
-        let waiting = Waiting::new(About { has_lock: has, ..about });
+        let info = request.info(false, false, self.clock.now());
+        let waiting = Waiting::new(WaitInfo { has_lock: has, ..info });
         let before = if has { None } else { entry.queue.back().map(|waiter| waiter.txn) };
         let waits_for = match before {
             Some(before) => WaitsFor::from_slice(&[before]),
@@ -415,10 +415,16 @@ impl LockTable {
         }
         drop(shard);
         waits();
-        self.sleep_for_entry(request, &full_key, &waiting, limit, request.crowd(usize::from(held.is_none())))
+        self.sleep_for_entry(
+            request,
+            &full_key,
+            &waiting,
+            limit,
+            request.wait_queue(usize::from(held.is_none())),
+        )
     }
 
-    /// Enters a waiter into the graph, breaking circles.
+    /// Enters a waiter into the graph, breaking cycles.
     fn enter(&self, waiting: &Arc<Waiting>, waits_for: WaitsFor) -> Result<(), WriteError> {
         let describe = |owner| self.describe.get().map_or_else(Vec::new, |describe| describe(owner));
         let entered = self.graph.lock().wait(waiting, waits_for, &describe);
@@ -426,7 +432,7 @@ impl LockTable {
     }
 
     /// Locks the keys from `lower` up to `upper`: nobody else adds a record there, nor changes one if the lock covers the
-    /// records. Never waits. Under the latch of the leaf that has these keys. With a `turn` writers may go first.
+    /// records. Never waits. Under the latch of the leaf that has these keys. With a `fairness` writers may go first.
     pub(crate) fn lock_range(
         &self,
         tree: &Arc<TreeState>,
@@ -434,17 +440,17 @@ impl LockTable {
         own: &Mutex<HeldLocks>,
         (lower, upper): (&[u8], Option<&[u8]>),
         covers_rows: bool,
-        turn: Option<Turn<'_>>,
-    ) -> Result<Ranged, WriteError> {
-        self.check_room(txn, own)?;
-        Ok(match self.ranges.add(tree, txn, (lower, upper), covers_rows, turn, &self.graph) {
-            Added::New => {
+        fairness: Option<ScanFairness<'_>>,
+    ) -> Result<RangeLockOutcome, WriteError> {
+        self.check_lock_memory(txn, own)?;
+        Ok(match self.ranges.add(tree, txn, (lower, upper), covers_rows, fairness, &self.graph) {
+            RangeAdded::New => {
                 own.lock().note_range(tree.id(), lower, upper, covers_rows);
-                Ranged::Locked
+                RangeLockOutcome::Locked
             }
-            Added::Had => Ranged::Locked,
-            Added::GiveWay => Ranged::GiveWay,
-            Added::Behind(key) => Ranged::Behind(key),
+            RangeAdded::AlreadyHeld => RangeLockOutcome::Locked,
+            RangeAdded::Yield => RangeLockOutcome::Yield,
+            RangeAdded::Behind(key) => RangeLockOutcome::Behind(key),
         })
     }
 
@@ -469,20 +475,20 @@ impl LockTable {
                 None => Ok(()),
             };
         };
-        let waiting = Waiting::new(request.about(true, false, self.clock.now()));
+        let waiting = Waiting::new(request.info(true, false, self.clock.now()));
         let upper: SmallVec<[u8; 64]> = key.iter().copied().chain([0]).collect();
         let enter = |writers| self.enter(&waiting, writers);
         if !self.ranges.wait_behind(&waiting, Some(&upper), false, enter)? {
             return Ok(());
         }
         waits();
-        let waited = self.sleep(request.interrupt, &waiting, limit, request.crowd(0));
+        let waited = self.sleep(request.interrupt, &waiting, limit, request.wait_queue(0));
         self.ranges.stop_waiting_behind(&waiting);
-        match waiting.told() {
-            Told::Granted => Ok(()),
-            told => {
+        match waiting.outcome() {
+            WaitOutcome::Granted => Ok(()),
+            outcome => {
                 self.graph.lock().stop(txn);
-                Err(LockTable::refused(told, txn, waited))
+                Err(LockTable::refused(outcome, txn, waited))
             }
         }
     }
@@ -490,36 +496,36 @@ impl LockTable {
     /// Lets the writers go first that wait to add a record from the request's key up to `upper`: returns when they have tried again, after the time
     /// that the request may wait, or when waiting on would keep somebody waiting for ever.
     #[cold]
-    pub(crate) fn give_way(
+    pub(crate) fn yield_to_inserters(
         &self,
         request: &Request<'_>,
         upper: Option<&[u8]>,
         waits: impl FnOnce(),
     ) -> Result<(), WriteError> {
         let LockWait::Timeout(limit) = request.wait else { return Ok(()) };
-        let waiting = Waiting::new(About { gives_way: true, ..request.about(true, false, self.clock.now()) });
-        // In a circle it goes on.
+        let waiting = Waiting::new(WaitInfo { yields: true, ..request.info(true, false, self.clock.now()) });
+        // In a cycle it goes on.
         let enters = self.ranges.wait_behind(&waiting, upper, true, |writers| self.enter(&waiting, writers));
         if !enters.unwrap_or(false) {
             return Ok(());
         }
         waits();
-        // Without a thread for it, it goes on at once: its patience fails nothing.
+        // Without a thread for it, it goes on at once: its timeout fails nothing.
         let waited = self.sleep(request.interrupt, &waiting, limit, None).unwrap_or_default();
         self.ranges.stop_waiting_behind(&waiting);
-        match waiting.told() {
-            Told::Granted => Ok(()),
-            told => {
+        match waiting.outcome() {
+            WaitOutcome::Granted => Ok(()),
+            outcome => {
                 self.graph.lock().stop(request.txn);
-                if told == Told::Nothing {
+                if outcome == WaitOutcome::Pending {
                     return Ok(());
                 }
-                Err(LockTable::refused(told, request.txn, Ok(waited)))
+                Err(LockTable::refused(outcome, request.txn, Ok(waited)))
             }
         }
     }
 
-    /// Who keeps `txn` from adding (`inserts`) or changing a record at `key` by an interval, if anybody.
+    /// Who keeps `txn` from adding (`inserts`) or changing a record at `key` by a key range, if anybody.
     pub(crate) fn range_conflict(
         &self,
         tree: TreeId,
@@ -530,8 +536,8 @@ impl LockTable {
         self.ranges.conflict(tree, key, txn, inserts)
     }
 
-    /// Waits until nobody else's interval keeps the requester from adding (`inserts`) or changing the record. It has its turn then,
-    /// until it has tried again and calls [`LockTable::end_turn`].
+    /// Waits until nobody else's key range keeps the requester from adding (`inserts`) or changing the record. It has its turn then,
+    /// until it has tried again and calls [`LockTable::end_range_wait`].
     pub(crate) fn wait_for_range(
         &self,
         request: &Request<'_>,
@@ -545,49 +551,49 @@ impl LockTable {
                 None => Ok(None),
             };
         };
-        let waiting = Waiting::new(request.about(true, inserts, self.clock.now()));
+        let waiting = Waiting::new(request.info(true, inserts, self.clock.now()));
         if !self.ranges.wait(tree, &waiting, |blockers| self.enter(&waiting, blockers))? {
             return Ok(None);
         }
         waits();
-        let waited = self.sleep(request.interrupt, &waiting, limit, request.crowd(0));
-        match waiting.told() {
-            Told::Granted => Ok(Some(waiting)),
-            told => {
+        let waited = self.sleep(request.interrupt, &waiting, limit, request.wait_queue(0));
+        match waiting.outcome() {
+            WaitOutcome::Granted => Ok(Some(waiting)),
+            outcome => {
                 self.graph.lock().stop(request.txn);
                 self.ranges.leave(&waiting, &self.graph);
-                Err(LockTable::refused(told, request.txn, waited))
+                Err(LockTable::refused(outcome, request.txn, waited))
             }
         }
     }
 
-    /// A writer that waited for intervals has tried again.
+    /// A writer that waited for key ranges has tried again.
     #[cold]
-    pub(crate) fn end_turn(&self, waiting: &Arc<Waiting>) {
+    pub(crate) fn end_range_wait(&self, waiting: &Arc<Waiting>) {
         self.ranges.leave(waiting, &self.graph);
     }
 
-    /// Sleeps until something is told or the time is over; returns how long. An error if it must not sleep.
+    /// Sleeps until there is an outcome or the time is over; returns how long. An error if it must not sleep.
     fn sleep(
         &self,
         interrupt: Option<&Interrupt>,
         waiting: &Arc<Waiting>,
         limit: Duration,
-        crowd: Option<u64>,
+        wait_queue: Option<u64>,
     ) -> Result<Duration, Refused> {
         let began = self.clock.now();
         if let Some(interrupt) = interrupt {
             *interrupt.waiting.lock() = Some(Arc::clone(waiting));
             if interrupt.is_raised() {
-                waiting.tell(Told::Interrupted);
+                waiting.finish(WaitOutcome::Interrupted);
             }
         }
         // A KILL that came before is heard first: it needs no thread.
-        let refused = if waiting.told() == Told::Nothing {
+        let refused = if waiting.outcome() == WaitOutcome::Pending {
             let may_requeue = interrupt.is_some_and(Interrupt::may_requeue);
-            match env::blocking::try_enter(WaitForOthers { may_requeue, crowd }) {
+            match env::blocking::try_enter(WaitForOthers { may_requeue, wait_queue }) {
                 Ok(guard) => {
-                    self.sleep_inside(waiting, began, limit);
+                    self.sleep_inline(waiting, began, limit);
                     drop(guard);
                     None
                 }
@@ -609,14 +615,14 @@ impl LockTable {
         Ok(waited)
     }
 
-    fn sleep_inside(&self, waiting: &Waiting, began: Monotonic, limit: Duration) {
+    fn sleep_inline(&self, waiting: &Waiting, began: Monotonic, limit: Duration) {
         self.times.waiting_now.fetch_add(1, Ordering::Relaxed);
-        if !env::blocking::wait(&|| waiting.told() != Told::Nothing, began.after(limit)) {
-            let mut told = waiting.told.lock();
-            while *told == Told::Nothing {
+        if !env::blocking::wait(&|| waiting.outcome() != WaitOutcome::Pending, began.after(limit)) {
+            let mut outcome = waiting.outcome.lock();
+            while *outcome == WaitOutcome::Pending {
                 let waited = self.clock.now().since(began);
                 let Some(left) = limit.checked_sub(waited).filter(|left| !left.is_zero()) else { break };
-                waiting.wake.wait_for(&mut told, left);
+                waiting.wake.wait_for(&mut outcome, left);
             }
         }
         self.times.waiting_now.fetch_sub(1, Ordering::Relaxed);
@@ -628,17 +634,17 @@ impl LockTable {
         key: &Key,
         waiting: &Arc<Waiting>,
         limit: Duration,
-        crowd: Option<u64>,
+        wait_queue: Option<u64>,
     ) -> Result<Acquired, WriteError> {
-        let waited = self.sleep(request.interrupt, waiting, limit, crowd);
+        let waited = self.sleep(request.interrupt, waiting, limit, wait_queue);
         // Given, and nobody takes it back: the shard has nothing to add, and its mutex may be held by who gave it.
-        if waiting.told() == Told::Granted {
+        if waiting.outcome() == WaitOutcome::Granted {
             return Ok(Acquired::Held);
         }
         // Whatever ended the sleep, what counts is whether the lock was granted by now.
         let mut shard = self.shard(key.0, &key.1).lock();
-        let told = waiting.told();
-        if told == Told::Granted {
+        let outcome = waiting.outcome();
+        if outcome == WaitOutcome::Granted {
             return Ok(Acquired::Held);
         }
         self.graph.lock().stop(request.txn);
@@ -651,13 +657,13 @@ impl LockTable {
             entry.grant(&self.graph);
             self.remove_if_empty(&mut shard, key);
         }
-        Err(LockTable::refused(told, request.txn, waited))
+        Err(LockTable::refused(outcome, request.txn, waited))
     }
 
-    fn refused(told: Told, txn: TxnId, waited: Result<Duration, Refused>) -> WriteError {
-        match (told, waited) {
-            (Told::Interrupted, _) => WriteError::Interrupted,
-            (Told::Victim, _) => WriteError::Deadlock { waiting_for: txn },
+    fn refused(outcome: WaitOutcome, txn: TxnId, waited: Result<Duration, Refused>) -> WriteError {
+        match (outcome, waited) {
+            (WaitOutcome::Interrupted, _) => WriteError::Interrupted,
+            (WaitOutcome::Victim, _) => WriteError::Deadlock { waiting_for: txn },
             (_, Err(Refused::NoThread)) => WriteError::NoThread,
             (_, Err(Refused::TimeOver)) => WriteError::LockWaitTimeout { waited_ms: 0 },
             (_, Ok(waited)) => WriteError::LockWaitTimeout { waited_ms: waited.as_millis() as u64 },
@@ -689,15 +695,15 @@ impl LockTable {
         self.ranges.release(txn, &ranges, &self.graph);
     }
 
-    /// Ends the intervals of a running transaction.
+    /// Ends the key ranges of a running transaction.
     pub(crate) fn release_ranges(&self, txn: TxnId, note: &Mutex<HeldLocks>) {
         let ranges = note.lock().take_ranges();
         self.ranges.release(txn, &ranges, &self.graph);
     }
 
-    /// Gives back the shared locks and the intervals behind the first `kept` ones noted, if a lock was refused since because
-    /// there were too many. Exclusive ones on records that are no longer stamped are given back already.
-    pub(crate) fn give_back_refused(&self, txn: TxnId, note: &Mutex<HeldLocks>, kept: (usize, usize)) {
+    /// Gives back the shared locks and the key ranges behind the first `kept` ones noted, if a lock was refused since because
+    /// there were too many. Exclusive ones on records that are no longer written are given back already.
+    pub(crate) fn release_refused(&self, txn: TxnId, note: &Mutex<HeldLocks>, kept: (usize, usize)) {
         let (keys, mut newer, ranges) = {
             let mut own = note.lock();
             if !std::mem::take(&mut own.refused) {
@@ -736,16 +742,16 @@ impl LockTable {
         let newer = {
             let mut note = note.lock();
             let at = note.keys.iter().skip(kept).rposition(|noted| noted.0 == tree && *noted.1 == *key);
-            at.map(|at| note.forget_key(kept + at))
+            at.map(|at| note.remove_key(kept + at))
         };
         if let Some(key) = newer {
             self.release(txn, &key);
         }
     }
 
-    /// Ends the exclusive lock on a record whose stamp was taken off, if there is one: a shared one stays if the record was
+    /// Ends the exclusive lock on a record whose transaction id was taken off, if there is one: a shared one stays if the record was
     /// noted among the first `kept`.
-    pub(crate) fn take_back(
+    pub(crate) fn release_undone(
         &self,
         tree: TreeId,
         key: &[u8],
@@ -767,7 +773,7 @@ impl LockTable {
         } else {
             entry.holders.retain(|holder| holder.0 != txn);
             if let Some(at) = note.keys.iter().skip(kept).position(is_it) {
-                note.forget_key(kept + at);
+                note.remove_key(kept + at);
             }
         }
         drop(note);
@@ -784,8 +790,8 @@ impl LockTable {
         }
     }
 
-    /// Gives an exclusive lock in the table back that the record's stamp never backed: it is held as it was before.
-    pub(crate) fn put_back(&self, tree: TreeId, key: &[u8], txn: TxnId, before: Option<LockMode>) {
+    /// Gives an exclusive lock in the table back that the record's transaction id never backed: it is held as it was before.
+    pub(crate) fn restore_mode(&self, tree: TreeId, key: &[u8], txn: TxnId, before: Option<LockMode>) {
         let full_key: Key = (tree, Box::from(key));
         match before {
             Some(LockMode::Exclusive) => {}
@@ -802,8 +808,8 @@ impl LockTable {
         }
     }
 
-    /// Turns a shared lock that met a running stamp back into a request.
-    pub(crate) fn give_up(&self, tree: TreeId, key: &[u8], txn: TxnId) {
+    /// Turns a shared lock that met a running transaction id back into a request.
+    pub(crate) fn withdraw_shared(&self, tree: TreeId, key: &[u8], txn: TxnId) {
         self.release(txn, &(tree, Box::from(key)));
     }
 }

@@ -1,4 +1,4 @@
-//! Who waits: what it wants, where it sleeps, and what it is told.
+//! Who waits: what it wants, where it sleeps, and what it is outcome.
 
 use crate::ids::{TreeId, TxnId};
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ impl LockMode {
     }
 }
 
-/// What to do when somebody else has the lock.
+/// What to do when Another transaction holds the lock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LockWait {
     /// Fail at once with [`WriteError::Locked`].
@@ -52,7 +52,7 @@ impl Interrupt {
     pub fn raise(&self) {
         self.raised.store(true, Ordering::SeqCst);
         if let Some(waiting) = &*self.waiting.lock() {
-            waiting.tell(Told::Interrupted);
+            waiting.finish(WaitOutcome::Interrupted);
         }
     }
 
@@ -81,9 +81,9 @@ impl Interrupt {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Told {
-    Nothing,
-    /// The lock is given, what kept a writer from a key is gone, or who gives way may go on.
+pub(crate) enum WaitOutcome {
+    Pending,
+    /// The lock is given, what kept a writer from a key is gone, or who yields may go on.
     Granted,
     Interrupted,
     /// Chosen to break a deadlock.
@@ -92,7 +92,7 @@ pub(crate) enum Told {
 
 /// Who waits for what.
 #[derive(Clone, Debug)]
-pub(crate) struct About {
+pub(crate) struct WaitInfo {
     pub(crate) txn: TxnId,
     /// How much it has changed: who changed the least gives up in a deadlock.
     pub(crate) weight: u64,
@@ -101,24 +101,24 @@ pub(crate) struct About {
     pub(crate) tree: TreeId,
     pub(crate) key: Box<[u8]>,
     pub(crate) mode: LockMode,
-    /// It waits for intervals to go, not for a record's lock.
+    /// It waits for key ranges to go, not for a record's lock.
     pub(crate) for_range: bool,
     /// It wants to add a record there.
     pub(crate) inserts: bool,
     /// It has the record's lock already, and wants more of it.
     pub(crate) has_lock: bool,
-    /// It lets writers go first that came before it, and could go on at once: the end of its patience fails nothing, and in a circle
+    /// It lets writers go first that came before it, and could go on at once: the end of its timeout fails nothing, and in a cycle
     /// it is the one that need not wait.
-    pub(crate) gives_way: bool,
+    pub(crate) yields: bool,
     pub(crate) since: Option<Monotonic>,
     /// What the transaction's owner called itself.
     pub(crate) owner: u64,
 }
 
-impl About {
+impl WaitInfo {
     /// Whether who waits for this could be served as little if `before`, for whom it waits, were not there: that one waits in the same
     /// record's queue, has nothing of the lock, and what keeps it waiting excludes this, too.
-    pub(crate) fn is_only_behind(&self, before: &About) -> bool {
+    pub(crate) fn is_only_queued_behind(&self, before: &WaitInfo) -> bool {
         let is_excluded_alike = self.mode == LockMode::Exclusive || before.mode == LockMode::Shared;
         !self.for_range
             && !before.for_range
@@ -128,9 +128,9 @@ impl About {
     }
 }
 
-impl Default for About {
-    fn default() -> About {
-        About {
+impl Default for WaitInfo {
+    fn default() -> WaitInfo {
+        WaitInfo {
             txn: TxnId(0),
             weight: 0,
             holds_nothing: false,
@@ -140,7 +140,7 @@ impl Default for About {
             for_range: false,
             inserts: false,
             has_lock: false,
-            gives_way: false,
+            yields: false,
             since: None,
             owner: 0,
         }
@@ -160,7 +160,7 @@ pub struct LockWaiter {
     pub key: Vec<u8>,
     /// Which lock it wants.
     pub mode: LockMode,
-    /// It waits for locks on intervals of keys, not on the record.
+    /// It waits for locks on key ranges, not on the record.
     pub for_range: bool,
     /// It wants to add a record.
     pub inserts: bool,
@@ -175,18 +175,18 @@ pub struct LockWaiter {
 }
 
 impl LockWaiter {
-    pub(crate) fn new(about: &About, blockers: impl IntoIterator<Item = TxnId>) -> LockWaiter {
+    pub(crate) fn new(info: &WaitInfo, blockers: impl IntoIterator<Item = TxnId>) -> LockWaiter {
         LockWaiter {
-            txn: about.txn,
-            change_count: about.weight,
-            tree: about.tree,
-            key: about.key.to_vec(),
-            mode: about.mode,
-            for_range: about.for_range,
-            inserts: about.inserts,
-            has_lock: about.has_lock,
-            since: about.since,
-            owner: about.owner,
+            txn: info.txn,
+            change_count: info.weight,
+            tree: info.tree,
+            key: info.key.to_vec(),
+            mode: info.mode,
+            for_range: info.for_range,
+            inserts: info.inserts,
+            has_lock: info.has_lock,
+            since: info.since,
+            owner: info.owner,
             blockers: blockers.into_iter().collect(),
         }
     }
@@ -204,8 +204,8 @@ pub struct DeadlockMember {
 /// A deadlock that was broken.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Deadlock {
-    /// Those in the circle, each waiting for the next, the last for the first. The first one closed it.
-    pub circle: Vec<DeadlockMember>,
+    /// Those in the cycle, each waiting for the next, the last for the first. The first one closed it.
+    pub cycle: Vec<DeadlockMember>,
     /// Who was rolled back.
     pub victim: TxnId,
 }
@@ -213,26 +213,26 @@ pub struct Deadlock {
 /// Where one waiter sleeps.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub(crate) about: About,
-    pub(super) told: Mutex<Told>,
+    pub(crate) info: WaitInfo,
+    pub(super) outcome: Mutex<WaitOutcome>,
     pub(super) wake: Condvar,
 }
 
 impl Waiting {
-    pub(crate) fn new(about: About) -> Arc<Waiting> {
-        Arc::new(Waiting { about, told: Mutex::new(Told::Nothing), wake: Condvar::new() })
+    pub(crate) fn new(info: WaitInfo) -> Arc<Waiting> {
+        Arc::new(Waiting { info, outcome: Mutex::new(WaitOutcome::Pending), wake: Condvar::new() })
     }
 
-    pub(crate) fn told(&self) -> Told {
-        *self.told.lock()
+    pub(crate) fn outcome(&self) -> WaitOutcome {
+        *self.outcome.lock()
     }
 
-    pub(crate) fn tell(&self, what: Told) {
-        let mut told = self.told.lock();
-        if *told == Told::Nothing || what == Told::Granted {
-            *told = what;
+    pub(crate) fn finish(&self, what: WaitOutcome) {
+        let mut outcome = self.outcome.lock();
+        if *outcome == WaitOutcome::Pending || what == WaitOutcome::Granted {
+            *outcome = what;
         }
-        drop(told);
+        drop(outcome);
         self.wake.notify_one();
     }
 }

@@ -1,17 +1,16 @@
-//! Which version a reader sees.
+//! Version visibility (MVCC).
 //!
-//! The newest version of a record stands in the leaf, stamped with the number of the transaction that wrote it. The version
-//! before it is found through the undo pointer. A transaction's commit number is looked up in [`txn_table`]; a snapshot is
-//! a commit number, and a version is visible if it was committed at or before it. Commit therefore touches none of the
-//! records it made visible.
+//! The newest version of a record is in the leaf, with the id of the transaction that wrote it. The undo pointer leads to the version
+//! before it. A transaction's commit number is looked up in [`txn_table`]. A snapshot is a commit number, and a version is visible
+//! if it was committed at or before it. A commit therefore touches none of the records that it makes visible.
 //!
 //! Invariants:
 //! 1. Along a chain of versions commit numbers fall (or stay equal, where a transaction only locked the row).
-//! 2. Every transaction below the horizon is finished and is seen by every snapshot there is or will be, so its number
+//! 2. Every transaction below the horizon is finished and seen by every present or future snapshot, so its number
 //!    need not be looked up.
 //! 3. The undo of a transaction is kept until every snapshot sees it, and a chain is followed only while its record's leaf
-//!    is latched: no reader can meet undo that was thrown away. What lies in the undo file is read without the latch, and counts
-//!    only if the leaf leads there still ([`Past`]).
+//!    is latched: no reader can meet freed undo. The undo file is read without the latch, and what is read counts
+//!    only if the leaf still leads there ([`OlderVersion`]).
 
 pub(crate) mod slots;
 pub(crate) mod snapshots;
@@ -24,7 +23,7 @@ use crate::ids::{Csn, TxnId};
 use crate::planted::{self, Plant};
 use std::marker::PhantomData;
 use txn_table::TxnTable;
-use undo::{FiledEntry, Step, UndoLog};
+use undo::{SpilledEntry, UndoLog, UndoStep};
 
 /// What a read sees: everything committed up to a snapshot, and the changes of one transaction. Cheap to copy; borrows the
 /// view that keeps the snapshot's versions alive.
@@ -42,10 +41,10 @@ impl Reader<'_> {
     /// would see without the lock: the snapshot's version, not the newer one it locked.
     #[inline]
     pub(crate) fn sees(self, version: Version, txns: &TxnTable) -> bool {
-        version.stamp < self.horizon
-            || (version.stamp == self.own.0 && !undo::only_locks(version.undo))
+        version.trx_id < self.horizon
+            || (version.trx_id == self.own.0 && !undo::only_locks(version.undo))
             || self.uncommitted
-            || self.sees_recent(version.stamp, txns)
+            || self.sees_recent(version.trx_id, txns)
     }
 
     /// As [`Reader::sees`], for versions in turn: `last` remembers whose was seen last, whose others need no second look. Not the
@@ -53,23 +52,23 @@ impl Reader<'_> {
     /// seen always.
     #[inline]
     pub(crate) fn sees_next(self, version: Version, txns: &TxnTable, last: &mut u64) -> bool {
-        if version.stamp < self.horizon || version.stamp == *last {
+        if version.trx_id < self.horizon || version.trx_id == *last {
             return true;
         }
         let is_seen = self.sees(version, txns);
-        if is_seen && version.stamp != self.own.0 {
-            *last = version.stamp;
+        if is_seen && version.trx_id != self.own.0 {
+            *last = version.trx_id;
         }
         is_seen
     }
 
-    fn sees_recent(self, stamp: u64, txns: &TxnTable) -> bool {
+    fn sees_recent(self, trx_id: u64, txns: &TxnTable) -> bool {
         let bound = match () {
             () if planted::is(Plant::SeeTooMany) => Csn(self.snapshot.0 + 300),
             () if planted::is(Plant::SeeTooFew) => Csn(self.snapshot.0 - 1),
             () => self.snapshot,
         };
-        txns.commit_number(TxnId(stamp)).is_some_and(|csn| csn <= bound)
+        txns.commit_number(TxnId(trx_id)).is_some_and(|csn| csn <= bound)
     }
 }
 
@@ -77,51 +76,55 @@ impl Reader<'_> {
 pub(crate) enum Visible {
     /// It is the one in the leaf.
     InLeaf,
-    /// It was rebuilt into [`Past::value`].
-    InPast,
+    /// It was rebuilt into [`OlderVersion::value`].
+    Rebuilt,
     /// The record does not exist for this reader.
     Absent,
-    /// On the way to it something has to be read from the undo file: leave the latch, [`Past::bring`] it, look again.
-    Filed,
+    /// On the way to it something has to be read from the undo file: leave the latch, [`OlderVersion::load`] it, look again.
+    Spilled,
 }
 
 /// A record's older versions on the way to the one that is looked for.
 #[derive(Debug, Default)]
-pub(crate) struct Past {
+pub(crate) struct OlderVersion {
     /// The oldest version reached.
     pub(crate) value: Vec<u8>,
-    left: Option<Left>,
+    resume: Option<ResumePoint>,
 }
 
 /// Where the way was left, to read an entry of the undo file without the latch.
 ///
 /// Who comes back goes on from there if the leaf has the version it had and that version's entry is the same: entries never change,
-/// so the same ones follow, and those that a version in a leaf leads to are not given back. Else the way begins anew.
+/// so the same ones follow, and those that a version in a leaf leads to are not given back. Else the way starts again.
 #[derive(Debug)]
-struct Left {
+struct ResumePoint {
     from: Version,
     /// Which use of its segment the entry behind `from` lies in.
     life: u32,
-    filed: FiledEntry,
+    spilled: SpilledEntry,
     /// What was read; empty if it has not been.
     entry: Vec<u8>,
 }
 
-impl Past {
+impl OlderVersion {
     /// Reads what a look came to a stop for. Without a latch or a mutex: it gives the thread's place away ([`env::blocking`]).
     #[cold]
-    pub(crate) fn bring(&mut self, undo: &UndoLog) -> Result<(), StoreError> {
-        if let Some(left) = &mut self.left
-            && !env::blocking::around(|| undo.read_filed(&left.filed, &mut left.entry))?
+    pub(crate) fn load(&mut self, undo: &UndoLog) -> Result<(), StoreError> {
+        if let Some(left) = &mut self.resume
+            && !env::blocking::around(|| undo.read_spilled(&left.spilled, &mut left.entry))?
         {
-            self.left = None;
+            self.resume = None;
         }
         Ok(())
     }
 
     /// Goes on where the way was left, if it was that of this version: the version reached, and whether it is live.
-    fn go_on(&mut self, version: Version, undo: &UndoLog) -> Result<Option<(Version, bool)>, StoreError> {
-        let Some(left) = self.left.take() else { return Ok(None) };
+    fn resume_chain(
+        &mut self,
+        version: Version,
+        undo: &UndoLog,
+    ) -> Result<Option<(Version, bool)>, StoreError> {
+        let Some(left) = self.resume.take() else { return Ok(None) };
         if left.from != version || undo.life(version.undo) != left.life || left.entry.is_empty() {
             return Ok(None);
         }
@@ -138,12 +141,12 @@ pub(crate) fn find_visible(
     value: Option<&[u8]>,
     txns: &TxnTable,
     undo: &UndoLog,
-    past: &mut Past,
+    older: &mut OlderVersion,
 ) -> Result<Visible, StoreError> {
     if reader.sees(version, txns) {
         return Ok(if value.is_some() { Visible::InLeaf } else { Visible::Absent });
     }
-    find_older(reader, version, value, txns, undo, past)
+    find_older(reader, version, value, txns, undo, older)
 }
 
 #[cold]
@@ -153,17 +156,17 @@ fn find_older(
     value: Option<&[u8]>,
     txns: &TxnTable,
     undo: &UndoLog,
-    past: &mut Past,
+    older: &mut OlderVersion,
 ) -> Result<Visible, StoreError> {
-    let mut reached = past.go_on(version, undo)?;
+    let mut reached = older.resume_chain(version, undo)?;
     if reached.is_none() {
-        past.value.clear();
-        past.value.extend_from_slice(value.unwrap_or(&[]));
+        older.value.clear();
+        older.value.extend_from_slice(value.unwrap_or(&[]));
     }
     loop {
         let pointer = match reached {
             Some((before, live)) if reader.sees(before, txns) => {
-                return Ok(if live { Visible::InPast } else { Visible::Absent });
+                return Ok(if live { Visible::Rebuilt } else { Visible::Absent });
             }
             Some((before, _)) => before.undo,
             None => version.undo,
@@ -171,12 +174,12 @@ fn find_older(
         if pointer == undo::NONE {
             return Ok(Visible::Absent); // The first version is too new.
         }
-        reached = match undo.step_back(pointer, &mut past.value)? {
-            Step::To(before, live) => Some((before, live)),
-            Step::Filed(filed) => {
+        reached = match undo.step_back(pointer, &mut older.value)? {
+            UndoStep::To(before, live) => Some((before, live)),
+            UndoStep::Spilled(spilled) => {
                 let life = undo.life(version.undo);
-                past.left = Some(Left { from: version, life, filed, entry: Vec::new() });
-                return Ok(Visible::Filed);
+                older.resume = Some(ResumePoint { from: version, life, spilled, entry: Vec::new() });
+                return Ok(Visible::Spilled);
             }
         };
     }

@@ -16,10 +16,10 @@ const SLOTS_MAX: usize = FIRST_SLOTS << (CHUNKS - 1);
 pub(crate) struct Slot {
     /// The transaction that owns the slot, 0 for none or finished.
     owner: AtomicU64,
-    /// Its newest undo entry. Changes only inside the gate.
+    /// Its newest undo entry. Changes only in a critical section.
     pub(crate) last_undo: AtomicU64,
     /// How often its newest entry was taken out again: who goes along its entries and stopped in between may not go on then.
-    pub(crate) taken_out: AtomicU64,
+    pub(crate) removals: AtomicU64,
     /// The keys of its locks in the lock table.
     pub(crate) locks: Mutex<crate::lock::HeldLocks>,
 }
@@ -71,7 +71,7 @@ impl Slots {
             let count = if chunk == 0 { FIRST_SLOTS } else { FIRST_SLOTS << (chunk - 1) };
             let zero = || AtomicU64::new(0);
             let empty =
-                || Slot { owner: zero(), last_undo: zero(), taken_out: zero(), locks: Mutex::default() };
+                || Slot { owner: zero(), last_undo: zero(), removals: zero(), locks: Mutex::default() };
             std::iter::repeat_with(empty).take(count).collect()
         });
         free.made += 1;
@@ -108,7 +108,7 @@ impl Slots {
         self.free.lock().free.push(slot);
     }
 
-    /// The running transactions that changed or locked something, and their newest undo entries. Alone in the gate only.
+    /// The running transactions that changed or locked something, and their newest undo entries. With the checkpoint latch held exclusively.
     pub(crate) fn running(&self) -> Vec<(TxnId, u64)> {
         let made = self.free.lock().made;
         let entries = (0..made).map(|slot| self.get(slot));

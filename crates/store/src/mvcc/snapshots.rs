@@ -9,8 +9,8 @@
 
 use crate::ids::Csn;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::thread_number::thread_number;
 use crossbeam_utils::CachePadded;
-use std::cell::Cell;
 use std::sync::OnceLock;
 
 const GROUP_WORDS: usize = 8;
@@ -39,25 +39,6 @@ pub(crate) struct Place {
 
 fn fresh_group() -> Group {
     CachePadded::new([const { AtomicU64::new(FREE) }; GROUP_WORDS])
-}
-
-thread_local!(static NUMBER: Cell<u32> = const { Cell::new(u32::MAX) });
-
-/// Gives this thread a number in place of the one it would get: a simulation whose threads take turns is repeated exactly only if they have
-/// the same ones again, as undo and snapshots are spread by them.
-pub fn number_thread(number: u32) {
-    NUMBER.set(number);
-}
-
-/// A small number for this thread, dense over the process.
-pub(crate) fn thread_number() -> usize {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    NUMBER.with(|number| {
-        if number.get() == u32::MAX {
-            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
-        }
-        number.get() as usize
-    })
 }
 
 impl Snapshots {

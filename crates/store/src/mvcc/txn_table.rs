@@ -1,7 +1,7 @@
 //! From a transaction's number to its state: a window of atomics that moves with the horizon.
 //!
 //! The word of a transaction is 0 before it began and after the horizon passed it, `RUNNING | undo slot` while it runs,
-//! and its commit number once it is finished (1, which every snapshot sees, if it was rolled back: none of its stamps are
+//! and its commit number once it is finished (1, which every snapshot sees, if it was rolled back: none of its transaction ids are
 //! left by then).
 //!
 //! A lookup may race with the horizon passing the transaction: the word is read first, the horizon after it. If the
@@ -57,7 +57,7 @@ const JOINED: u64 = 1 << 63;
 /// The commit number of what left no trace.
 const ROLLED_BACK: Csn = Csn(1);
 /// So many places are passed over, at most, for each chunk that is looked at to be joined.
-const PLACES_PER_LOOK: usize = 64;
+const PLACES_PER_CHECK: usize = 64;
 
 type Chunk = Box<[AtomicU64]>;
 
@@ -192,7 +192,7 @@ impl TxnTable {
 
     /// What the word of a transaction says, or the number that stands for it among others.
     #[inline]
-    fn look(&self, id: u64) -> u64 {
+    fn state_word(&self, id: u64) -> u64 {
         let place = self.place(id);
         loop {
             let entry = place.load(Ordering::SeqCst);
@@ -209,8 +209,8 @@ impl TxnTable {
         }
     }
 
-    /// As [`TxnTable::look`], and up to which transaction the number stands for all. Only under `advancing`.
-    fn look_far(&self, id: u64) -> (u64, u64) {
+    /// As [`TxnTable::state_word`], and up to which transaction the number stands for all. Only under `advancing`.
+    fn state_run(&self, id: u64) -> (u64, u64) {
         let end_of = |txns: u64| (id / txns + 1) * txns;
         let entry = self.place(id).load(Ordering::SeqCst);
         let Some(part) = self.part(entry) else { return (joined_number(entry), end_of(PART_TXNS)) };
@@ -293,15 +293,15 @@ impl TxnTable {
         self.word(id.0).expect("a running transaction is in the window").store(csn.0, Ordering::SeqCst);
     }
 
-    /// Ends a transaction whose stamps are all gone.
+    /// Ends a transaction whose transaction ids are all gone.
     pub(crate) fn roll_back(&self, id: TxnId) {
         self.commit(id, ROLLED_BACK);
     }
 
-    /// What became of a transaction.
+    /// Outcome of a transaction.
     #[inline]
     pub(crate) fn state(&self, id: TxnId) -> State {
-        let word = self.look(id.0);
+        let word = self.state_word(id.0);
         if id.0 < self.horizon.load(Ordering::SeqCst) {
             State::Old
         } else if word & RUNNING != 0 {
@@ -322,7 +322,7 @@ impl TxnTable {
         }
     }
 
-    /// Moves the horizon over transactions that every snapshot from `bound` on sees, after `budget` looks at most: at one, or at
+    /// Moves the horizon over transactions that every snapshot from `bound` on sees, after `budget` steps at most: at one, or at
     /// many that are joined.
     pub(crate) fn advance(&self, bound: Csn, budget: u64) {
         let Some(_advancing) = self.advancing.try_lock() else { return };
@@ -333,7 +333,7 @@ impl TxnTable {
             if horizon >= next {
                 break;
             }
-            let (word, end) = self.look_far(horizon);
+            let (word, end) = self.state_run(horizon);
             if word == 0 || word & RUNNING != 0 || word > bound.0 {
                 break;
             }
@@ -372,7 +372,7 @@ impl TxnTable {
         let first = horizon / CHUNK_TXNS + 1;
         let end = self.next.load(Ordering::SeqCst) / CHUNK_TXNS;
         let (mut looks, mut passed) = (0, 0);
-        for _ in 0..budget.saturating_mul(PLACES_PER_LOOK) {
+        for _ in 0..budget.saturating_mul(PLACES_PER_CHECK) {
             if looks == budget || first + passed >= end {
                 break;
             }
@@ -508,7 +508,7 @@ mod tests {
             let csn = csn_of(id);
             match table.state(TxnId(id)) {
                 State::Running(slot) => assert_eq!((id, slot), (runs, 3)),
-                // None of its stamps are left.
+                // None of its transaction ids are left.
                 State::Finished(_) if id % 101 == 0 => {}
                 State::Finished(joined) => {
                     assert!(joined.0 <= csn, "{id}: {joined} is above {csn}");
@@ -541,7 +541,7 @@ mod tests {
         assert!(table.spare.lock().chunks_made <= 3);
     }
 
-    /// Many more than the words there are room for, beside one snapshot that stays; some run for long.
+    /// Many more than the words there are space for, beside one snapshot that stays; some run for long.
     #[test]
     fn writers_go_on_however_long_a_snapshot_stays() {
         let table = TxnTable::new(TxnId(1));

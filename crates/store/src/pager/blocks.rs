@@ -79,7 +79,7 @@ impl Blocks {
     }
 
     /// Forgets that the last durable superblock leads to a block: a planted bug.
-    pub(crate) fn forget_kept(&mut self, block: u32) {
+    pub(crate) fn drop_kept(&mut self, block: u32) {
         self.kept[block as usize / 64] &= !(1 << (block % 64));
     }
 

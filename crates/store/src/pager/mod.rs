@@ -4,8 +4,8 @@
 //! of the file holds its last written content (if any). A page is changed only in its frame, and leaves it only when it
 //! equals its block, so eviction never writes: dirty pages are written by the checkpoint alone.
 //!
-//! Nobody waits for the disk inside the gate or under a latch: a page that is not in memory, nor in the system's page cache, is a
-//! [`Fault`], and whoever called reads it outside (`store::Inner::with_room`) and tries again.
+//! Nobody waits for the disk in a critical section or under a latch: a page that is not in memory, nor in the system's page cache, is a
+//! [`PageMiss`], and whoever called reads it outside (`store::Inner::retry_misses`) and tries again.
 //!
 //! Read next: `frame` (memory and latches), `pool` (finding, loading, evicting, changing), `image` (a page in the file),
 //! `blocks` (which blocks are free).
@@ -21,22 +21,22 @@ use crate::ids::PageId;
 
 /// Why a page operation stopped half way. Every latch was released; nothing was changed.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum PageMiss {
     /// The page does not exist (any more): the caller looked through a pointer that changed meanwhile.
     Gone,
-    /// The page has to be read: leave the gate and all latches, [`pool::Pool::fetch`] it, try again.
-    Absent(PageId, pool::Wanted),
-    /// An old version has to be read from the undo file: leave the gate and all latches,
-    /// [`crate::mvcc::undo::UndoLog::bring`] it, try again.
-    Filed(u64),
-    /// Every frame is in use or dirty: leave the gate, make room, try again.
+    /// The page has to be read: leave the critical section, release all latches, [`pool::Pool::fetch`] it, try again.
+    Absent(PageId, pool::PageUse),
+    /// An old version has to be read from the undo file: leave the critical section, release all latches,
+    /// [`crate::mvcc::undo::UndoLog::load`] it, try again.
+    Spilled(u64),
+    /// Every frame is in use or dirty: leave the critical section, make space, try again.
     NoFrame,
     /// Give up.
     Store(StoreError),
 }
 
-impl From<StoreError> for Fault {
-    fn from(error: StoreError) -> Fault {
-        Fault::Store(error)
+impl From<StoreError> for PageMiss {
+    fn from(error: StoreError) -> PageMiss {
+        PageMiss::Store(error)
     }
 }

@@ -6,16 +6,16 @@
 //! 2. While a checkpoint runs: before the first change of an epoch to a page that is dirty from an earlier one, its bytes
 //!    are copied to `copies`, and that checkpoint writes them from there. If it is given up they are dropped: the next one
 //!    writes the page as it will be then.
-//! 3. The epoch changes only while no change is under way (the gate, `crate::gate`), so it is constant inside one.
+//! 3. The epoch changes only while no change is under way (`crate::checkpoint_latch`), so it is constant inside one.
 //! 4. A freed page's number is given out again only after a checkpoint wrote a map without it.
 //! 5. Only one loader works on a page at a time (`loading`), and a frame belongs to a page when both say so under latch.
 //!
-//! Eviction is by a clock, except for pages that a long scan brought in ([`Pool::shared_in_passing`]): they queue up, do not
+//! Eviction is by a clock, except for pages that a long scan brought in ([`Pool::shared_for_scan`]): they queue up, do not
 //! count as used because of the scan, and beyond three eighths of the frames the oldest of them goes first, so that a scan of a
 //! table larger than the pool leaves to the others what they use. Whoever else uses such a page makes it one of the clock's.
 //! Reasons and figures: `docs/decisions/scans.md`.
 
-use super::Fault;
+use super::PageMiss;
 use super::frame::{Arena, Body, ExclusiveGuard, PAGE_BYTES, SharedGuard};
 use super::image::{self, Block, Kind};
 use super::table::{Entry, PAGE_ID_MAX, PageTable};
@@ -37,13 +37,13 @@ const LOADING_SHARDS: usize = 64;
 /// So many frames are never dirty: with fewer clean ones a descent could evict the path it came along, again and again.
 const CLEAN_FRAMES_MIN: u32 = 24;
 const _: () = assert!(CLEAN_FRAMES_MIN < FRAMES_MIN / 2);
-/// Of so many eighths of the frames pages that came in passing are not the first to go.
-const PASSING_EIGHTHS: usize = 3;
-/// So many of those that are no longer in passing are stepped over at once.
-const PASSING_LOOKS: usize = 64;
+/// Of so many eighths of the frames pages that came by a scan are not the first to go.
+const SCANNED_EIGHTHS: usize = 3;
+/// So many of those that are no longer by a scan are stepped over at once.
+const SCANNED_SKIPPED_MAX: usize = 64;
 /// Every so many victims are the clock's in any case: what nobody uses any more makes way for what is scanned again and again.
 const CLOCK_EVERY: u64 = 32;
-/// So many frames the clock's hand passes at once where latches or the gate may be held: some 50 us. Who finds none there goes on
+/// So many frames the clock's hand passes at once where latches or the critical section may be held: some 50 us. Who finds none there goes on
 /// outside, [`Pool::sweep`].
 const CLOCK_STEPS_MAX: u64 = 512;
 /// So many frames a sweep makes free.
@@ -67,8 +67,8 @@ pub(crate) struct Pool {
     /// Frames from here on were never used.
     fresh_frame: AtomicU32,
     clock_hand: AtomicU32,
-    /// Pages that came in passing, oldest first, and their frames; they may have left since.
-    passing: Mutex<VecDeque<(u32, PageId)>>,
+    /// Pages that came by a scan, oldest first, and their frames; they may have left since.
+    scanned: Mutex<VecDeque<(u32, PageId)>>,
     loading: [Mutex<()>; LOADING_SHARDS],
     /// How many frames hold changed pages.
     dirty_count: AtomicU32,
@@ -95,7 +95,7 @@ pub(crate) struct PoolCounters {
 
 /// What a page is read for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Wanted {
+pub(crate) enum PageUse {
     /// It will be wanted again.
     Again,
     /// By a scan that passes it.
@@ -103,25 +103,25 @@ pub(crate) enum Wanted {
 }
 
 thread_local! {
-    static WAITS_INSIDE: Cell<bool> = const { Cell::new(false) };
+    static MAY_WAIT_INLINE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs an operation that waits for the disk wherever it is: for what cannot be done again from its start, or was, too often.
 #[cold]
-pub(crate) fn waiting_inside<R>(operation: impl FnOnce() -> R) -> R {
+pub(crate) fn with_inline_waits<R>(operation: impl FnOnce() -> R) -> R {
     struct Before(bool);
     impl Drop for Before {
         fn drop(&mut self) {
-            WAITS_INSIDE.set(self.0);
+            MAY_WAIT_INLINE.set(self.0);
         }
     }
-    let _before = Before(WAITS_INSIDE.replace(true));
+    let _before = Before(MAY_WAIT_INLINE.replace(true));
     operation()
 }
 
 /// Whether this thread may wait for the disk where it is.
-pub(crate) fn waits_inside() -> bool {
-    WAITS_INSIDE.get()
+pub(crate) fn may_wait_inline() -> bool {
+    MAY_WAIT_INLINE.get()
 }
 
 impl Pool {
@@ -140,7 +140,7 @@ impl Pool {
             free_frames: Mutex::default(),
             fresh_frame: AtomicU32::new(0),
             clock_hand: AtomicU32::new(0),
-            passing: Mutex::default(),
+            scanned: Mutex::default(),
             loading: [const { Mutex::new(()) }; LOADING_SHARDS],
             dirty_count: AtomicU32::new(0),
             counters: PoolCounters::default(),
@@ -188,11 +188,11 @@ impl Pool {
 
     /// The frame a page is in, loaded if need be. The page may leave again: look, then validate or latch and compare.
     #[inline]
-    pub(crate) fn resolve(&self, page: PageId) -> Result<u32, Fault> {
-        let Some(entry) = self.table.get(page) else { return Err(Fault::Gone) };
+    pub(crate) fn resolve(&self, page: PageId) -> Result<u32, PageMiss> {
+        let Some(entry) = self.table.get(page) else { return Err(PageMiss::Gone) };
         match entry.frame() {
             Some(frame) => Ok(frame),
-            None => self.miss(page, Wanted::Again),
+            None => self.miss(page, PageUse::Again),
         }
     }
 
@@ -210,7 +210,7 @@ impl Pool {
 
     /// Finds the page and the version to validate what is read of it.
     #[inline]
-    pub(crate) fn optimistic(&self, page: PageId) -> Result<(u32, u64), Fault> {
+    pub(crate) fn optimistic(&self, page: PageId) -> Result<(u32, u64), PageMiss> {
         loop {
             let frame = self.resolve(page)?;
             let version = self.arena.optimistic(frame);
@@ -223,7 +223,7 @@ impl Pool {
 
     /// Latches the page for reading.
     #[inline]
-    pub(crate) fn shared(&self, page: PageId) -> Result<SharedGuard<'_>, Fault> {
+    pub(crate) fn shared(&self, page: PageId) -> Result<SharedGuard<'_>, PageMiss> {
         loop {
             let frame = self.resolve(page)?;
             let guard = self.arena.shared(frame);
@@ -235,12 +235,12 @@ impl Pool {
     }
 
     /// As [`Pool::shared`], for a scan that will not come back: the page does not count as used because of this.
-    pub(crate) fn shared_in_passing(&self, page: PageId) -> Result<SharedGuard<'_>, Fault> {
+    pub(crate) fn shared_for_scan(&self, page: PageId) -> Result<SharedGuard<'_>, PageMiss> {
         loop {
-            let Some(entry) = self.table.get(page) else { return Err(Fault::Gone) };
+            let Some(entry) = self.table.get(page) else { return Err(PageMiss::Gone) };
             let frame = match entry.frame() {
                 Some(frame) => frame,
-                None => self.miss(page, Wanted::Once)?,
+                None => self.miss(page, PageUse::Once)?,
             };
             let guard = self.arena.shared(frame);
             if self.arena.page_id(frame) == page.0 {
@@ -265,7 +265,7 @@ impl Pool {
 
     /// Latches the page for writing.
     #[inline]
-    pub(crate) fn exclusive(&self, page: PageId) -> Result<ExclusiveGuard<'_>, Fault> {
+    pub(crate) fn exclusive(&self, page: PageId) -> Result<ExclusiveGuard<'_>, PageMiss> {
         loop {
             let frame = self.resolve(page)?;
             let guard = self.arena.exclusive(frame);
@@ -276,7 +276,7 @@ impl Pool {
         }
     }
 
-    /// The body to change, after what a checkpoint needs of it was kept. Inside the gate only.
+    /// The body to change, after what a checkpoint needs of it was kept. In a critical section only.
     #[inline]
     pub(crate) fn modify<'g>(&self, guard: &'g mut ExclusiveGuard<'_>) -> &'g mut Body {
         let dirty = guard.dirty_epoch();
@@ -303,8 +303,8 @@ impl Pool {
         guard.set_dirty_epoch(epoch);
     }
 
-    /// A new page, latched, its body not yet written. Inside the gate only.
-    pub(crate) fn allocate(&self) -> Result<(PageId, ExclusiveGuard<'_>), Fault> {
+    /// A new page, latched, its body not yet written. In a critical section only.
+    pub(crate) fn allocate(&self) -> Result<(PageId, ExclusiveGuard<'_>), PageMiss> {
         let frame = self.take_frame()?;
         let page = {
             let mut numbers = self.numbers.lock();
@@ -313,7 +313,7 @@ impl Pool {
                 None if numbers.next > PAGE_ID_MAX => {
                     drop(numbers);
                     self.free_frames.lock().push(frame);
-                    return Err(Fault::Store(StoreError::Limit("pages")));
+                    return Err(PageMiss::Store(StoreError::Limit("pages")));
                 }
                 None => {
                     numbers.next += 1;
@@ -333,7 +333,7 @@ impl Pool {
         Ok((page, guard))
     }
 
-    /// Ends a page's life. Inside the gate only.
+    /// Ends a page's life. In a critical section only.
     pub(crate) fn free(&self, mut guard: ExclusiveGuard<'_>) {
         let page = PageId(guard.page_id());
         let _ = self.modify(&mut guard); // Keeps the old content for a running checkpoint and makes the frame dirty.
@@ -349,16 +349,16 @@ impl Pool {
         self.numbers.lock().freed.push((page, self.epoch.load(Ordering::Relaxed)));
     }
 
-    /// Ends the life of a page that need not be in memory: nothing is read. Inside the gate only.
-    pub(crate) fn free_unread(&self, page: PageId) -> Result<(), Fault> {
+    /// Ends the life of a page that need not be in memory: nothing is read. In a critical section only.
+    pub(crate) fn free_unread(&self, page: PageId) -> Result<(), PageMiss> {
         let shard = self.loading[page.0 as usize % LOADING_SHARDS].lock();
-        let Some(entry) = self.table.get(page) else { return Err(Fault::Gone) };
+        let Some(entry) = self.table.get(page) else { return Err(PageMiss::Gone) };
         if entry.frame().is_some() {
             drop(shard);
             let guard = self.exclusive(page)?;
             self.free(guard);
         } else if entry.block() == 0 {
-            return Err(Fault::Gone);
+            return Err(PageMiss::Gone);
         } else {
             self.numbers.lock().freed.push((page, self.epoch.load(Ordering::Relaxed)));
             self.counters.pages_freed.fetch_add(1, Ordering::Relaxed);
@@ -366,41 +366,41 @@ impl Pool {
         Ok(())
     }
 
-    /// A page that is not in memory: found without waiting, or a fault.
+    /// A page that is not in memory: found without waiting, or a [`PageMiss`].
     #[cold]
-    fn miss(&self, page: PageId, wanted: Wanted) -> Result<u32, Fault> {
-        self.load(page, wanted, WAITS_INSIDE.get())
+    fn miss(&self, page: PageId, page_use: PageUse) -> Result<u32, PageMiss> {
+        self.load(page, page_use, MAY_WAIT_INLINE.get())
     }
 
-    /// Reads a page after [`Fault::Absent`], waiting for the disk, unless it is there or gone by now. Outside the gate, without a
+    /// Reads a page after [`PageMiss::Absent`], waiting for the disk, unless it is there or gone by now. Outside a critical section, without a
     /// latch.
-    pub(crate) fn fetch(&self, page: PageId, wanted: Wanted) -> Result<(), Fault> {
-        match self.load(page, wanted, true) {
-            Ok(_) | Err(Fault::Gone) => Ok(()),
-            Err(fault) => Err(fault),
+    pub(crate) fn fetch(&self, page: PageId, page_use: PageUse) -> Result<(), PageMiss> {
+        match self.load(page, page_use, true) {
+            Ok(_) | Err(PageMiss::Gone) => Ok(()),
+            Err(miss) => Err(miss),
         }
     }
 
-    fn load(&self, page: PageId, wanted: Wanted, may_wait: bool) -> Result<u32, Fault> {
+    fn load(&self, page: PageId, page_use: PageUse, may_wait: bool) -> Result<u32, PageMiss> {
         let shard = &self.loading[page.0 as usize % LOADING_SHARDS];
         let _loading = match may_wait {
             true => shard.lock(),
-            // Whoever has it may be waiting for the disk.
-            false => shard.try_lock().ok_or(Fault::Absent(page, wanted))?,
+            // Its holder may be waiting for the disk.
+            false => shard.try_lock().ok_or(PageMiss::Absent(page, page_use))?,
         };
-        let Some(entry) = self.table.get(page) else { return Err(Fault::Gone) };
+        let Some(entry) = self.table.get(page) else { return Err(PageMiss::Gone) };
         if let Some(frame) = entry.frame() {
             return Ok(frame);
         }
         let block_number = entry.block();
         if block_number == 0 {
-            return Err(Fault::Gone);
+            return Err(PageMiss::Gone);
         }
         let mut block: Box<Block> = vec![0; PAGE_BYTES].try_into().expect("one block");
         let offset = u64::from(block_number) * PAGE_BYTES as u64;
         if !self.file.read_if_cached(offset, &mut block[..]) {
             if !may_wait {
-                return Err(Fault::Absent(page, wanted));
+                return Err(PageMiss::Absent(page, page_use));
             }
             self.file
                 .read_at(offset, &mut block[..])
@@ -419,9 +419,9 @@ impl Pool {
         guard.set_dirty_epoch(0);
         // The frame's last page may have left a mark.
         self.arena.take_referenced(frame);
-        match wanted {
-            Wanted::Again => self.arena.touch(frame),
-            Wanted::Once => self.passing.lock().push_back((frame, page)),
+        match page_use {
+            PageUse::Again => self.arena.touch(frame),
+            PageUse::Once => self.scanned.lock().push_back((frame, page)),
         }
         drop(guard);
         entry.set_frame(Some(frame));
@@ -429,7 +429,7 @@ impl Pool {
         Ok(frame)
     }
 
-    fn take_frame(&self) -> Result<u32, Fault> {
+    fn take_frame(&self) -> Result<u32, PageMiss> {
         if let Some(frame) = self.free_frames.lock().pop() {
             return Ok(frame);
         }
@@ -441,21 +441,21 @@ impl Pool {
             }
             self.fresh_frame.fetch_sub(1, Ordering::Relaxed);
         }
-        self.evict().ok_or(Fault::NoFrame)
+        self.evict().ok_or(PageMiss::NoFrame)
     }
 
-    /// Takes the frame of a clean page: one that came in passing if there are many, else one that was not used since the
+    /// Takes the frame of a clean page: one that came by a scan if there are many, else one that was not used since the
     /// clock's hand last passed.
     fn evict(&self) -> Option<u32> {
         if self.dirty_count() + CLEAN_FRAMES_MIN > self.arena.frame_count() {
             return None;
         }
         let evicted = self.counters.pages_evicted.load(Ordering::Relaxed);
-        let passing = if evicted.is_multiple_of(CLOCK_EVERY) { None } else { self.evict_passing() };
-        passing.or_else(|| self.evict_by_clock(CLOCK_STEPS_MAX))
+        let scanned = if evicted.is_multiple_of(CLOCK_EVERY) { None } else { self.evict_scanned() };
+        scanned.or_else(|| self.evict_by_clock(CLOCK_STEPS_MAX))
     }
 
-    /// Lets the clock's hand go round until some frames are free; false if there are none. Outside the gate, without a latch.
+    /// Lets the clock's hand go round until some frames are free; false if there are none. Outside a critical section, without a latch.
     pub(crate) fn sweep(&self) -> bool {
         let mut steps = 2 * u64::from(self.arena.frame_count());
         let mut swept = 0;
@@ -475,14 +475,14 @@ impl Pool {
         swept > 0
     }
 
-    fn evict_passing(&self) -> Option<u32> {
-        let kept = self.arena.frame_count() as usize / 8 * PASSING_EIGHTHS;
-        let mut passing = self.passing.lock();
-        for _ in 0..PASSING_LOOKS {
-            if passing.len() <= kept {
+    fn evict_scanned(&self) -> Option<u32> {
+        let kept = self.arena.frame_count() as usize / 8 * SCANNED_EIGHTHS;
+        let mut scanned = self.scanned.lock();
+        for _ in 0..SCANNED_SKIPPED_MAX {
+            if scanned.len() <= kept {
                 return None;
             }
-            let (frame, page) = passing.pop_front()?;
+            let (frame, page) = scanned.pop_front()?;
             // Used by others meanwhile, or changed, or gone: whatever is there is the clock's.
             let stays = self.arena.page_id(frame) != page.0 || self.arena.is_referenced(frame);
             if !stays && self.empty(frame) {
@@ -526,7 +526,7 @@ impl Pool {
     // What follows is for the checkpoint and recovery.
 
     /// Begins the next epoch and returns the one that ended. From now on until [`Pool::end_copies`] old contents are kept.
-    /// Alone in the gate only.
+    /// With the checkpoint latch held exclusively.
     pub(crate) fn begin_epoch(&self) -> u64 {
         drop(self.take_copies()); // Of a checkpoint that was given up, by a change that was under way then.
         self.copies_wanted.store(true, Ordering::Relaxed);
@@ -560,7 +560,7 @@ impl Pool {
 
     /// Takes a freed page out of the map and returns the block it had. A reader that still held its number may have loaded
     /// it again meanwhile; such a copy is dropped.
-    pub(crate) fn forget(&self, page: PageId) -> u32 {
+    pub(crate) fn unmap(&self, page: PageId) -> u32 {
         let _loading = self.loading[page.0 as usize % LOADING_SHARDS].lock();
         let entry = self.table.get_or_grow(page);
         let block = entry.block();
@@ -685,7 +685,7 @@ mod tests {
             let (frame, epoch) = (pool.resolve(page).unwrap(), 1);
             assert!(pool.written(frame, page, epoch));
         }
-        assert!(matches!(pool.allocate(), Err(Fault::NoFrame)));
+        assert!(matches!(pool.allocate(), Err(PageMiss::NoFrame)));
         assert_eq!(hand(), CLOCK_STEPS_MAX);
         assert!(pool.sweep(), "the hand goes on to where clean ones are, and past the marks of their use");
         for _ in 0..SWEPT_FRAMES {

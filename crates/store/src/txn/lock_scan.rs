@@ -3,7 +3,7 @@
 use super::{Locked, Transaction};
 use crate::btree::node;
 use crate::error::WriteError;
-use crate::lock::{LockMode, LockWait, Ranged, Turn};
+use crate::lock::{LockMode, LockWait, RangeLockOutcome, ScanFairness};
 use crate::mvcc::txn_table::State;
 use crate::read::{Direction, ScanRange, Walk};
 use crate::trees::Tree;
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// Keys looked up per visit of a leaf.
 const KEYS_AHEAD_MAX: usize = 64;
 
-/// A range being locked. Holds no latch between calls.
+/// A range being locked. UndoRefs no latch between calls.
 #[derive(Debug)]
 pub struct LockScan {
     tree: Tree,
@@ -24,7 +24,7 @@ pub struct LockScan {
     ahead: VecDeque<(Vec<u8>, Option<Vec<u8>>)>,
     ahead_max: usize,
     /// It has let the writers go first that waited to add records in what it locks next.
-    gave_way: bool,
+    has_yielded: bool,
     /// The record at which it has waited for the writers that came first.
     waited_at: Option<Box<[u8]>>,
     key: Vec<u8>,
@@ -41,7 +41,7 @@ impl LockScan {
             direction: range.direction,
             ahead: VecDeque::new(),
             ahead_max: KEYS_AHEAD_MAX,
-            gave_way: false,
+            has_yielded: false,
             waited_at: None,
             key: Vec::new(),
             value: Vec::new(),
@@ -64,7 +64,7 @@ impl LockScan {
     pub fn next(&mut self, txn: &mut Transaction) -> Result<Option<(&[u8], &[u8])>, WriteError> {
         loop {
             let Some((key, settled)) = self.ahead.pop_front() else {
-                if !self.look_ahead(txn)? {
+                if !self.fill_ahead(txn)? {
                     return Ok(None);
                 }
                 continue;
@@ -86,8 +86,8 @@ impl LockScan {
         }
     }
 
-    /// Collects keys that may be rows, and locks the interval looked at. False at the end of the range.
-    fn look_ahead(&mut self, txn: &mut Transaction) -> Result<bool, WriteError> {
+    /// Collects keys that may be rows, and locks the key range looked at. False at the end of the range.
+    fn fill_ahead(&mut self, txn: &mut Transaction) -> Result<bool, WriteError> {
         let ranges = txn.locks_ranges();
         if ranges {
             txn.begin_write()?;
@@ -95,7 +95,7 @@ impl LockScan {
         let inner = txn.inner();
         let Some((guard, from, to)) = self.walk.next_leaf(inner, &self.tree.state)? else { return Ok(false) };
         let before = ranges.then(|| self.walk.clone());
-        // Under an interval that covers the rows those that nobody else is changing are locked already.
+        // Under a key range that covers the rows those that nobody else is changing are locked already.
         // Rows that may be skipped are locked one by one.
         let covers_rows = ranges && self.mode == LockMode::Shared && self.wait != LockWait::Skip;
         let body = guard.body();
@@ -106,16 +106,16 @@ impl LockScan {
                 Direction::Backward => to - 1 - (step - from),
             };
             let (version, _, value) = node::record(body, index);
-            let stamp = crate::ids::TxnId(version.stamp);
-            let running = stamp != txn.id() && matches!(inner.txns.state(stamp), State::Running(_));
+            let trx_id = crate::ids::TxnId(version.trx_id);
+            let running = trx_id != txn.id() && matches!(inner.txns.state(trx_id), State::Running(_));
             let newer = match txn.work.is_newer(inner, version) {
                 Ok(newer) => newer,
                 // Something has to be read first; then once more, from where the walk stands.
-                Err(fault) => {
+                Err(miss) => {
                     drop(guard);
                     self.ahead.clear();
-                    let mut fault = Some(fault);
-                    inner.with_room(|| fault.take().map_or(Ok(()), Err))?;
+                    let mut miss = Some(miss);
+                    inner.retry_misses(|| miss.take().map_or(Ok(()), Err))?;
                     return Ok(true);
                 }
             };
@@ -124,7 +124,7 @@ impl LockScan {
             }
             let settled = if covers_rows && !running && !newer { value.map(<[u8]>::to_vec) } else { None };
             self.ahead.push_back((node::key(body, index), settled));
-            // What lies behind a row that has to be waited for is not locked before its turn.
+            // What lies behind a row that has to be waited for is not locked before its fairness.
             if running || self.ahead.len() == self.ahead_max {
                 let (key, _) = self.ahead.back().expect("just added");
                 self.walk.leave_key(key);
@@ -138,32 +138,32 @@ impl LockScan {
         if let Some(before) = before
             && let Some((lower, upper)) = before.walked(&self.walk)
         {
-            let turn = Turn {
+            let fairness = ScanFairness {
                 is_backward: self.direction == Direction::Backward,
                 waited_at: self.waited_at.as_deref(),
-                gives_way: !self.gave_way && matches!(self.wait, LockWait::Timeout(_)),
+                yields: !self.has_yielded && matches!(self.wait, LockWait::Timeout(_)),
             };
-            // Still under the latch: nobody adds a record before the interval is there.
-            match txn.add_range(&self.tree, (lower, upper), covers_rows, covers_rows.then_some(turn))? {
-                Ranged::Locked => {
-                    self.gave_way = false;
+            // Still under the latch: nobody adds a record before the key range is there.
+            match txn.add_range(&self.tree, (lower, upper), covers_rows, covers_rows.then_some(fairness))? {
+                RangeLockOutcome::Locked => {
+                    self.has_yielded = false;
                     self.waited_at = None;
                 }
-                Ranged::GiveWay => {
+                RangeLockOutcome::Yield => {
                     drop(guard);
                     let (lower, upper) = (lower.to_vec(), upper.map(<[u8]>::to_vec));
                     // Once more: the records may be others now.
-                    self.gave_way = true;
+                    self.has_yielded = true;
                     self.ahead.clear();
                     self.walk = before;
-                    txn.give_way(&self.tree, (&lower, upper.as_deref()), self.wait)?;
+                    txn.yield_to_inserters(&self.tree, (&lower, upper.as_deref()), self.wait)?;
                 }
-                Ranged::Behind(key) => {
+                RangeLockOutcome::Behind(key) => {
                     let mut walk = before.clone();
                     walk.leave_before(&key);
-                    if let Some(interval) = before.walked(&walk) {
+                    if let Some(key_range) = before.walked(&walk) {
                         // What lies before the record is locked before it is waited for.
-                        txn.add_range(&self.tree, interval, covers_rows, None)?;
+                        txn.add_range(&self.tree, key_range, covers_rows, None)?;
                         match self.direction {
                             Direction::Forward => self.ahead.retain(|(ahead, _)| **ahead < *key),
                             Direction::Backward => self.ahead.retain(|(ahead, _)| **ahead > *key),

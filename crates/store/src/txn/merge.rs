@@ -15,16 +15,16 @@ use crate::btree::node::Version;
 use crate::error::StoreError;
 use crate::ids::{Csn, TreeId, TxnId};
 use crate::mvcc::txn_table::State;
-use crate::mvcc::undo::{self, Before, Kept, NONE};
+use crate::mvcc::undo::{self, Before, NONE, UndoPin};
 use crate::store::Inner;
 
 /// Versions left out at once at most.
 const STEPS_MAX: usize = 16;
 
-/// What was left out. To be settled when the change is made, or taken back.
+/// What was left out. To be settled when the change is made, or rolled back.
 pub(super) struct Merged<'i> {
     /// Keeps the entries below.
-    _kept: Option<Kept<'i>>,
+    _pin: Option<UndoPin<'i>>,
     /// The entry that leads past them.
     entry: u64,
     dead: [u64; STEPS_MAX],
@@ -33,28 +33,28 @@ pub(super) struct Merged<'i> {
 
 impl Merged<'_> {
     fn nothing() -> Merged<'static> {
-        Merged { _kept: None, entry: NONE, dead: [NONE; STEPS_MAX], count: 0 }
+        Merged { _pin: None, entry: NONE, dead: [NONE; STEPS_MAX], count: 0 }
     }
 
     /// The change is made: nothing leads to those left out any more.
     #[inline]
-    pub(super) fn settle(self, inner: &Inner) {
+    pub(super) fn apply(self, inner: &Inner) {
         for &entry in &self.dead[..self.count] {
-            inner.undo.bury(entry);
+            inner.undo.release_entry(entry);
         }
     }
 
     /// The change is not made.
-    pub(super) fn take_back(self, inner: &Inner) {
+    pub(super) fn revert(self, inner: &Inner) {
         if self.entry != NONE {
-            inner.undo.forget(self.entry);
+            inner.undo.discard(self.entry);
         }
     }
 }
 
 impl Inner {
-    fn commit_number(&self, stamp: u64) -> Option<Csn> {
-        match self.txns.state(TxnId(stamp)) {
+    fn commit_number(&self, trx_id: u64) -> Option<Csn> {
+        match self.txns.state(TxnId(trx_id)) {
             State::Running(_) => None,
             State::Finished(csn) => Some(csn),
             State::Old => Some(Csn(0)),
@@ -74,7 +74,7 @@ impl Work {
         version: &mut Version,
         value: Option<&[u8]>,
     ) -> Result<Merged<'i>, StoreError> {
-        if version.undo == NONE || version.stamp == self.id.0 || version.stamp < inner.txns.horizon() {
+        if version.undo == NONE || version.trx_id == self.id.0 || version.trx_id < inner.txns.horizon() {
             return Ok(Merged::nothing());
         }
         self.merge_recent(inner, tree, key, version, value)
@@ -88,14 +88,14 @@ impl Work {
         version: &mut Version,
         value: Option<&[u8]>,
     ) -> Result<Merged<'i>, StoreError> {
-        let Some(csn) = inner.commit_number(version.stamp) else { return Ok(Merged::nothing()) };
+        let Some(csn) = inner.commit_number(version.trx_id) else { return Ok(Merged::nothing()) };
         if csn <= inner.purge.bound() {
             return Ok(Merged::nothing()); // Every snapshot sees this one, and nobody goes past it.
         }
-        let Some(kept) = inner.undo.keep() else { return Ok(Merged::nothing()) };
+        let Some(pin) = inner.undo.pin() else { return Ok(Merged::nothing()) };
         // From here on nothing above the bound is given back.
         let bound = inner.purge.bound();
-        let mut merged = Merged { _kept: Some(kept), ..Merged::nothing() };
+        let mut merged = Merged { _pin: Some(pin), ..Merged::nothing() };
         let mut scratch = value.unwrap_or(&[]).to_vec();
         let (mut newer, mut at) = (csn, version.undo);
         // The versions left out had the same value: they only locked the row.
@@ -105,7 +105,7 @@ impl Work {
         while at != NONE && newer > bound && merged.count < STEPS_MAX {
             let Some(step) = inner.undo.step_back_in_memory(at, &mut scratch) else { break };
             let (older, live) = step?;
-            let Some(older_csn) = inner.commit_number(older.stamp) else { break };
+            let Some(older_csn) = inner.commit_number(older.trx_id) else { break };
             only_locks &= undo::only_locks(at);
             merged.dead[merged.count] = at;
             merged.count += 1;
@@ -127,7 +127,7 @@ impl Work {
                     (true, Some(value)) => Before::Live(older, &scratch, Some(undo::common(&scratch, value))),
                     (true, None) => Before::Live(older, &scratch, None),
                 };
-                merged.entry = inner.undo.record(&mut self.holds, NONE, tree, key, before)?;
+                merged.entry = inner.undo.record(&mut self.undo_refs, NONE, tree, key, before)?;
                 version.undo = if only_locks { undo::lock_pointer(merged.entry) } else { merged.entry };
             }
             None if merged.count == 0 => return Ok(Merged::nothing()),

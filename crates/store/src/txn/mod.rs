@@ -1,8 +1,8 @@
-//! Transactions: changes to current versions under row locks, taken back whole or in part, or committed.
+//! Transactions: changes to current versions under row locks, rolled back completely or to a savepoint, or committed.
 //!
-//! A write goes to the newest version of a record, as MySQL's do: it waits while another running transaction's stamp is on
-//! it, and then works on what it finds. Its old version goes to the undo, the new one gets the transaction's stamp, which is
-//! the row lock, and the change is noted in a private buffer that becomes the commit's log record.
+//! A write goes to the newest version of a record, as in MySQL: it waits while the record bears the id of another running transaction, and then
+//! works on what it finds. The old version goes to the undo. The new one bears the transaction's id, which is the row lock. The change is
+//! appended to a private buffer that becomes the commit's log record.
 //!
 //! Read next: `write` (one change), `rollback`, `lock_scan`.
 
@@ -18,22 +18,24 @@ use crate::btree::node::{self, Version};
 use crate::btree::tree::Shared;
 use crate::error::{StoreError, WriteError};
 use crate::ids::{CommitPosition, Csn, TreeId, TxnId};
-use crate::lock::{Acquired, Interrupt, LockMode, LockWait, Ranged, Request, Turn, Waiting};
+use crate::lock::{
+    Acquired, Interrupt, LockMode, LockWait, RangeLockOutcome, Request, ScanFairness, Waiting,
+};
 use crate::mvcc::Reader;
 use crate::mvcc::txn_table::State;
-use crate::mvcc::undo::{self, End, Holds, NONE};
+use crate::mvcc::undo::{self, End, NONE, UndoRefs};
 use crate::oplog::{Mark, Op, OpLog};
-use crate::pager::Fault;
-use crate::pager::pool::waits_inside;
+use crate::pager::PageMiss;
+use crate::pager::pool::may_wait_inline;
 use crate::read::ScanRange;
+use crate::store::checkpoint::ReplayProgress;
+use crate::store::space::{LARGE, Purpose};
 use crate::store::{Inner, ReadView, Store, log_failed, meta_root, meta_value};
 use crate::sync::atomic::Ordering;
 use crate::trees::{Tree, TreeState};
-use crate::upkeep::checkpoint::Repeated;
-use crate::upkeep::room::{LARGE, Purpose};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use write::{Change, Done};
+use write::{Change, WriteOutcome};
 
 /// A transaction. Dropping it rolls it back.
 #[derive(Debug)]
@@ -43,8 +45,8 @@ pub struct Transaction {
     interrupt: Option<Arc<Interrupt>>,
 }
 
-/// Who finds the log without room for his commit has it shortened so often: a checkpoint that ran already may have begun too early.
-const LOG_ROOM_ATTEMPTS: u32 = 2;
+/// Who finds the log without space for his commit has it shortened so often: a checkpoint that ran already may have begun too early.
+const LOG_SPACE_ATTEMPTS: u32 = 2;
 
 /// What a transaction has done so far. Apart from its store, so that one can be borrowed beside the other.
 #[derive(Debug)]
@@ -55,14 +57,14 @@ pub(crate) struct Work {
     /// The newest undo entry.
     last: u64,
     /// Where its undo is.
-    holds: Holds,
+    undo_refs: UndoRefs,
     log: OpLog,
     change_count: u64,
     /// Changes and locks so far.
     touched: u64,
     /// It deleted records or dropped trees: purge has to look through its undo.
     deletes: bool,
-    /// A statement could not be taken back: it can only be rolled back as a whole.
+    /// A statement could not be rolled back: it can only be rolled back as a whole.
     is_broken: bool,
     /// Recovery repeats what the log already holds.
     replays: bool,
@@ -70,7 +72,7 @@ pub(crate) struct Work {
     purpose: Purpose,
     /// Whose it is: a number of the caller's own.
     owner: u64,
-    /// Scans lock the intervals they walk.
+    /// Scans lock the key ranges they walk.
     locks_ranges: bool,
     /// Rows committed later than this may not be overwritten or locked.
     first_updater: Option<Csn>,
@@ -97,11 +99,11 @@ pub struct Savepoint {
 }
 
 /// What a row whose shared lock is held is like.
-enum Settled {
+enum RowState {
     /// It is there, or is not.
     Row(bool),
     /// This transaction is changing it.
-    By(TxnId),
+    ChangedBy(TxnId),
 }
 
 /// What locking a row found.
@@ -111,8 +113,16 @@ pub enum Locked<R> {
     Row(R),
     /// There is no such row now. Nothing is locked: [`Transaction::lock_range`] keeps others from inserting it.
     Absent,
-    /// Somebody else has it and the caller wanted to skip such rows.
+    /// Another transaction holds it and the caller wanted to skip such rows.
     Skipped,
+}
+
+impl Store {
+    /// Begins a transaction. It costs nothing until it writes or locks.
+    #[must_use]
+    pub fn begin(&self) -> Transaction {
+        Transaction::new(self.clone())
+    }
 }
 
 impl Transaction {
@@ -121,7 +131,7 @@ impl Transaction {
             id: TxnId(0),
             slot: 0,
             last: NONE,
-            holds: Holds::default(),
+            undo_refs: UndoRefs::default(),
             log: OpLog::default(),
             change_count: 0,
             touched: 0,
@@ -182,7 +192,7 @@ impl Transaction {
         self.interrupt = interrupt;
     }
 
-    /// Its changes take away more than they add, from now on or not any more: they may use the room that is kept back on a disk
+    /// Its changes take away more than they add, from now on or not any more: they may use the space that is kept back on a disk
     /// that is full. Deletions and locks do so anyway.
     pub fn set_removes(&mut self, removes: bool) {
         self.work.purpose = if removes { Purpose::Remove } else { Purpose::Any };
@@ -194,14 +204,14 @@ impl Transaction {
         self.work.owner = owner;
     }
 
-    /// Lets scans that lock rows also lock the intervals of keys they walk, so that nobody adds a row there until this
-    /// transaction ends; a shared scan then locks the rows by the interval. Without, they lock rows alone.
+    /// Lets scans that lock rows also lock the key ranges they walk, so that nobody adds a row there until this
+    /// transaction ends; a shared scan then locks the rows by the key range. Without, they lock rows alone.
     #[inline]
     pub fn set_range_locks(&mut self, wanted: bool) {
         self.work.locks_ranges = wanted;
     }
 
-    /// Whether scans lock intervals.
+    /// Whether scans lock key ranges.
     #[inline]
     #[must_use]
     pub fn locks_ranges(&self) -> bool {
@@ -265,7 +275,7 @@ impl Transaction {
         wait: LockWait,
     ) -> Result<(), WriteError> {
         match self.change(tree, key, &mut Change::Insert(value), wait)? {
-            Done::Duplicate => Err(WriteError::DuplicateKey),
+            WriteOutcome::Duplicate => Err(WriteError::DuplicateKey),
             _ => Ok(()),
         }
     }
@@ -289,7 +299,7 @@ impl Transaction {
         value: &[u8],
         wait: LockWait,
     ) -> Result<bool, WriteError> {
-        Ok(self.change(tree, key, &mut Change::Update(value), wait)? != Done::Absent)
+        Ok(self.change(tree, key, &mut Change::Update(value), wait)? != WriteOutcome::Absent)
     }
 
     /// Deletes a record. False if there is none.
@@ -297,7 +307,7 @@ impl Transaction {
     /// # Errors
     /// What waiting for a lock can end in.
     pub fn delete(&mut self, tree: &Tree, key: &[u8], wait: LockWait) -> Result<bool, WriteError> {
-        Ok(self.change(tree, key, &mut Change::Delete, wait)? != Done::Absent)
+        Ok(self.change(tree, key, &mut Change::Delete, wait)? != WriteOutcome::Absent)
     }
 
     /// Locks a record and reads its current value: the newest committed one, or this transaction's own.
@@ -316,9 +326,9 @@ impl Transaction {
         let mut result = None;
         let mut read = |value: &[u8]| result = found.take().map(|found| found(value));
         let locked = match mode {
-            LockMode::Exclusive => {
-                self.change(tree, key, &mut Change::Lock(&mut read), wait).map(|done| done != Done::Absent)
-            }
+            LockMode::Exclusive => self
+                .change(tree, key, &mut Change::Lock(&mut read), wait)
+                .map(|done| done != WriteOutcome::Absent),
             LockMode::Shared => self.lock_shared(tree, key, wait, &mut read),
         };
         match (locked, result) {
@@ -337,8 +347,8 @@ impl Transaction {
         found: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, WriteError> {
         self.begin_write()?;
-        if self.has_interval(tree, key)
-            && let Some(found) = self.read_settled(tree, key, found)?
+        if self.has_key_range(tree, key)
+            && let Some(found) = self.read_covered(tree, key, found)?
         {
             return Ok(found);
         }
@@ -358,27 +368,27 @@ impl Transaction {
         found
     }
 
-    /// Whether an interval of this transaction covers the record.
-    fn has_interval(&self, tree: &Tree, key: &[u8]) -> bool {
+    /// Whether a key range of this transaction covers the record.
+    fn has_key_range(&self, tree: &Tree, key: &[u8]) -> bool {
         tree.state.locks().load(Ordering::SeqCst) >= TreeState::RANGES
             && self.inner().locks.covers(tree.id(), key, self.work.id)
     }
 
-    /// Reads a row that this transaction's interval covers, unless somebody's change of it is older than the interval.
-    fn read_settled(
+    /// Reads a row that this transaction's key range covers, unless somebody's change of it is older than the key range.
+    fn read_covered(
         &self,
         tree: &Tree,
         key: &[u8],
         found: &mut dyn FnMut(&[u8]),
     ) -> Result<Option<bool>, WriteError> {
         let inner = self.inner();
-        self.look_at(tree, key, |record| {
+        self.with_newest(tree, key, |record| {
             let Some((version, value)) = record else { return Ok(Ok(Some(false))) };
             if self.work.is_newer(inner, version)? {
                 return Ok(Err(WriteError::ChangedSinceSnapshot));
             }
-            let stamp = TxnId(version.stamp);
-            if stamp != self.work.id && matches!(inner.txns.state(stamp), State::Running(_)) {
+            let trx_id = TxnId(version.trx_id);
+            if trx_id != self.work.id && matches!(inner.txns.state(trx_id), State::Running(_)) {
                 return Ok(Ok(None));
             }
             if let Some(value) = value {
@@ -388,15 +398,15 @@ impl Transaction {
         })?
     }
 
-    /// Reads a row that this transaction has stamped: it has more than a shared lock of it, and waits for nobody whom the lock table knows.
+    /// Reads a row that this transaction has written: it has more than a shared lock of it, and waits for nobody whom the lock table knows.
     fn read_own(
         &self,
         tree: &Tree,
         key: &[u8],
         found: &mut dyn FnMut(&[u8]),
     ) -> Result<Option<bool>, WriteError> {
-        Ok(self.look_at(tree, key, |record| {
-            let Some((_, value)) = record.filter(|(version, _)| version.stamp == self.work.id.0) else {
+        Ok(self.with_newest(tree, key, |record| {
+            let Some((_, value)) = record.filter(|(version, _)| version.trx_id == self.work.id.0) else {
                 return Ok(None);
             };
             if let Some(value) = value {
@@ -406,12 +416,12 @@ impl Transaction {
         })?)
     }
 
-    /// Looks at a record's newest version and value under its leaf's latch; again after each fault.
-    fn look_at<R>(
+    /// Looks at a record's newest version and value under its leaf's latch; again after each page miss.
+    fn with_newest<R>(
         &self,
         tree: &Tree,
         key: &[u8],
-        mut look: impl FnMut(Option<(Version, Option<&[u8]>)>) -> Result<R, Fault>,
+        mut look: impl FnMut(Option<(Version, Option<&[u8]>)>) -> Result<R, PageMiss>,
     ) -> Result<R, StoreError> {
         if tree.state.is_dropped() {
             return Err(StoreError::TreeGone(tree.id()));
@@ -427,7 +437,7 @@ impl Transaction {
         })
     }
 
-    /// Waits for a running stamp on a row whose shared lock is held, and reads it.
+    /// Waits for a running transaction id on a row whose shared lock is held, and reads it.
     fn read_shared(
         &self,
         tree: &Tree,
@@ -437,48 +447,48 @@ impl Transaction {
     ) -> Result<bool, WriteError> {
         let inner = &*self.store.inner;
         loop {
-            let stamp = self.look_at(tree, key, |record| {
-                let Some((version, value)) = record else { return Ok(Ok(Settled::Row(false))) };
-                let stamp = TxnId(version.stamp);
+            let trx_id = self.with_newest(tree, key, |record| {
+                let Some((version, value)) = record else { return Ok(Ok(RowState::Row(false))) };
+                let trx_id = TxnId(version.trx_id);
                 if self.work.is_newer(inner, version)? {
                     return Ok(Err(WriteError::ChangedSinceSnapshot));
                 }
-                if stamp != self.work.id && matches!(inner.txns.state(stamp), State::Running(_)) {
-                    return Ok(Ok(Settled::By(stamp)));
+                if trx_id != self.work.id && matches!(inner.txns.state(trx_id), State::Running(_)) {
+                    return Ok(Ok(RowState::ChangedBy(trx_id)));
                 }
                 if let Some(value) = value {
                     found(value);
                 }
-                Ok(Ok(Settled::Row(value.is_some())))
+                Ok(Ok(RowState::Row(value.is_some())))
             })??;
-            let stamp = match stamp {
-                Settled::Row(is_there) => return Ok(is_there),
-                Settled::By(stamp) => stamp,
+            let trx_id = match trx_id {
+                RowState::Row(is_there) => return Ok(is_there),
+                RowState::ChangedBy(trx_id) => trx_id,
             };
-            // The stamp was there first: queue behind it.
-            inner.locks.give_up(tree.id(), key, self.work.id);
-            self.acquire(tree, key, LockMode::Shared, Some(stamp), wait)?;
-            // That may have found the stamp's owner gone without giving the lock: ask again, which changes nothing if it did.
+            // The transaction id was there first: queue behind it.
+            inner.locks.withdraw_shared(tree.id(), key, self.work.id);
+            self.acquire(tree, key, LockMode::Shared, Some(trx_id), wait)?;
+            // That may have found the transaction id's owner gone without giving the lock: ask again, which changes nothing if it did.
             self.acquire(tree, key, LockMode::Shared, None, wait)?;
         }
     }
 
-    /// Takes a lock in the table, waiting as told. Afterwards look at the row again.
+    /// Takes a lock in the table, waiting as requested. Afterwards look at the row again.
     fn acquire(
         &self,
         tree: &Tree,
         key: &[u8],
         mode: LockMode,
-        stamped_by: Option<TxnId>,
+        written_by: Option<TxnId>,
         wait: LockWait,
     ) -> Result<Acquired, WriteError> {
         let inner = self.inner();
-        let stamped_by = match stamped_by.map(|holder| (holder, inner.txns.state(holder))) {
+        let written_by = match written_by.map(|holder| (holder, inner.txns.state(holder))) {
             Some((holder, State::Running(slot))) => Some((holder, &inner.slots.get(slot).locks)),
-            Some(_) => return Ok(Acquired::LookAgain),
+            Some(_) => return Ok(Acquired::Recheck),
             None => None,
         };
-        let request = self.request(tree, key, mode, stamped_by, wait);
+        let request = self.request(tree, key, mode, written_by, wait);
         let result = inner.locks.acquire(&request, || inner.counters.lock_waits.increment());
         self.count_refused(result.as_ref().err());
         result
@@ -489,7 +499,7 @@ impl Transaction {
         tree: &'a Tree,
         key: &'a [u8],
         mode: LockMode,
-        stamped_by: Option<(TxnId, &'a crate::sync::Mutex<crate::lock::HeldLocks>)>,
+        written_by: Option<(TxnId, &'a crate::sync::Mutex<crate::lock::HeldLocks>)>,
         wait: LockWait,
     ) -> Request<'a> {
         Request {
@@ -499,14 +509,14 @@ impl Transaction {
             mode,
             wait,
             own: &self.inner().slots.get(self.work.slot).locks,
-            stamped_by,
+            written_by,
             interrupt: self.interrupt.as_deref(),
             weight: self.work.change_count,
             owner: self.work.owner,
         }
     }
 
-    /// Waits until no other transaction's interval keeps this one from adding (`inserts`) or changing a record. Its turn, if it had to
+    /// Waits until no other transaction's key range keeps this one from adding (`inserts`) or changing a record. Its fairness, if it had to
     /// wait, is to be ended when it has tried again.
     fn wait_for_range(
         &self,
@@ -531,7 +541,7 @@ impl Transaction {
     }
 
     /// Keeps others from adding records with keys from `lower` up to `upper` (`None`: to the end) until this transaction
-    /// ends, if it locks intervals at all ([`Transaction::set_range_locks`]). Never waits. Records there now, and those that
+    /// ends, if it locks key ranges at all ([`Transaction::set_range_locks`]). Never waits. Records there now, and those that
     /// others are adding, stay to be locked one by one: look for them afterwards.
     ///
     /// # Errors
@@ -547,13 +557,13 @@ impl Transaction {
     fn add_range(
         &self,
         tree: &Tree,
-        interval: (&[u8], Option<&[u8]>),
+        key_range: (&[u8], Option<&[u8]>),
         covers_rows: bool,
-        turn: Option<Turn<'_>>,
-    ) -> Result<Ranged, WriteError> {
+        fairness: Option<ScanFairness<'_>>,
+    ) -> Result<RangeLockOutcome, WriteError> {
         let inner = self.inner();
         let own = &inner.slots.get(self.work.slot).locks;
-        inner.locks.lock_range(&tree.state, self.work.id, own, interval, covers_rows, turn)
+        inner.locks.lock_range(&tree.state, self.work.id, own, key_range, covers_rows, fairness)
     }
 
     /// Waits for the writers that wait to change the record at `key` and come first.
@@ -563,8 +573,8 @@ impl Transaction {
         inner.locks.wait_behind(&request, || inner.counters.lock_waits.increment())
     }
 
-    /// Lets the writers go first that wait to add a record in the interval.
-    fn give_way(
+    /// Lets the writers go first that wait to add a record in the key range.
+    fn yield_to_inserters(
         &self,
         tree: &Tree,
         (lower, upper): (&[u8], Option<&[u8]>),
@@ -572,7 +582,7 @@ impl Transaction {
     ) -> Result<(), WriteError> {
         let inner = self.inner();
         let request = self.request(tree, lower, LockMode::Shared, None, wait);
-        inner.locks.give_way(&request, upper, || inner.counters.lock_waits.increment())
+        inner.locks.yield_to_inserters(&request, upper, || inner.counters.lock_waits.increment())
     }
 
     /// Which locks there are now.
@@ -635,7 +645,7 @@ impl Transaction {
     pub fn has_written(&self, tree: &Tree, key: &[u8]) -> Result<bool, StoreError> {
         let guard = self.inner().leaf(&tree.state, Seek::At(key))?;
         let found = node::search(guard.body(), key).ok();
-        let own = |index| node::record(guard.body(), index).0.stamp == self.work.id.0;
+        let own = |index| node::record(guard.body(), index).0.trx_id == self.work.id.0;
         Ok(self.work.id != TxnId(0) && found.is_some_and(own))
     }
 
@@ -662,14 +672,19 @@ impl Transaction {
         let meta = inner.meta();
         inner.check_writable()?;
         inner.check_space(work.purpose)?;
-        let root = inner.with_room(|| {
+        let root = inner.retry_misses(|| {
             // One step for a checkpoint: the root page and what the tree of trees says of it.
-            let inside = inner.gate.enter();
+            let section = inner.checkpoint_latch.shared();
             let root = inner.create_root(id)?;
             let value = meta_value(root.page, false);
-            match work.change_inside(inner, &inside, &meta, &id.0.to_be_bytes(), &mut Change::Insert(&value))
-            {
-                Ok(write::Step::Done(Done::Changed)) => Ok(root),
+            match work.change_in_section(
+                inner,
+                &section,
+                &meta,
+                &id.0.to_be_bytes(),
+                &mut Change::Insert(&value),
+            ) {
+                Ok(write::Attempt::WriteOutcome(WriteOutcome::Changed)) => Ok(root),
                 outcome => {
                     inner.pool.free_unread(root.page)?;
                     outcome?;
@@ -688,7 +703,7 @@ impl Transaction {
 
     /// Drops a tree. Older snapshots can go on reading it; its pages are freed when none needs them.
     ///
-    /// No other transaction that runs may have changed or locked a record of it: to take that back, and to repeat it from the log when
+    /// No other transaction that runs may have changed or locked a record of it: to undo that, and to repeat it from the log when
     /// it commits later, the tree has to be there. What is above the store sees to that, by locks on tables; here it is checked in debug builds.
     ///
     /// # Errors
@@ -730,7 +745,7 @@ impl Transaction {
         }
     }
 
-    /// Takes back everything since the savepoint. Exclusive row locks taken since are released; shared ones and intervals stay,
+    /// Rolls back everything since the savepoint. Exclusive row locks taken since are released; shared ones and key ranges stay,
     /// the latter unless the savepoint is older than the first change or lock.
     ///
     /// # Errors
@@ -745,17 +760,17 @@ impl Transaction {
         );
         let inner = &*self.store.inner;
         // Before the rows' locks go: others may change them and commit first, and recovery repeats commits in their order.
-        self.work.log.forget_behind(savepoint.log, inner.log.get());
+        self.work.log.truncate_to(savepoint.log, inner.log.get());
         let Work { id, slot, last, .. } = &mut self.work;
         let slot = *slot;
         let undone = rollback::undo_until(inner, *id, slot, last, savepoint.last, |entry| {
             // Whoever waits for the row need not wait any longer: it is not this transaction's now.
-            if entry.version.stamp != id.0
+            if entry.version.trx_id != id.0
                 && let Some(tree) = inner.tree(entry.tree)
                 && tree.state.locks().load(Ordering::SeqCst) % TreeState::RANGES != 0
             {
                 let own = &inner.slots.get(slot).locks;
-                inner.locks.take_back(entry.tree, entry.key, *id, own, savepoint.notes.0);
+                inner.locks.release_undone(entry.tree, entry.key, *id, own, savepoint.notes.0);
             }
         });
         self.work.is_broken |= undone.is_err();
@@ -764,7 +779,7 @@ impl Transaction {
         if self.work.id != TxnId(0) {
             let inner = self.inner();
             let note = &inner.slots.get(self.work.slot).locks;
-            inner.locks.give_back_refused(self.work.id, note, savepoint.notes);
+            inner.locks.release_refused(self.work.id, note, savepoint.notes);
         }
         if savepoint.txn == TxnId(0) && self.work.id != TxnId(0) {
             // As MySQL: a savepoint before the first change or lock takes the locks back, too.
@@ -774,10 +789,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Takes everything back.
+    /// Rolls everything back.
     ///
     /// # Errors
-    /// Reading a page failed: what could not be taken back stays locked until the store is opened again.
+    /// Reading a page failed: what could not be rolled back stays locked until the store is opened again.
     pub fn rollback(mut self) -> Result<(), StoreError> {
         self.roll_back()
     }
@@ -798,15 +813,17 @@ impl Transaction {
         if let Err(error) = undone {
             return Err(inner.stop(&format!("transaction {id} could not be rolled back: {error}")));
         }
-        self.work.end_touching(inner);
-        let inside = inner.gate.enter();
+        self.work.end_changes(inner);
+        let section = inner.checkpoint_latch.shared();
         inner.slots.disown(self.work.slot);
         inner.txns.roll_back(id);
-        drop(inside);
+        drop(section);
         inner.locks.release_all(id, &inner.slots.get(self.work.slot).locks);
         inner.slots.release(self.work.slot);
         // Versions it merged stay merged: an entry of its undo leads past them.
-        inner.undo.finish(&std::mem::take(&mut self.work.holds), Csn(inner.newest.load(Ordering::SeqCst)));
+        inner
+            .undo
+            .finish(&std::mem::take(&mut self.work.undo_refs), Csn(inner.newest.load(Ordering::SeqCst)));
         inner.counters.rollbacks.increment();
         Ok(())
     }
@@ -815,8 +832,8 @@ impl Transaction {
     /// [`Store::durable_position`] has reached the position returned; `None` if nothing was written.
     ///
     /// # Errors
-    /// The log stopped, the disk has no room for it (`DiskFull`), or the transaction goes back too far in it (`TransactionTooLong`);
-    /// everything is taken back.
+    /// The log stopped, the disk has no space for it (`DiskFull`), or the transaction goes back too far in it (`TransactionTooLong`);
+    /// everything is rolled back.
     pub fn commit(mut self) -> Result<Option<CommitPosition>, StoreError> {
         if self.work.id == TxnId(0) {
             return Ok(None);
@@ -825,17 +842,24 @@ impl Transaction {
     }
 
     /// Ends a repeated transaction, or a piece of it, with the number it had. What a checkpoint says of it changes with it.
-    pub(crate) fn commit_replayed(mut self, position: Csn, repeated: Repeated) -> Result<(), StoreError> {
+    pub(crate) fn commit_replayed(
+        mut self,
+        position: Csn,
+        progress: ReplayProgress,
+    ) -> Result<(), StoreError> {
         if self.work.id == TxnId(0) {
-            self.inner().checkpointer.set_repeated(position, repeated);
+            self.inner().checkpointer.set_replay_progress(position, progress);
         } else {
-            self.commit_at(Some((position, repeated)))?;
+            self.commit_at(Some((position, progress)))?;
         }
         self.store.inner.newest.store(position.0, Ordering::SeqCst);
         Ok(())
     }
 
-    fn commit_at(&mut self, replayed: Option<(Csn, Repeated)>) -> Result<Option<CommitPosition>, StoreError> {
+    fn commit_at(
+        &mut self,
+        replayed: Option<(Csn, ReplayProgress)>,
+    ) -> Result<Option<CommitPosition>, StoreError> {
         if self.work.is_broken {
             self.roll_back()?;
             let why = "an earlier statement could not be taken back".into();
@@ -849,11 +873,11 @@ impl Transaction {
         }
         let inner = &*self.store.inner;
         let id = self.work.id;
-        // Inside the gate, so that a checkpoint sees the transaction running or committed, nothing in between.
-        let mut inside = inner.gate.enter();
-        let position = if let Some((position, repeated)) = replayed {
+        // In a critical section, so that a checkpoint sees the transaction running or committed, nothing in between.
+        let mut section = inner.checkpoint_latch.shared();
+        let position = if let Some((position, progress)) = replayed {
             inner.txns.commit(id, position);
-            inner.checkpointer.set_repeated(position, repeated);
+            inner.checkpointer.set_replay_progress(position, progress);
             Some(position)
         } else if self.work.log.is_empty() {
             // Only locks: the new versions equal the old ones, so any number from theirs on will do.
@@ -874,15 +898,15 @@ impl Transaction {
                     Ok(None) => {}
                     Err(error) => break Err(error),
                 }
-                // Nobody waits for the disk inside the gate.
-                drop(inside);
+                // Nobody waits for the disk in a critical section.
+                drop(section);
                 let mut prepared = self.work.prepare_commit(inner);
-                for _ in 0..LOG_ROOM_ATTEMPTS {
+                for _ in 0..LOG_SPACE_ATTEMPTS {
                     if matches!(prepared, Err(StoreError::DiskFull { .. })) && inner.shorten_log() {
                         prepared = self.work.prepare_commit(inner);
                     }
                 }
-                inside = inner.gate.enter();
+                section = inner.checkpoint_latch.shared();
                 if let Err(error) = prepared {
                     break Err(error);
                 }
@@ -890,10 +914,10 @@ impl Transaction {
             match appended {
                 Ok(position) => Some(Csn(position.0)),
                 Err(error) => {
-                    drop(inside);
+                    drop(section);
                     let error = match error {
                         StoreError::DiskFull { .. } => {
-                            inner.checkpointer.ask();
+                            inner.checkpointer.request();
                             error
                         }
                         error @ StoreError::TransactionTooLong { .. } => error,
@@ -905,21 +929,21 @@ impl Transaction {
             }
         };
         inner.slots.disown(self.work.slot);
-        drop(inside);
+        drop(section);
         self.work.id = TxnId(0);
         inner.locks.release_all(id, &inner.slots.get(self.work.slot).locks);
         inner.slots.release(self.work.slot);
-        self.work.end_touching(inner);
+        self.work.end_changes(inner);
         inner.counters.commits.increment();
         if let (Some(position), None) = (position, replayed) {
             inner.charge_log(position);
         }
         let csn = position.unwrap_or(Csn(inner.newest.load(Ordering::SeqCst)));
-        let holds = std::mem::take(&mut self.work.holds);
+        let refs = std::mem::take(&mut self.work.undo_refs);
         if self.work.deletes {
-            inner.undo.finish_later(End { csn, txn: id, last: self.work.last, holds });
+            inner.undo.finish_later(End { csn, txn: id, last: self.work.last, refs });
         } else {
-            inner.undo.finish(&holds, csn);
+            inner.undo.finish(&refs, csn);
         }
         inner.purge_after_commit();
         Ok(position)
@@ -932,14 +956,14 @@ impl Work {
     fn touch(&mut self, inner: &Inner) {
         self.touched += 1;
         if self.touched == LARGE {
-            inner.checkpointer.room.begin_large();
+            inner.checkpointer.space.begin_large();
         }
     }
 
-    /// The transaction has no changes to take back any more.
-    fn end_touching(&mut self, inner: &Inner) {
+    /// The transaction has no changes to roll back any more.
+    fn end_changes(&mut self, inner: &Inner) {
         if std::mem::take(&mut self.touched) >= LARGE {
-            inner.checkpointer.room.end_large();
+            inner.checkpointer.space.end_large();
         }
     }
 
@@ -949,7 +973,7 @@ impl Work {
         inner.note_txn_log_memory(&self.log);
         let moved = self.log.part(inner.log()?).map_err(|error| log_failed(&error));
         if matches!(moved, Err(StoreError::DiskFull { .. })) {
-            inner.checkpointer.ask();
+            inner.checkpointer.request();
         }
         inner.charge_log(Csn(inner.log()?.end_lsn().0));
         moved
@@ -962,26 +986,28 @@ impl Work {
 
     /// Whether the record was changed by a commit later than what may be overwritten.
     #[inline]
-    fn is_newer(&self, inner: &Inner, version: Version) -> Result<bool, Fault> {
+    fn is_newer(&self, inner: &Inner, version: Version) -> Result<bool, PageMiss> {
         match self.first_updater {
             Some(snapshot) => self.is_newer_than(inner, version, snapshot),
             None => Ok(false),
         }
     }
 
-    fn is_newer_than(&self, inner: &Inner, mut version: Version, snapshot: Csn) -> Result<bool, Fault> {
+    fn is_newer_than(&self, inner: &Inner, mut version: Version, snapshot: Csn) -> Result<bool, PageMiss> {
         loop {
-            let stamp = TxnId(version.stamp);
-            let newer =
-                stamp != self.id && matches!(inner.txns.state(stamp), State::Finished(csn) if csn > snapshot);
+            let trx_id = TxnId(version.trx_id);
+            let newer = trx_id != self.id
+                && matches!(inner.txns.state(trx_id), State::Finished(csn) if csn > snapshot);
             if !newer || !undo::only_locks(version.undo) {
                 return Ok(newer);
             }
             // That one only locked the row: what counts is the change before. The snapshot keeps its entry.
-            version = match inner.undo.look_if_near(version.undo, |entry| Ok(entry.version))? {
+            version = match inner.undo.with_entry_in_memory(version.undo, |entry| Ok(entry.version))? {
                 Some(before) => before,
-                None if waits_inside() => inner.undo.look(version.undo, |entry| Ok(entry.version))?,
-                None => return Err(Fault::Filed(version.undo)),
+                None if may_wait_inline() => {
+                    inner.undo.with_entry(version.undo, |entry| Ok(entry.version))?
+                }
+                None => return Err(PageMiss::Spilled(version.undo)),
             };
         }
     }

@@ -1,4 +1,4 @@
-//! Taking changes back, newest first.
+//! Rolling changes back, newest first.
 
 use crate::btree::Seek;
 use crate::btree::node::{self, Version};
@@ -6,26 +6,26 @@ use crate::btree::tree::{Exclusive, Merge, wants_merge};
 use crate::error::StoreError;
 use crate::ids::{TreeId, TxnId};
 use crate::mvcc::undo::{self, Entry, Kind};
-use crate::pager::Fault;
+use crate::pager::PageMiss;
 use crate::planted::{self, Plant};
+use crate::store::space::Purpose;
 use crate::store::{Inner, meta_root, meta_value};
 use crate::sync::atomic::Ordering;
 use crate::trees::Tree;
-use crate::upkeep::room::Purpose;
 
 /// The version of a record that nobody sees any other version of.
-const SEEN_BY_ALL: Version = Version { stamp: 0, undo: undo::NONE };
+const SEEN_BY_ALL: Version = Version { trx_id: 0, undo: undo::NONE };
 
-/// What became of an undo entry.
+/// Outcome of an undo entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Undone {
-    /// The record has its version before the change again, and its leaf wants this: see [`Inner::tidy_up`].
+pub(crate) enum UndoOutcome {
+    /// The record has its version before the change again, and its leaf wants this: see [`Inner::merge_after_removal`].
     Restored(Merge),
-    /// It was a lock that had been given back before its turn.
+    /// It was a lock that had been given back before its fairness.
     Nothing,
 }
 
-/// Takes back a running transaction's changes until `stop` is its newest undo entry. `undone` hears of each that it takes back.
+/// Rolls back a running transaction's changes until `stop` is its newest undo entry. `undone` hears of each that it rolls back.
 pub(crate) fn undo_until(
     inner: &Inner,
     txn: TxnId,
@@ -40,25 +40,25 @@ pub(crate) fn undo_until(
         if at == undo::NONE {
             return Err(StoreError::corrupt("undo", "a savepoint is not on its transaction's way"));
         }
-        if !inner.undo.copy_if_near(at, &mut copy)? {
+        if !inner.undo.copy_in_memory(at, &mut copy)? {
             env::blocking::around(|| inner.undo.copy(at, &mut copy))?;
         }
         let entry = undo::read(&copy, 0)?;
-        inner.find_room_if_any(Purpose::Restore)?;
-        let restored = inner.with_room_at_last(|| {
-            let _inside = inner.gate.enter();
+        inner.reserve_blocks_if_possible(Purpose::Restore)?;
+        let restored = inner.retry_until_space(|| {
+            let _section = inner.checkpoint_latch.shared();
             if planted::is(Plant::ForgetUndo) && entry.key.len() % 5 == 0 {
                 inner.slots.get(slot).last_undo.store(entry.before, Ordering::Release);
-                return Ok(Undone::Nothing);
+                return Ok(UndoOutcome::Nothing);
             }
             let restored = restore(inner, &entry, at, txn)?;
             inner.slots.get(slot).last_undo.store(entry.before, Ordering::Release);
             Ok(restored)
         })?;
         *last = entry.before;
-        if let Undone::Restored(merge) = restored {
-            tidy_up(inner, &entry, merge);
-            inner.undo.bury(at);
+        if let UndoOutcome::Restored(merge) = restored {
+            merge_after_removal(inner, &entry, merge);
+            inner.undo.release_entry(at);
             undone(&entry);
         }
     }
@@ -66,23 +66,23 @@ pub(crate) fn undo_until(
 }
 
 /// Looks at an entry of a transaction that runs, and tells of the wait if it has to be read.
-fn look<R>(
+fn with_entry<R>(
     inner: &Inner,
     at: u64,
     look: impl Fn(&Entry<'_>) -> Result<R, StoreError>,
 ) -> Result<R, StoreError> {
-    match inner.undo.look_if_near(at, &look)? {
+    match inner.undo.with_entry_in_memory(at, &look)? {
         Some(found) => Ok(found),
-        None => env::blocking::around(|| inner.undo.look(at, &look)),
+        None => env::blocking::around(|| inner.undo.with_entry(at, &look)),
     }
 }
 
-/// After [`restore`], outside the gate.
-pub(crate) fn tidy_up(inner: &Inner, entry: &Entry<'_>, merge: Merge) {
+/// After [`restore`], outside a critical section.
+pub(crate) fn merge_after_removal(inner: &Inner, entry: &Entry<'_>, merge: Merge) {
     if merge != Merge::No
         && let Some(tree) = inner.tree(entry.tree)
     {
-        inner.tidy_up(tree.state.root, entry.key, merge);
+        inner.merge_after_removal(tree.state.root, entry.key, merge);
     }
 }
 
@@ -91,13 +91,13 @@ impl Inner {
     /// Looks through the newest undo entries of running transactions, as far as they are in memory, for a tree that `dropped_by` drops.
     pub(crate) fn assert_unused(&self, tree: TreeId, dropped_by: TxnId) {
         const ENTRIES_MAX: usize = 10_000;
-        let _closed = self.gate.close();
+        let _closed = self.checkpoint_latch.exclusive();
         for (txn, last) in self.slots.running().into_iter().filter(|&(txn, _)| txn != dropped_by) {
             let mut at = last;
             for _ in 0..ENTRIES_MAX {
                 let found = match at {
                     undo::NONE => break,
-                    at => self.undo.look_if_near(at, |entry| Ok((entry.tree, entry.before))),
+                    at => self.undo.with_entry_in_memory(at, |entry| Ok((entry.tree, entry.before))),
                 };
                 let Ok(Some((changed, before))) = found else { break };
                 assert!(
@@ -110,8 +110,13 @@ impl Inner {
     }
 }
 
-/// Gives a record back its version before one change of `txn`, by the entry at `at`. Inside the gate.
-pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, at: u64, txn: TxnId) -> Result<Undone, Fault> {
+/// Gives a record back its version before one change of `txn`, by the entry at `at`. In a critical section.
+pub(crate) fn restore(
+    inner: &Inner,
+    entry: &Entry<'_>,
+    at: u64,
+    txn: TxnId,
+) -> Result<UndoOutcome, PageMiss> {
     let lost = |why: &str| StoreError::corrupt(format!("tree {}", entry.tree), why);
     let tree = inner.tree(entry.tree).ok_or_else(|| lost("undo names a tree that does not exist"))?;
     let root = tree.state.root;
@@ -122,15 +127,15 @@ pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, at: u64, txn: TxnId) -> 
         if entry.kind == Kind::Same {
             // A lock given back earlier has left no trace, whoever came after it.
             let version = found.map(|index| node::record(body, index).0);
-            let lock = Version { stamp: txn.0, undo: undo::lock_pointer(at) };
+            let lock = Version { trx_id: txn.0, undo: undo::lock_pointer(at) };
             if version != Some(lock) {
-                return Ok(Undone::Nothing);
+                return Ok(UndoOutcome::Nothing);
             }
         }
         let index = found.ok_or_else(|| lost("a changed record is missing"))?;
         let (version, _, value) = node::record(body, index);
-        if version.stamp != txn.0 {
-            return Err(lost("a changed record has another's stamp").into());
+        if version.trx_id != txn.0 {
+            return Err(lost("a changed record has another's trx_id").into());
         }
         let was_live = value.is_some();
         let mut old = value.unwrap_or(&[]).to_vec();
@@ -139,26 +144,26 @@ pub(crate) fn restore(inner: &Inner, entry: &Entry<'_>, at: u64, txn: TxnId) -> 
             let (created, _) = meta_root(entry.key, &old)?;
             let dropped = node::leaf_replace(body, index, SEEN_BY_ALL, Some(&meta_value(created.page, true)));
             assert!(dropped, "a value as long as the one before fits");
-            inner.forget_later(created.tree);
-            return Ok(Undone::Restored(Merge::No));
+            inner.free_tree_later(created.tree);
+            return Ok(UndoOutcome::Restored(Merge::No));
         }
         if entry.kind == Kind::Absent {
             node::remove(body, index);
             let wants_merge = wants_merge(leaf.body());
             tree.state.count(-i64::from(was_live));
-            return Ok(Undone::Restored(wants_merge));
+            return Ok(UndoOutcome::Restored(wants_merge));
         }
         let live = entry.apply(&mut old)?;
         if node::leaf_replace(body, index, entry.version, live.then_some(&old)) {
             tree.state.count(i64::from(live) - i64::from(was_live));
-            return Ok(Undone::Restored(Merge::No));
+            return Ok(UndoOutcome::Restored(Merge::No));
         }
         drop(leaf);
         root.split_leaf(&inner.pool, entry.key)?;
     }
 }
 
-/// Takes the stamp of `txn` off a record that it only locked, if it did so after its undo entry `since`; `last` is its
+/// Takes the transaction id of `txn` off a record that it only locked, if it did so after its undo entry `since`; `last` is its
 /// newest. If that is the lock's it goes, too; another stays and will find nothing to undo.
 pub(crate) fn unlock(
     inner: &Inner,
@@ -172,40 +177,40 @@ pub(crate) fn unlock(
         let leaf = inner.leaf(&tree.state, Seek::At(key))?;
         let Ok(index) = node::search(leaf.body(), key) else { return Ok(()) };
         let (version, _, _) = node::record(leaf.body(), index);
-        if version.stamp != txn.0 || !undo::only_locks(version.undo) {
+        if version.trx_id != txn.0 || !undo::only_locks(version.undo) {
             return Ok(());
         }
         undo::entry_of(version.undo)
     };
-    // The stamp is this transaction's, so nobody changes the record meanwhile.
+    // The transaction id is this transaction's, so nobody changes the record meanwhile.
     let mut newer = *last;
     while newer != at {
         if newer == since || newer == undo::NONE {
             return Ok(());
         }
-        newer = look(inner, newer, |entry| Ok(entry.before))?;
+        newer = with_entry(inner, newer, |entry| Ok(entry.before))?;
     }
     if at == since {
         return Ok(());
     }
-    let (before, version) = look(inner, at, |entry| Ok((entry.before, entry.version)))?;
-    let given_back = inner.with_room(|| {
-        let _inside = inner.gate.enter();
+    let (before, version) = with_entry(inner, at, |entry| Ok((entry.before, entry.version)))?;
+    let given_back = inner.retry_misses(|| {
+        let _section = inner.checkpoint_latch.shared();
         let mut leaf = tree.state.root.leaf::<Exclusive>(&inner.pool, Seek::At(key))?;
         let Ok(index) = node::search(leaf.body(), key) else { return Ok(false) };
         node::set_version(inner.pool.modify(&mut leaf), index, version);
         if at == *last {
             let slot = inner.slots.get(slot);
             slot.last_undo.store(before, Ordering::SeqCst);
-            slot.taken_out.fetch_add(1, Ordering::SeqCst);
+            slot.removals.fetch_add(1, Ordering::SeqCst);
         }
         Ok(true)
     })?;
     if given_back && at == *last {
         *last = before;
-        inner.undo.take_out(at);
+        inner.undo.remove_newest(at);
     } else if given_back {
-        inner.undo.bury(at);
+        inner.undo.release_entry(at);
     }
     Ok(())
 }

@@ -4,20 +4,20 @@ use super::{Transaction, Work};
 use crate::btree::Seek;
 use crate::btree::node::{self, KEY_BYTES_MAX, RECORD_BYTES_MAX, Version};
 use crate::btree::tree::Exclusive;
+use crate::checkpoint_latch::CriticalSection;
 use crate::error::{StoreError, WriteError};
-use crate::gate::Inside;
 use crate::ids::{TreeId, TxnId};
 use crate::lock::{LockMode, LockWait, Waiting};
 use crate::mvcc::txn_table::State;
 use crate::mvcc::undo::{self, Before};
 use crate::oplog::Op;
-use crate::pager::Fault;
+use crate::pager::PageMiss;
 use crate::pager::frame::ExclusiveGuard;
 use crate::planted::{self, Plant};
 use crate::store::Inner;
+use crate::store::space::Purpose;
 use crate::sync::atomic::Ordering;
 use crate::trees::{Tree, TreeState};
-use crate::upkeep::room::Purpose;
 use std::sync::Arc;
 
 /// A difference is logged instead of the value if it saves at least this much.
@@ -37,9 +37,9 @@ pub(super) enum Change<'a> {
     Lock(&'a mut dyn FnMut(&[u8])),
 }
 
-/// What became of it.
+/// Outcome of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Done {
+pub(super) enum WriteOutcome {
     /// It was done.
     Changed,
     /// There is no such live record.
@@ -49,14 +49,14 @@ pub(super) enum Done {
 }
 
 /// One attempt.
-pub(super) enum Step {
-    Done(Done),
-    /// Somebody else has the row; `stamped` if by a stamp in it.
+pub(super) enum Attempt {
+    WriteOutcome(WriteOutcome),
+    /// Another transaction holds the row lock; `written` if by a transaction id in it.
     Busy {
         holder: TxnId,
         stamped: bool,
     },
-    /// Somebody else has locked an interval around the key.
+    /// Another transaction has locked a key range around the key.
     InRange {
         holder: TxnId,
         inserts: bool,
@@ -66,14 +66,14 @@ pub(super) enum Step {
 }
 
 impl Transaction {
-    /// Makes a change, waiting for whoever has the row.
+    /// Makes a change, waiting for the transaction that holds it.
     pub(super) fn change(
         &mut self,
         tree: &Tree,
         key: &[u8],
         change: &mut Change<'_>,
         wait: LockWait,
-    ) -> Result<Done, WriteError> {
+    ) -> Result<WriteOutcome, WriteError> {
         let value_bytes = match change {
             Change::Insert(value) | Change::Put(value) | Change::Update(value) => value.len(),
             Change::Delete | Change::Lock(_) => 0,
@@ -87,7 +87,7 @@ impl Transaction {
         let removes = matches!(change, Change::Delete | Change::Lock(_));
         inner.check_space(if removes { Purpose::Remove } else { self.work.purpose })?;
         if !self.work.replays {
-            inner.undo.make_room()?; // Recovery does it between two of its transactions.
+            inner.undo.spill()?; // Recovery does it between two of its transactions.
         }
         if self.work.log.bytes_in_memory() > inner.options.txn_log_memory_bytes {
             inner.wait_for_log()?;
@@ -98,20 +98,20 @@ impl Transaction {
         }
         // How it had the record's entry in the lock table before it waited for it.
         let mut had: Option<Option<LockMode>> = None;
-        let mut turn: Option<Arc<Waiting>> = None;
+        let mut range_wait: Option<Arc<Waiting>> = None;
         loop {
             let Transaction { store, work, .. } = &mut *self;
             let (inner, txn) = (&*store.inner, work.id);
             let step = inner.with_tree(&tree.state, || {
-                let inside = inner.gate.enter();
-                work.change_inside(inner, &inside, tree, key, change)
+                let section = inner.checkpoint_latch.shared();
+                work.change_in_section(inner, &section, tree, key, change)
             });
-            if let Some(turn) = turn.take() {
-                inner.locks.end_turn(&turn);
+            if let Some(waiting) = range_wait.take() {
+                inner.locks.end_range_wait(&waiting);
             }
             match step? {
-                Step::Done(done) => {
-                    if done == Done::Changed {
+                Attempt::WriteOutcome(done) => {
+                    if done == WriteOutcome::Changed {
                         inner.count(change);
                         work.touch(inner);
                         self.work.deletes |= matches!(change, Change::Delete);
@@ -119,31 +119,31 @@ impl Transaction {
                             self.work.change_count += 1;
                         }
                     } else if let Some(had) = had {
-                        inner.locks.put_back(tree.id(), key, txn, had);
+                        inner.locks.restore_mode(tree.id(), key, txn, had);
                     }
                     return Ok(done);
                 }
-                Step::Busy { holder, stamped } => {
+                Attempt::Busy { holder, stamped } => {
                     if stamped && !matches!(wait, LockWait::Timeout(_)) {
                         return Err(WriteError::Locked { holder }); // Nobody waits: no need to enter the lock table.
                     }
                     if had.is_none() {
                         had = Some(inner.locks.held_mode(tree.id(), key, txn));
                     }
-                    let stamped_by = stamped.then_some(holder);
-                    self.acquire(tree, key, LockMode::Exclusive, stamped_by, wait)?;
+                    let written_by = stamped.then_some(holder);
+                    self.acquire(tree, key, LockMode::Exclusive, written_by, wait)?;
                 }
-                Step::InRange { holder, inserts } => {
+                Attempt::InRange { holder, inserts } => {
                     if !matches!(wait, LockWait::Timeout(_)) {
                         return Err(WriteError::Locked { holder });
                     }
                     if let Some(had) = had.take() {
                         // Whoever it waits for now may want the record, too.
-                        inner.locks.put_back(tree.id(), key, txn, had);
+                        inner.locks.restore_mode(tree.id(), key, txn, had);
                     }
-                    turn = self.wait_for_range(tree, key, inserts, wait)?;
+                    range_wait = self.wait_for_range(tree, key, inserts, wait)?;
                 }
-                Step::Newer => return Err(WriteError::ChangedSinceSnapshot),
+                Attempt::Newer => return Err(WriteError::ChangedSinceSnapshot),
             }
         }
     }
@@ -151,14 +151,14 @@ impl Transaction {
 
 impl Work {
     /// One attempt, splitting leaves as needed.
-    pub(super) fn change_inside(
+    pub(super) fn change_in_section(
         &mut self,
         inner: &Inner,
-        _inside: &Inside<'_>,
+        _section: &CriticalSection<'_>,
         tree: &Tree,
         key: &[u8],
         change: &mut Change<'_>,
-    ) -> Result<Step, Fault> {
+    ) -> Result<Attempt, PageMiss> {
         let root = tree.state.root;
         loop {
             let leaf = root.leaf::<Exclusive>(&inner.pool, Seek::At(key))?;
@@ -169,7 +169,7 @@ impl Work {
         }
     }
 
-    /// `None`: the leaf has no room.
+    /// `None`: the leaf has no space.
     fn change_in_leaf(
         &mut self,
         inner: &Inner,
@@ -177,7 +177,7 @@ impl Work {
         tree: &Tree,
         key: &[u8],
         change: &mut Change<'_>,
-    ) -> Result<Option<Step>, Fault> {
+    ) -> Result<Option<Attempt>, PageMiss> {
         let body = leaf.body();
         let found = node::search(body, key);
         let old = found.ok().map(|index| {
@@ -185,34 +185,38 @@ impl Work {
             (version, value)
         });
         // Looked at once: its owner's commit needs no latch, and two looks could see two things.
-        let is_others = old.is_some_and(|(version, _)| self.is_others(inner, version.stamp));
+        let is_others = old.is_some_and(|(version, _)| self.is_others(inner, version.trx_id));
         if matches!(change, Change::Insert(_))
             && let Some((version, Some(_))) = old
             && !is_others
         {
             // It is there whoever has it locked: nobody is waited for to say so.
             let newer = self.is_newer(inner, version)?;
-            return Ok(Some(if newer { Step::Newer } else { Step::Done(Done::Duplicate) }));
+            return Ok(Some(if newer {
+                Attempt::Newer
+            } else {
+                Attempt::WriteOutcome(WriteOutcome::Duplicate)
+            }));
         }
-        // Whose stamp is on the row has it, whatever the lock table says: who was given its lock there just then finds the stamp and waits.
-        let is_ours = old.is_some_and(|(version, _)| version.stamp == self.id.0);
+        // Whose transaction id is on the row has it, whatever the lock table says: who was given its lock there just then finds the transaction id and waits.
+        let is_ours = old.is_some_and(|(version, _)| version.trx_id == self.id.0);
         let adds = matches!(change, Change::Insert(_) | Change::Put(_));
         let locks = if found.is_ok() || adds { tree.state.locks().load(Ordering::SeqCst) } else { 0 };
         if locks % TreeState::RANGES != 0
             && !is_ours
             && let Some(holder) = inner.locks.conflict(tree.id(), key, self.id, LockMode::Exclusive)
         {
-            return Ok(Some(Step::Busy { holder, stamped: false }));
+            return Ok(Some(Attempt::Busy { holder, stamped: false }));
         }
-        // Entries that became an interval since (`LockTable::join_shared`) are seen as that.
+        // Entries that became a key range since (`LockTable::join_shared`) are seen as that.
         let locks = if locks == 0 { 0 } else { tree.state.locks().load(Ordering::SeqCst) };
         if let Some((version, _)) = old {
             let forgotten = planted::is(Plant::ForgetLock) && node::count(body) > 12;
             if is_others && !forgotten {
-                return Ok(Some(Step::Busy { holder: TxnId(version.stamp), stamped: true }));
+                return Ok(Some(Attempt::Busy { holder: TxnId(version.trx_id), stamped: true }));
             }
             if self.is_newer(inner, version)? {
-                return Ok(Some(Step::Newer));
+                return Ok(Some(Attempt::Newer));
             }
         }
         let old_live = old.and_then(|(_, value)| value);
@@ -221,17 +225,17 @@ impl Work {
             Change::Insert(_) | Change::Put(_) => true,
             Change::Update(_) | Change::Delete | Change::Lock(_) => !inserts,
         };
-        // Whoever has the row already is waited for by those who locked an interval around it since.
+        // The holder of the row lock is waited for by those who locked a key range around it since.
         if locks >= TreeState::RANGES
             && takes_effect
             && !is_ours
             && let Some(holder) = inner.locks.range_conflict(tree.id(), key, self.id, inserts)
         {
-            return Ok(Some(Step::InRange { holder, inserts }));
+            return Ok(Some(Attempt::InRange { holder, inserts }));
         }
         let new = match change {
             Change::Update(_) | Change::Delete | Change::Lock(_) if old_live.is_none() => {
-                return Ok(Some(Step::Done(Done::Absent)));
+                return Ok(Some(Attempt::WriteOutcome(WriteOutcome::Absent)));
             }
             Change::Insert(value) | Change::Put(value) | Change::Update(value) => Some(*value),
             Change::Delete => None,
@@ -240,17 +244,17 @@ impl Work {
                     unreachable!("it is live")
                 };
                 read(value);
-                if version.stamp != self.id.0 {
+                if version.trx_id != self.id.0 {
                     let mut version = version;
                     let merged = self.merge(inner, tree.id(), key, &mut version, Some(value))?;
                     let before = Before::Same(version);
-                    let at = inner.undo.record(&mut self.holds, self.last, tree.id(), key, before)?;
+                    let at = inner.undo.record(&mut self.undo_refs, self.last, tree.id(), key, before)?;
                     self.set_last(inner, at);
-                    let version = Version { stamp: self.id.0, undo: undo::lock_pointer(at) };
+                    let version = Version { trx_id: self.id.0, undo: undo::lock_pointer(at) };
                     node::set_version(inner.pool.modify(&mut leaf), index, version);
-                    merged.settle(inner);
+                    merged.apply(inner);
                 }
-                return Ok(Some(Step::Done(Done::Changed)));
+                return Ok(Some(Attempt::WriteOutcome(WriteOutcome::Changed)));
             }
         };
         let shared = match (old_live, new) {
@@ -268,9 +272,9 @@ impl Work {
             Some((version, Some(value))) => Before::Live(version, value, shared),
         };
         let was_live = old_live.is_some();
-        let at = inner.undo.record(&mut self.holds, self.last, tree.id(), key, before)?;
+        let at = inner.undo.record(&mut self.undo_refs, self.last, tree.id(), key, before)?;
         let undo = if found.is_ok() { at } else { undo::NONE };
-        let version = Version { stamp: self.id.0, undo };
+        let version = Version { trx_id: self.id.0, undo };
         let horizon = inner.txns.horizon();
         let body = inner.pool.modify(&mut leaf);
         let fits = match found {
@@ -278,11 +282,11 @@ impl Work {
             Err(index) => node::leaf_insert(body, index, key, version, new),
         };
         if !fits {
-            inner.undo.forget(at);
+            inner.undo.discard(at);
             if let Some(merged) = merged {
-                merged.take_back(inner);
+                merged.revert(inner);
             }
-            let removed = node::remove_dead(body, |stamp| stamp < horizon);
+            let removed = node::remove_dead(body, |trx_id| trx_id < horizon);
             drop(leaf);
             if removed == 0 {
                 return Ok(None);
@@ -292,7 +296,7 @@ impl Work {
         }
         self.set_last(inner, at);
         if let Some(merged) = merged {
-            merged.settle(inner);
+            merged.apply(inner);
         }
         drop(leaf);
         tree.state.count(i64::from(new.is_some()) - i64::from(was_live));
@@ -300,18 +304,18 @@ impl Work {
         if !self.replays && tree.id() != TreeId::META && !lost {
             self.note(tree.id(), key, new, shared);
         }
-        Ok(Some(Step::Done(Done::Changed)))
+        Ok(Some(Attempt::WriteOutcome(WriteOutcome::Changed)))
     }
 
-    /// Whether another transaction that still runs has stamped the record.
+    /// Whether another transaction that still runs has written the record.
     #[inline]
-    fn is_others(&self, inner: &Inner, stamp: u64) -> bool {
-        stamp != self.id.0
-            && stamp >= inner.txns.horizon()
-            && matches!(inner.txns.state(TxnId(stamp)), State::Running(_))
+    fn is_others(&self, inner: &Inner, trx_id: u64) -> bool {
+        trx_id != self.id.0
+            && trx_id >= inner.txns.horizon()
+            && matches!(inner.txns.state(TxnId(trx_id)), State::Running(_))
     }
 
-    /// Inside the gate.
+    /// In a critical section.
     fn set_last(&mut self, inner: &Inner, at: u64) {
         self.last = at;
         inner.slots.get(self.slot).last_undo.store(at, Ordering::Release);

@@ -5,7 +5,7 @@
 
 use super::record::{Kind, payload_crc};
 use super::segment::{self, Segment};
-use super::tail::{Chain, Parts, Tail, forget_chains};
+use super::tail::{Chain, Parts, Tail, drop_chains};
 use super::{FlushPolicy, LogError, LogOptions, Lsn, PART_BYTES_MAX, io_failed};
 use crate::planted::{self, Plant};
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ const SPARE_RETRY: Duration = Duration::from_secs(1);
 /// Hears of every flush. Called on the thread that did it, outside the log's mutexes; must not block and not call back.
 pub trait LogListener: Send + Sync {
     /// Commits up to this position are acknowledged. Calls from different threads may come out of order; the largest counts.
-    fn settled(&self, position: Lsn);
+    fn acknowledged(&self, position: Lsn);
     /// The log has stopped; whoever waits will wait in vain.
     fn stopped(&self, why: &LogError);
 }
@@ -149,7 +149,7 @@ impl IoMutex {
     fn wait_until_released(&self) {
         let mut guard = self.mutex.lock();
         self.waiter_count.fetch_add(1, Ordering::SeqCst);
-        // A holder that lets go from here on sees the waiter, and can tell only when this thread is inside its wait.
+        // A holder that releases it from here on sees the waiter, and can tell only when this thread is inside its wait.
         crate::sync::atomic::fence(Ordering::SeqCst);
         if self.io.is_locked() {
             self.released.wait(&mut guard);
@@ -190,7 +190,7 @@ struct Sleeper {
     wake: Condvar,
 }
 
-/// What the thread that makes segments ready is told.
+/// What the thread that makes segments ready gets.
 #[derive(Default)]
 struct Preparer {
     wanted: AtomicBool,
@@ -328,7 +328,7 @@ impl Log {
     /// split here; the mutex is never held for more than one part's copy.
     ///
     /// # Errors
-    /// `Stopped`; `Full` if the disk has no room: what is appended always has its place there.
+    /// `Stopped`; `Full` if the disk has no space: what is appended always has its place there.
     pub fn append(&self, payload: &[u8], publish: impl FnOnce(Lsn)) -> Result<Lsn, LogError> {
         self.append_with_parts(payload, Parts::default(), publish)
     }
@@ -423,7 +423,7 @@ impl Log {
     /// # Errors
     /// `Stopped`, `Full`.
     pub(crate) fn prepare(&self, payload_bytes: usize) -> Result<(), LogError> {
-        self.shared.make_room()?;
+        self.shared.write_out_if_full()?;
         drop(self.shared.tail_with_place(payload_bytes)?);
         Ok(())
     }
@@ -445,12 +445,12 @@ impl Log {
         Ok(())
     }
 
-    /// The transaction has taken back what it appended behind its first `bytes`: they do not count when it commits.
+    /// The transaction has rolled back what it appended behind its first `bytes`: they do not count when it commits.
     pub fn cut(&self, parts: &mut Parts, bytes: u64) {
         let first = parts.first();
         parts.cut(bytes);
         if let (Some(first), true) = (first, parts.is_empty()) {
-            self.forget_chain(first);
+            self.drop_chain(first);
         }
     }
 
@@ -461,11 +461,11 @@ impl Log {
     )]
     pub fn abandon(&self, parts: Parts) {
         if let Some(first) = parts.first() {
-            self.forget_chain(first);
+            self.drop_chain(first);
         }
     }
 
-    fn forget_chain(&self, first: u64) {
+    fn drop_chain(&self, first: u64) {
         self.shared.tail.lock().chains.retain(|chain| chain.first != first);
     }
 
@@ -511,8 +511,8 @@ impl Log {
 
     /// Up to here commits are acknowledged under the policy.
     #[must_use]
-    pub fn settled_lsn(&self) -> Lsn {
-        Lsn(self.shared.settled())
+    pub fn acknowledged_lsn(&self) -> Lsn {
+        Lsn(self.shared.acknowledged())
     }
 
     /// Up to here everything survives any crash.
@@ -583,7 +583,7 @@ impl Log {
         Ok(())
     }
 
-    /// Lets go of segments that no replay from `checkpoint` on needs; call it when the superblock naming that position is
+    /// Releases segments that no replay from `checkpoint` on needs; call it when the superblock naming that position is
     /// durable. Parts of transactions that were unfinished at the checkpoint are kept, unless they go back too far
     /// ([`LogOptions::transaction_span_bytes_max`]).
     ///
@@ -598,7 +598,7 @@ impl Log {
             let end = shared.end.load(Ordering::Acquire);
             // Without its chain it cannot commit any more.
             let may_commit = |chain: &Chain| end - chain.first <= shared.transaction_span_bytes_max;
-            let keep_from = forget_chains(&mut tail.chains, checkpoint, may_commit);
+            let keep_from = drop_chains(&mut tail.chains, checkpoint, may_commit);
             if planted::is(Plant::DiscardParts) { checkpoint.0 } else { keep_from }
         };
         let (retired, spare_count) = {
@@ -611,7 +611,7 @@ impl Log {
             return Ok(());
         }
         // Outside the I/O mutex: flushes go on meanwhile.
-        let spares = segment::let_go(&*shared.folder, &retired, spare_count, shared.segment_file_bytes)
+        let spares = segment::recycle(&*shared.folder, &retired, spare_count, shared.segment_file_bytes)
             .map_err(|error| shared.stop(&error))?;
         let removed = retired.iter().map(Segment::file_bytes).sum::<u64>()
             - spares.len() as u64 * shared.segment_file_bytes;
@@ -620,7 +620,7 @@ impl Log {
         Ok(())
     }
 
-    /// Removes the segments that are ready, except one: the disk has no room for something else. False if there were none.
+    /// Removes the segments that are ready, except one: the disk has no space for something else. False if there were none.
     ///
     /// # Errors
     /// The log has stopped, or stops now.
@@ -640,7 +640,7 @@ impl Log {
         };
         for spare in &spares {
             match segment::remove(&*shared.folder, spare) {
-                // Some file systems need room for that. The next opening finds the file.
+                // Some file systems need space for that. The next opening finds the file.
                 Err(LogError::Io { source, .. }) if env::disk::is_full(&source) => {}
                 removed => removed.map_err(|error| shared.stop(&error))?,
             }
@@ -683,7 +683,7 @@ impl Shared {
         }
     }
 
-    fn settled(&self) -> u64 {
+    fn acknowledged(&self) -> u64 {
         match self.policy() {
             FlushPolicy::Lazy => self.end.load(Ordering::Acquire),
             FlushPolicy::AtCommit => self.durable.load(Ordering::Acquire),
@@ -724,7 +724,7 @@ impl Shared {
     }
 
     /// Writes out (without sync) if too much waits in memory.
-    fn make_room(&self) -> Result<(), LogError> {
+    fn write_out_if_full(&self) -> Result<(), LogError> {
         if self.pending_bytes.load(Ordering::Relaxed) <= self.buffer_bytes_max {
             return Ok(());
         }
@@ -782,7 +782,7 @@ impl Shared {
 
     fn append_one_part(&self, payload: &[u8], parts: &mut Parts) -> Result<(), LogError> {
         let crc = payload_crc(payload);
-        self.make_room()?;
+        self.write_out_if_full()?;
         let mut tail = self.tail_with_place(payload.len())?;
         if let Some(first) = parts.first() {
             let span_bytes = self.end.load(Ordering::Acquire) + payload.len() as u64 - first;
@@ -808,10 +808,11 @@ impl Shared {
     /// False, unless `may_wait`, if another's flush is under way of which the listeners will hear.
     fn flush_to(&self, position: Lsn, must_sync: bool, may_wait: bool) -> Result<bool, LogError> {
         loop {
-            // Read anew each time: the policy may change while somebody waits.
+            // Read again each time: the policy may change while somebody waits.
             let policy = self.policy();
             let sync = must_sync || policy == FlushPolicy::AtCommit;
-            let reached = || if must_sync { self.durable.load(Ordering::Acquire) } else { self.settled() };
+            let reached =
+                || if must_sync { self.durable.load(Ordering::Acquire) } else { self.acknowledged() };
             if reached() >= position.0 {
                 return Ok(true);
             }
@@ -838,9 +839,9 @@ impl Shared {
     /// Tells the listeners how a flush went, outside the mutexes.
     fn finish_flush(&self, result: Result<(), LogError>) -> Result<(), LogError> {
         result.map_err(|error| self.stop(&error))?;
-        let settled = Lsn(self.settled());
+        let settled = Lsn(self.acknowledged());
         for listener in self.listeners.read().iter() {
-            listener.settled(settled);
+            listener.acknowledged(settled);
         }
         Ok(())
     }
@@ -853,7 +854,7 @@ impl Shared {
             // While the mutex is held: nobody may flush after this and call durable what was lost here.
             self.note_stopped(error);
         }
-        // Before the listeners: whoever saw it set is sure to be told.
+        // Before the listeners: whoever saw it set is notified for certain.
         self.flushing.store(false, Ordering::SeqCst);
         result
     }
@@ -924,7 +925,9 @@ impl Shared {
             let policy = self.policy();
             let wanted = || {
                 let requested = self.requested.load(Ordering::SeqCst).min(self.end.load(Ordering::SeqCst));
-                self.settled() < requested || self.ending.load(Ordering::SeqCst) || policy != self.policy()
+                self.acknowledged() < requested
+                    || self.ending.load(Ordering::SeqCst)
+                    || policy != self.policy()
             };
             if wanted() || overdue {
                 let mut io = self.io.lock();
@@ -932,7 +935,7 @@ impl Shared {
                 drop(io);
                 overdue = false;
                 if self.finish_flush(result).is_err() {
-                    return; // Everybody has been told by `stop`.
+                    return; // `stop` has notified all listeners.
                 }
                 continue;
             }
@@ -946,7 +949,7 @@ impl Shared {
         while !self.ending.load(Ordering::SeqCst) && self.stopped.get().is_none() {
             let before = self.preparer.wanted.swap(false, Ordering::SeqCst);
             if before {
-                // If it fails, nothing has been promised by this file: who really needs it tries again, and is told.
+                // If it fails, nothing has been promised by this file: who really needs it tries again, and gets.
                 if self.make_ready().is_err() {
                     let ending = || self.ending.load(Ordering::SeqCst);
                     self.preparer.sleeper.sleep_unless(ending, Some(SPARE_RETRY));

@@ -58,7 +58,7 @@
 //! | 48 | n | payload, opaque |
 //!
 //! A transaction whose payload is long consists of parts and a commit record, linked backwards by `previous part`. Parts
-//! without their commit record count for nothing. What a transaction takes back again after it was appended stays in the
+//! without their commit record count for nothing. What a transaction rolls back again after it was appended stays in the
 //! file and is left out by the link that follows: whole parts, or the end of one (`kept`). Format 1 had no `kept`: 0 there.
 //!
 //! A reader that meets an invalid record looks further: if a valid record of this log, or the next segment's header, says
@@ -134,7 +134,7 @@ pub struct LogOptions {
     pub transaction_span_bytes_max: u64,
 }
 
-/// [`LogOptions::transaction_span_bytes_max`], if not told otherwise: what one transaction can make the log keep.
+/// [`LogOptions::transaction_span_bytes_max`], if not set otherwise: what one transaction can make the log keep.
 pub const TRANSACTION_SPAN_BYTES_MAX: u64 = 32 << 30;
 
 impl Default for LogOptions {
@@ -161,7 +161,7 @@ pub enum LogError {
         #[source]
         source: Arc<io::Error>,
     },
-    /// The disk has no room for one more segment. Nothing was appended; it can be tried again.
+    /// The disk has no space for one more segment. Nothing was appended; it can be tried again.
     #[error("no space left on the disk for the log")]
     Full,
     /// A write or sync failed while the log was in use. It stays so until the store is reopened, which finds out what is

@@ -31,7 +31,7 @@ pub(crate) struct Header {
 pub(crate) struct Link {
     /// The part's start, 0 if there is none.
     pub(crate) part: u64,
-    /// So many bytes of its payload count, 0 for all; the transaction has taken back the others.
+    /// So many bytes of its payload count, 0 for all; the transaction has rolled back the others.
     pub(crate) kept: u32,
 }
 
@@ -69,7 +69,7 @@ impl Header {
         let kind = match bytes[12] {
             1 => Kind::Commit,
             2 => Kind::Part,
-            _ => return None, // Zeros, the usual end, are told without a checksum.
+            _ => return None, // Zeros, the usual end, are recognised without a checksum.
         };
         if u32_at(bytes, 0) != header_crc(bytes, salt) {
             return None;

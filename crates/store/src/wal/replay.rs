@@ -244,7 +244,7 @@ impl Replay {
         file.sync().map_err(|error| io_failed(format!("syncing {}", last.name()), error))
     }
 
-    /// Makes the file that [`Replay::into_log`] needs. False if there is none and the disk has no room for one.
+    /// Makes the file that [`Replay::into_log`] needs. False if there is none and the disk has no space for one.
     ///
     /// # Errors
     /// `Io`.
@@ -263,13 +263,13 @@ impl Replay {
     /// # Errors
     /// `Io`.
     pub(crate) fn retire_below(&mut self, checkpoint: Lsn, options: &LogOptions) -> Result<(), LogError> {
-        let keep_from = tail::forget_chains(&mut self.chains, checkpoint, |_| true);
+        let keep_from = tail::drop_chains(&mut self.chains, checkpoint, |_| true);
         let count = self.files.iter().take_while(|(segment, _)| segment.end <= keep_from).count();
         let count = count.min(self.files.len() - 1);
         let retired: Vec<Segment> = self.files.drain(..count).map(|(segment, _)| segment).collect();
         self.current = self.files.len() - 1;
         let file_bytes = segment::clamp_segment_bytes(options.segment_bytes);
-        self.spares.extend(segment::let_go(&*self.folder, &retired, self.spares.len(), file_bytes)?);
+        self.spares.extend(segment::recycle(&*self.folder, &retired, self.spares.len(), file_bytes)?);
         Ok(())
     }
 

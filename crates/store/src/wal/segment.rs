@@ -184,7 +184,7 @@ pub(crate) fn open(folder: &dyn Folder, number: u64) -> Result<(Segment, Arc<dyn
     Ok((segment, file))
 }
 
-/// Makes a segment file ready for records, from a spare of its length. Durable when it returns. Needs no room on the disk.
+/// Makes a segment file ready for records, from a spare of its length. Durable when it returns. Needs no space on the disk.
 ///
 /// Errors carry the step that failed; the caller decides whether that stops the log.
 pub(crate) fn create(folder: &dyn Folder, segment: &Segment, spare: &str) -> Result<Arc<dyn File>, LogError> {
@@ -277,7 +277,7 @@ pub(crate) fn retire(folder: &dyn Folder, segment: &Segment) -> Result<String, L
 
 /// Turns segments that nobody reads again, oldest first, into spares of `file_bytes` each as long as there are few, and removes the others. Answers
 /// the new spares; durable when it returns.
-pub(crate) fn let_go(
+pub(crate) fn recycle(
     folder: &dyn Folder,
     segments: &[Segment],
     spare_count: usize,

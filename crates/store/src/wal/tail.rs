@@ -90,7 +90,7 @@ pub(super) struct Chain {
 }
 
 /// Forgets chains whose commit a checkpoint has, and those that may not commit any more. Answers from where on the log is still needed.
-pub(super) fn forget_chains(
+pub(super) fn drop_chains(
     chains: &mut Vec<Chain>,
     checkpoint: Lsn,
     may_commit: impl Fn(&Chain) -> bool,
@@ -121,7 +121,7 @@ pub(super) struct Tail {
     segment: Segment,
     segment_bytes: u64,
     salt_seed: u64,
-    /// Where the next record starts, if the segment has room.
+    /// Where the next record starts, if the segment has space.
     next: u64,
     /// End of the last record.
     chain_end: u64,
@@ -134,7 +134,7 @@ pub(super) struct Tail {
     pub(super) ready: usize,
 }
 
-/// A piece is at most so long: what a large transaction appends is not copied again to make room for more of it.
+/// A piece is at most so long: what a large transaction appends is not copied again to make space for more of it.
 const PIECE_BYTES_MAX: usize = 1 << 20;
 /// Emptied buffers kept; more are given back to the allocator. Some fill while others are written.
 const KEPT_BUFFERS_MAX: usize = 8;

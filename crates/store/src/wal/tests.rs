@@ -112,15 +112,15 @@ fn each_policy_acknowledges_when_it_says() {
     log.set_policy(FlushPolicy::Lazy);
     let position = log.append(b"lazy", |_| ()).unwrap();
     log.flush_inline(position).unwrap();
-    assert_eq!((log.settled_lsn(), log.counters().writes, syncs()), (position, 0, before));
+    assert_eq!((log.acknowledged_lsn(), log.counters().writes, syncs()), (position, 0, before));
     log.set_policy(FlushPolicy::WriteAtCommit);
     let position = log.append(b"written", |_| ()).unwrap();
-    assert!(log.settled_lsn() < position);
+    assert!(log.acknowledged_lsn() < position);
     log.flush_inline(position).unwrap();
-    assert_eq!((log.settled_lsn(), log.counters().writes, syncs()), (position, 1, before));
+    assert_eq!((log.acknowledged_lsn(), log.counters().writes, syncs()), (position, 1, before));
     assert_eq!(log.durable_lsn(), Lsn::FIRST);
     log.set_policy(FlushPolicy::AtCommit);
-    assert_eq!(log.settled_lsn(), Lsn::FIRST);
+    assert_eq!(log.acknowledged_lsn(), Lsn::FIRST);
     log.flush_inline(position).unwrap(); // Nothing left to write, but to sync.
     assert_eq!((log.durable_lsn(), log.counters().writes, syncs()), (position, 1, before + 1));
 }
@@ -221,7 +221,7 @@ fn a_transaction_that_goes_back_too_far_cannot_commit_and_keeps_no_log() {
     let too_long = |result: Result<Lsn, LogError>| {
         assert!(matches!(result, Err(LogError::TransactionTooLong { span_bytes_max: 60_000 })), "{result:?}");
     };
-    // One by its own length, before anything was let go: what it has stays good.
+    // One by its own length, before anything was released: what it has stays good.
     let mut long = Parts::default();
     while let Ok(()) = log.append_part(&[1; 3_000], &mut long) {}
     assert_eq!(long.bytes(), 3_000 * 19);
@@ -248,9 +248,9 @@ fn a_transaction_that_goes_back_too_far_cannot_commit_and_keeps_no_log() {
 
 #[test]
 fn a_failed_write_or_sync_stops_the_log_until_it_is_reopened() {
-    struct Ear(AtomicU64);
-    impl LogListener for Ear {
-        fn settled(&self, _position: Lsn) {}
+    struct Listener(AtomicU64);
+    impl LogListener for Listener {
+        fn acknowledged(&self, _position: Lsn) {}
         fn stopped(&self, _why: &LogError) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -259,7 +259,7 @@ fn a_failed_write_or_sync_stops_the_log_until_it_is_reopened() {
         let world = SimWorld::new(5);
         let env = world.env();
         let log = Log::create(env, folder(env), &small()).unwrap();
-        let ear = Arc::new(Ear(AtomicU64::new(0)));
+        let ear = Arc::new(Listener(AtomicU64::new(0)));
         log.register(Arc::clone(&ear) as Arc<dyn LogListener>);
         let safe = log.append(b"safe", |_| ()).unwrap();
         log.flush_inline(safe).unwrap();
@@ -323,10 +323,10 @@ fn damage_to_durable_bytes_is_told_from_a_torn_end() {
 }
 
 /// What a seed did wrong, if it did.
-type Verdict = Result<(), String>;
+type CheckResult = Result<(), String>;
 
 /// Several lives of a log under random work, each ended by a crash at a random change; checks invariant 2 after each.
-fn crash_rounds(seed: u64, lying: bool) -> Verdict {
+fn crash_rounds(seed: u64, skips_syncs: bool) -> CheckResult {
     let mut rng = Rng::new(seed ^ 0xabcd);
     let mut world = SimWorld::new(seed);
     let options = LogOptions {
@@ -342,7 +342,7 @@ fn crash_rounds(seed: u64, lying: bool) -> Verdict {
     let mut created = false;
     let mut number = 0;
     for round in 0..4 {
-        let env = if lying { lie(world.env(), seed) } else { world.env().clone() };
+        let env = if skips_syncs { skipping_syncs(world.env(), seed) } else { world.env().clone() };
         let span = if rng.chance(500) { 15 } else { 90 };
         let crash_at = world.disk().counts().changes + 1 + rng.below(span);
         world.disk().plan(Faults { crash_at_change: Some(crash_at), ..Faults::default() });
@@ -442,7 +442,7 @@ fn crash_rounds(seed: u64, lying: bool) -> Verdict {
     Ok(())
 }
 
-fn check(appended: &[Commit], found: &[Commit], checkpoint: Lsn, durable: Lsn) -> Verdict {
+fn check(appended: &[Commit], found: &[Commit], checkpoint: Lsn, durable: Lsn) -> CheckResult {
     let expected: Vec<&Commit> = appended.iter().filter(|commit| commit.position > checkpoint).collect();
     if found.len() > expected.len() {
         return Err(format!("{} commits invented", found.len() - expected.len()));
@@ -459,44 +459,47 @@ fn check(appended: &[Commit], found: &[Commit], checkpoint: Lsn, durable: Lsn) -
 }
 
 /// A world whose disk skips some syncs and says yes.
-fn lie(env: &Env, seed: u64) -> Env {
+fn skipping_syncs(env: &Env, seed: u64) -> Env {
     Env {
-        disk: Arc::new(LyingDisk { inner: Arc::clone(&env.disk), rng: Arc::new(Mutex::new(Rng::new(seed))) }),
+        disk: Arc::new(SyncSkippingDisk {
+            inner: Arc::clone(&env.disk),
+            rng: Arc::new(Mutex::new(Rng::new(seed))),
+        }),
         ..env.clone()
     }
 }
 
 #[derive(Debug)]
-struct LyingDisk {
+struct SyncSkippingDisk {
     inner: Arc<dyn Disk>,
     rng: Arc<Mutex<Rng>>,
 }
 
 #[derive(Debug)]
-struct LyingFolder {
+struct SyncSkippingFolder {
     inner: Arc<dyn Folder>,
     rng: Arc<Mutex<Rng>>,
 }
 
 #[derive(Debug)]
-struct LyingFile {
+struct SyncSkippingFile {
     inner: Arc<dyn File>,
     rng: Arc<Mutex<Rng>>,
 }
 
-impl Disk for LyingDisk {
+impl Disk for SyncSkippingDisk {
     fn folder(&self, path: &Path, create: bool) -> io::Result<Arc<dyn Folder>> {
         let inner = self.inner.folder(path, create)?;
-        Ok(Arc::new(LyingFolder { inner, rng: Arc::clone(&self.rng) }))
+        Ok(Arc::new(SyncSkippingFolder { inner, rng: Arc::clone(&self.rng) }))
     }
 }
 
-impl Folder for LyingFolder {
+impl Folder for SyncSkippingFolder {
     fn path(&self) -> &Path {
         self.inner.path()
     }
     fn open(&self, name: &str, options: FileOptions) -> io::Result<Arc<dyn File>> {
-        Ok(Arc::new(LyingFile { inner: self.inner.open(name, options)?, rng: Arc::clone(&self.rng) }))
+        Ok(Arc::new(SyncSkippingFile { inner: self.inner.open(name, options)?, rng: Arc::clone(&self.rng) }))
     }
     fn list(&self) -> io::Result<Vec<String>> {
         self.inner.list()
@@ -515,7 +518,7 @@ impl Folder for LyingFolder {
     }
 }
 
-impl File for LyingFile {
+impl File for SyncSkippingFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.inner.read_at(offset, buffer)
     }
@@ -560,12 +563,12 @@ fn a_skipped_sync_is_noticed() {
 fn many_threads_share_flushes_and_every_commit_is_there() {
     const THREADS: u64 = 8;
     const COMMITS: u64 = 200;
-    struct Ear {
+    struct Listener {
         settled: Mutex<Lsn>,
         changed: parking_lot::Condvar,
     }
-    impl LogListener for Ear {
-        fn settled(&self, position: Lsn) {
+    impl LogListener for Listener {
+        fn acknowledged(&self, position: Lsn) {
             let mut settled = self.settled.lock();
             *settled = position.max(*settled);
             self.changed.notify_all();
@@ -580,7 +583,7 @@ fn many_threads_share_flushes_and_every_commit_is_there() {
     let options = LogOptions { segment_bytes: 256 << 10, ..LogOptions::default() };
     let log = Log::create(&env, Arc::clone(&folder), &options).unwrap();
     log.start_threads(&env).unwrap();
-    let ear = Arc::new(Ear { settled: Mutex::new(Lsn(0)), changed: parking_lot::Condvar::new() });
+    let ear = Arc::new(Listener { settled: Mutex::new(Lsn(0)), changed: parking_lot::Condvar::new() });
     log.register(Arc::clone(&ear) as Arc<dyn LogListener>);
     let newest = AtomicU64::new(0);
     std::thread::scope(|scope| {

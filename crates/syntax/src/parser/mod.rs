@@ -43,7 +43,7 @@ pub const NESTING_MAX: u32 = 400;
 /// Longest chain of joins in one table reference (MySQL joins at most 61 tables anyway).
 const JOIN_CHAIN_MAX: u32 = 400;
 
-/// Expressions and queries between two looks whether the statement must stop (about 0.1 ms).
+/// Expressions and queries between two checks whether the statement must stop (about 0.1 ms).
 const ENTERED_PER_LOOK: u32 = 1024;
 
 /// A statement and where it ends.

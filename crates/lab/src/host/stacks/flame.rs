@@ -296,14 +296,14 @@ mod tests {
     use super::super::folded::Profile;
     use super::*;
 
-    /// Compares with the file; `REWRITE_SCRIPTS=1` writes it anew.
+    /// Compares with the file; `REWRITE_SCRIPTS=1` rewrites it.
     fn golden(name: &str, picture: &str) {
         let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("REWRITE_SCRIPTS").is_some() {
             std::fs::write(&path, picture).unwrap();
         }
         let expected = std::fs::read_to_string(&path).unwrap();
-        assert!(picture == expected, "{path} differs; REWRITE_SCRIPTS=1 writes it anew, then look at it");
+        assert!(picture == expected, "{path} differs; REWRITE_SCRIPTS=1 rewrites it, then look at it");
     }
 
     const OLD: &str = "dispatch_command;mysql_parse;parse_sql 20\n\

@@ -172,7 +172,7 @@ impl<'a> RealFleet<'a> {
             spec.serial.fetch_add(seen.serials, Ordering::Relaxed);
         }
         let first = spec.serial.load(Ordering::Relaxed).to_string();
-        let patience = Duration::from_millis(load.block_ms) + SILENCE_MAX;
+        let timeout = Duration::from_millis(load.block_ms) + SILENCE_MAX;
         let command: Vec<String> = match load.mode {
             Mode::Closed => {
                 let most = load.block_operations.unwrap_or(i64::MAX.unsigned_abs());
@@ -202,7 +202,7 @@ impl<'a> RealFleet<'a> {
         at(Moment::Begins);
         let before = Sample::take(pid);
         let mut after = None;
-        let mut seen = self.stretch(&command, patience, &mut || {
+        let mut seen = self.stretch(&command, timeout, &mut || {
             after = Some(Sample::take(pid));
             at(Moment::Ended);
         })?;
@@ -342,8 +342,8 @@ fn read_line(fields: &[String], seen: &mut Seen, serials: &mut u64) {
     let value = number(1);
     match fields[0].as_str() {
         "operations" => seen.operations = value,
-        "statements" => seen.tally.statements = value,
-        "rows" => seen.tally.rows = value,
+        "statements" => seen.counts.statements = value,
+        "rows" => seen.counts.rows = value,
         "serials" => *serials = value,
         "wall_ns" => seen.wall_ns = value,
         "arrivals" => seen.arrivals = value,
@@ -354,9 +354,9 @@ fn read_line(fields: &[String], seen: &mut Seen, serials: &mut u64) {
         "lag" => seen.lag.record_many(value, number(2)),
         "error" => {
             let code = u16::try_from(value).unwrap_or(u16::MAX);
-            *seen.tally.errors.entry(code).or_default() += number(2);
+            *seen.counts.errors.entry(code).or_default() += number(2);
             let text = fields.get(3).cloned().unwrap_or_default();
-            seen.tally.error_texts.entry(code).or_insert(text);
+            seen.counts.error_texts.entry(code).or_insert(text);
         }
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! The undo file: full segments that the memory for undo has no room for.
+//! The undo file: full segments that the memory for undo has no space for.
 //!
 //! A temporary file in the data folder, made when the first segment goes out and removed when the store is opened: undo is
 //! needed after a restart only for what a checkpoint saved of it. It is a row of places of one size; the place of a segment
@@ -27,7 +27,7 @@ const CACHED_BLOCKS: usize = 128;
 
 /// A segment in the file.
 #[derive(Debug)]
-pub(super) struct Filed {
+pub(super) struct Spilled {
     place: u32,
     bytes: u32,
     /// Which writing of a place it is: tells it from others in the cache.
@@ -89,7 +89,7 @@ impl UndoFile {
     }
 
     /// Writes a segment's entries.
-    pub(super) fn write(&self, bytes: &[u8]) -> Result<Filed, StoreError> {
+    pub(super) fn write(&self, bytes: &[u8]) -> Result<Spilled, StoreError> {
         debug_assert!(!bytes.is_empty() && bytes.len() <= self.place_bytes);
         let (file, place, number) = {
             let mut state = self.state.lock();
@@ -114,13 +114,13 @@ impl UndoFile {
             return Err(failed("writing", &error));
         }
         let checksums = bytes.chunks(BLOCK_BYTES).map(crc32c::crc32c).collect();
-        Ok(Filed { place, bytes: bytes.len() as u32, number, checksums })
+        Ok(Spilled { place, bytes: bytes.len() as u32, number, checksums })
     }
 
     /// Gives a segment's place back.
-    pub(super) fn release(&self, filed: &Filed) {
+    pub(super) fn release(&self, spilled: &Spilled) {
         let mut state = self.state.lock();
-        state.free.push(filed.place);
+        state.free.push(spilled.place);
         if state.free.len() == state.places as usize
             && state.file.is_some()
             // A file that cannot be removed keeps its length: its places are used again all the same.
@@ -140,25 +140,25 @@ impl UndoFile {
     }
 
     /// Copies the entry at `at` of a segment, and perhaps something behind it. May wait for the disk.
-    pub(super) fn read(&self, filed: &Filed, at: usize, entry: &mut Vec<u8>) -> Result<(), StoreError> {
-        let read = self.read_entry(filed, at, entry, true)?;
+    pub(super) fn read(&self, spilled: &Spilled, at: usize, entry: &mut Vec<u8>) -> Result<(), StoreError> {
+        let read = self.read_entry(spilled, at, entry, true)?;
         debug_assert!(read);
         Ok(())
     }
 
     /// As [`UndoFile::read`] if that takes no waiting; false if it would.
-    pub(super) fn read_if_near(
+    pub(super) fn read_cached(
         &self,
-        filed: &Filed,
+        spilled: &Spilled,
         at: usize,
         entry: &mut Vec<u8>,
     ) -> Result<bool, StoreError> {
-        self.read_entry(filed, at, entry, false)
+        self.read_entry(spilled, at, entry, false)
     }
 
     fn read_entry(
         &self,
-        filed: &Filed,
+        spilled: &Spilled,
         at: usize,
         entry: &mut Vec<u8>,
         may_wait: bool,
@@ -167,7 +167,7 @@ impl UndoFile {
         let mut end = at + HEADER_BYTES;
         let mut block = at / BLOCK_BYTES;
         while at + entry.len() < end {
-            let read = self.read_block(filed, block, may_wait, |bytes| {
+            let read = self.read_block(spilled, block, may_wait, |bytes| {
                 let from = (at + entry.len()).saturating_sub(block * BLOCK_BYTES);
                 let piece = bytes.get(from..).unwrap_or(&[]);
                 entry.extend_from_slice(&piece[..piece.len().min(ENTRY_BYTES_MAX)]);
@@ -186,27 +186,27 @@ impl UndoFile {
     /// False if that would take waiting, and may not.
     fn read_block(
         &self,
-        filed: &Filed,
+        spilled: &Spilled,
         block: usize,
         may_wait: bool,
         look: impl FnOnce(&[u8]),
     ) -> Result<bool, StoreError> {
         let damaged =
             || StoreError::UndoFile { doing: "reading", why: "it does not hold what was written".into() };
-        let &checksum = filed.checksums.get(block).ok_or_else(damaged)?;
-        let line = &self.cache[(filed.number as usize * 8 + block) % CACHED_BLOCKS];
+        let &checksum = spilled.checksums.get(block).ok_or_else(damaged)?;
+        let line = &self.cache[(spilled.number as usize * 8 + block) % CACHED_BLOCKS];
         let mut cached = match may_wait {
             true => line.lock(),
-            // Whoever has it may be waiting for the disk.
+            // Its holder may be waiting for the disk.
             false => match line.try_lock() {
                 Some(cached) => cached,
                 None => return Ok(false),
             },
         };
-        if (cached.number, cached.block) != (filed.number, block) {
+        if (cached.number, cached.block) != (spilled.number, block) {
             let file = self.state.lock().file.clone().ok_or_else(damaged)?;
-            let mut bytes = vec![0; (filed.bytes as usize - block * BLOCK_BYTES).min(BLOCK_BYTES)];
-            let offset = self.offset(filed.place, block);
+            let mut bytes = vec![0; (spilled.bytes as usize - block * BLOCK_BYTES).min(BLOCK_BYTES)];
+            let offset = self.offset(spilled.place, block);
             if !file.read_if_cached(offset, &mut bytes) {
                 if !may_wait {
                     return Ok(false);
@@ -217,7 +217,7 @@ impl UndoFile {
             if crc32c::crc32c(&bytes) != checksum && !planted::is(Plant::SkipUndoChecksum) {
                 return Err(damaged());
             }
-            *cached = Cached { number: filed.number, block, bytes };
+            *cached = Cached { number: spilled.number, block, bytes };
         }
         look(&cached.bytes);
         Ok(true)
@@ -251,35 +251,35 @@ mod tests {
         for number in 0..40u8 {
             starts.push(segment.len());
             let data = vec![number; usize::from(number) * 37];
-            let draft = super::super::Draft {
+            let draft = super::super::NewEntry {
                 before: u64::from(number),
                 kind: super::super::Kind::Whole,
                 tree: crate::ids::TreeId(7),
-                version: crate::btree::node::Version { stamp: 1, undo: 2 },
+                version: crate::btree::node::Version { trx_id: 1, undo: 2 },
                 key: b"key",
                 data: &data,
                 shared: (0, 0),
             };
             draft.push(&mut segment);
         }
-        let filed = [file.write(&segment).unwrap(), file.write(&segment).unwrap()];
+        let spilled = [file.write(&segment).unwrap(), file.write(&segment).unwrap()];
         let mut entry = Vec::new();
         for (number, &at) in starts.iter().enumerate() {
-            file.read(&filed[1], at, &mut entry).unwrap();
+            file.read(&spilled[1], at, &mut entry).unwrap();
             let read = super::super::read(&entry, 0).unwrap();
             assert_eq!((read.before, read.data.len()), (number as u64, number * 37));
         }
         world.disk().flip_bit(Path::new("/data"), NAME, starts[30] + 50, 3);
         // The second one lies behind the first and is whole; the first was not read yet.
-        file.read(&filed[1], starts[30], &mut entry).unwrap();
-        let damaged = file.read(&filed[0], starts[30], &mut entry);
+        file.read(&spilled[1], starts[30], &mut entry).unwrap();
+        let damaged = file.read(&spilled[0], starts[30], &mut entry);
         assert!(matches!(damaged, Err(StoreError::UndoFile { .. })), "{damaged:?}");
         assert_eq!(file.used_bytes(), 2 * 64 * 1024);
-        let before = filed[0].place;
-        file.release(&filed[0]);
+        let before = spilled[0].place;
+        file.release(&spilled[0]);
         assert_eq!(file.write(&segment).unwrap().place, before);
-        file.release(&filed[0]);
-        file.release(&filed[1]);
+        file.release(&spilled[0]);
+        file.release(&spilled[1]);
         assert_eq!(file.used_bytes(), 0);
         assert!(world.disk().content(Path::new("/data"), NAME).is_none());
         file.close_removed();

@@ -1,26 +1,26 @@
-//! What running and recently finished transactions changed, so that it can be taken back and older snapshots read past it.
+//! What running and recently finished transactions changed, so that it can be rolled back and older snapshots read past it.
 //!
 //! Entries lie in segments of 64 KiB. A thread appends to the open segment of its stripe, beside the entries of other
 //! transactions; a full segment is never changed again. Each entry names the one of its transaction before it:
 //!
 //! ```text
 //! 0        8      9      17             25            33        35         37       39       41
-//! | before | kind | tree | stamp before | undo before | key len | data len | prefix | suffix | key | data
+//! | before | kind | tree | transaction id before | undo before | key len | data len | prefix | suffix | key | data
 //! ```
 //! It says what a record was before the change: absent, a tombstone, a whole value, or a value that has `prefix` bytes
 //! and `suffix` bytes in common with the one after it. A deleting transaction adds an end when it commits, by which purge
-//! finds its tombstones later (`tree` is its number, `stamp before` its commit number, `undo before` its newest entry,
+//! finds its tombstones later (`tree` is its number, `transaction id before` its commit number, `undo before` its newest entry,
 //! `data` the segments it wrote to, `before` the next end in this segment).
 //!
 //! An undo pointer is `(segment + 1) << 16 | offset of the entry`, with the top bit set if the version only locks the row.
-//! Pointers in pages survive a restart but are never followed then, because every stamp lies below the horizon.
+//! Pointers in pages survive a restart but are never followed then, because every transaction id lies below the horizon.
 //!
 //! Read next: `segments` (where entries are, and for how long), `file` (what does not fit in memory).
 
 mod file;
 mod segments;
 
-pub(crate) use segments::{FiledEntry, Holds, Kept, Step, UndoLog};
+pub(crate) use segments::{SpilledEntry, UndoLog, UndoPin, UndoRefs, UndoStep};
 
 use crate::btree::node::{RECORD_BYTES_MAX, Version};
 use crate::error::StoreError;
@@ -113,7 +113,7 @@ pub(crate) fn read(bytes: &[u8], at: usize) -> Result<Entry<'_>, StoreError> {
         before: u64_at(0),
         kind,
         tree: TreeId(u64_at(9)),
-        version: Version { stamp: u64_at(17), undo: u64_at(25) },
+        version: Version { trx_id: u64_at(17), undo: u64_at(25) },
         key,
         prefix: u16_at(37),
         suffix: u16_at(39),
@@ -122,7 +122,7 @@ pub(crate) fn read(bytes: &[u8], at: usize) -> Result<Entry<'_>, StoreError> {
     })
 }
 
-/// How long an entry is, told from its header.
+/// How long an entry is, from its header.
 fn entry_bytes(header: &[u8]) -> Option<usize> {
     let lengths = header.get(33..37)?;
     let (key, data) = ([lengths[0], lengths[1]], [lengths[2], lengths[3]]);
@@ -155,7 +155,7 @@ impl<'a> Before<'a> {
     /// The kind, the version and the bytes that an entry keeps of it, and how many it shares with the value after it.
     fn parts(self) -> (Kind, Version, &'a [u8], (usize, usize)) {
         match self {
-            Before::Absent => (Kind::Absent, Version { stamp: 0, undo: 0 }, &[], (0, 0)),
+            Before::Absent => (Kind::Absent, Version { trx_id: 0, undo: 0 }, &[], (0, 0)),
             Before::Tombstone(version) => (Kind::Tombstone, version, &[], (0, 0)),
             Before::Same(version) => (Kind::Same, version, &[], (0, 0)),
             Before::Live(version, old, None) => (Kind::Whole, version, old, (0, 0)),
@@ -167,7 +167,7 @@ impl<'a> Before<'a> {
 }
 
 /// An entry to be appended.
-struct Draft<'a> {
+struct NewEntry<'a> {
     before: u64,
     kind: Kind,
     tree: TreeId,
@@ -177,7 +177,7 @@ struct Draft<'a> {
     shared: (usize, usize),
 }
 
-impl Draft<'_> {
+impl NewEntry<'_> {
     fn bytes(&self) -> usize {
         HEADER_BYTES + self.key.len() + self.data.len()
     }
@@ -187,7 +187,7 @@ impl Draft<'_> {
         header[..8].copy_from_slice(&self.before.to_le_bytes());
         header[8] = self.kind as u8;
         header[9..17].copy_from_slice(&self.tree.0.to_le_bytes());
-        header[17..25].copy_from_slice(&self.version.stamp.to_le_bytes());
+        header[17..25].copy_from_slice(&self.version.trx_id.to_le_bytes());
         header[25..33].copy_from_slice(&self.version.undo.to_le_bytes());
         header[33..35].copy_from_slice(&(self.key.len() as u16).to_le_bytes());
         header[35..37].copy_from_slice(&(self.data.len() as u16).to_le_bytes());
@@ -207,7 +207,7 @@ pub(crate) struct End {
     pub(crate) txn: TxnId,
     /// Its newest entry, or where to go on.
     pub(crate) last: u64,
-    pub(crate) holds: Holds,
+    pub(crate) refs: UndoRefs,
 }
 
 const ONLY_LOCKS: u64 = 1 << 63;
@@ -255,33 +255,33 @@ mod tests {
 
     /// One version back, whether the entry is in memory or not.
     fn step_back(log: &UndoLog, at: u64, value: &mut Vec<u8>) -> Result<(Version, bool), StoreError> {
-        log.look(at, |entry| Ok((entry.version, entry.apply(value)?)))
+        log.with_entry(at, |entry| Ok((entry.version, entry.apply(value)?)))
     }
 
-    fn v(stamp: u64) -> Version {
-        Version { stamp, undo: 77 }
+    fn v(trx_id: u64) -> Version {
+        Version { trx_id, undo: 77 }
     }
 
     #[test]
     fn versions_are_rebuilt_newest_to_oldest() {
         let world = SimWorld::new(1);
         let log = log(&world, 1 << 20);
-        let mut holds = Holds::default();
+        let mut refs = UndoRefs::default();
         let tree = TreeId(4);
         let values = [&b"first value"[..], b"first longer value", b"", b"fiue"];
         let mut last = NONE;
         for pair in values.windows(2) {
             let before = Before::Live(v(3), pair[0], Some(common(pair[0], pair[1])));
-            last = log.record(&mut holds, last, tree, b"key", before).unwrap();
+            last = log.record(&mut refs, last, tree, b"key", before).unwrap();
         }
         let whole = Before::Live(v(4), values[3], None);
-        let mut at = log.record(&mut holds, last, tree, b"key", whole).unwrap();
+        let mut at = log.record(&mut refs, last, tree, b"key", whole).unwrap();
         let mut value = Vec::new();
         for expected in values.iter().rev() {
             let (version, live) = step_back(&log, at, &mut value).unwrap();
             assert!(live && version.undo == 77);
             assert_eq!(value, *expected);
-            at = log.look(at, |entry| Ok(entry.before)).unwrap();
+            at = log.with_entry(at, |entry| Ok(entry.before)).unwrap();
         }
         assert_eq!(at, NONE);
     }
@@ -291,15 +291,15 @@ mod tests {
         let world = SimWorld::new(1);
         let log = log(&world, 4 * 1024);
         let write = |csn: u64| {
-            let (mut holds, mut all) = (Holds::default(), Vec::new());
+            let (mut refs, mut all) = (UndoRefs::default(), Vec::new());
             for number in 0..200u64 {
                 let last = all.last().copied().unwrap_or(NONE);
                 let value = vec![number as u8; 100];
                 let before = Before::Live(v(number), &value, None);
-                all.push(log.record(&mut holds, last, TreeId(4), &number.to_be_bytes(), before).unwrap());
-                log.make_room().unwrap();
+                all.push(log.record(&mut refs, last, TreeId(4), &number.to_be_bytes(), before).unwrap());
+                log.spill().unwrap();
             }
-            log.finish(&holds, Csn(csn));
+            log.finish(&refs, Csn(csn));
             all
         };
         let read_all = |all: &[u64]| {
@@ -314,14 +314,14 @@ mod tests {
         let (in_memory, on_disk) = size();
         assert!(in_memory <= 5 * 1024 && on_disk > 100 * 1024, "{in_memory} {on_disk}");
         read_all(&first);
-        log.hold();
+        log.pause_freeing();
         log.sweep(Csn(10), u32::MAX);
-        log.unhold();
+        log.resume_freeing();
         log.sweep(Csn(9), u32::MAX);
         read_all(&first);
         let second = write(20);
         log.sweep(Csn(10), u32::MAX);
-        assert!(log.look(first[0], |_| Ok(())).is_err());
+        assert!(log.with_entry(first[0], |_| Ok(())).is_err());
         read_all(&second);
         let on_disk_after = size().1;
         assert!(on_disk_after <= on_disk + 16 * 1024, "{on_disk_after} {on_disk}");
@@ -337,13 +337,13 @@ mod tests {
         let world = SimWorld::new(1);
         let log = log(&world, 0);
         world.disk().plan(env::simulated::Faults { space_bytes_max: Some(100), ..Default::default() });
-        let (mut holds, mut all) = (Holds::default(), Vec::new());
+        let (mut refs, mut all) = (UndoRefs::default(), Vec::new());
         for number in 0..20u64 {
             let value = vec![number as u8; 200];
             let before = Before::Live(v(number), &value, None);
-            all.push(log.record(&mut holds, NONE, TreeId(4), b"k", before).unwrap());
+            all.push(log.record(&mut refs, NONE, TreeId(4), b"k", before).unwrap());
         }
-        assert!(matches!(log.make_room(), Err(StoreError::DiskFull { .. })));
+        assert!(matches!(log.spill(), Err(StoreError::DiskFull { .. })));
         let check = || {
             for (number, &at) in all.iter().enumerate() {
                 let mut value = Vec::new();
@@ -353,11 +353,11 @@ mod tests {
         };
         check();
         world.disk().plan(env::simulated::Faults::default());
-        log.make_room().unwrap();
+        log.spill().unwrap();
         check();
         world.disk().plan(env::simulated::Faults { fail_reads_per_million: 1_000_000, ..Default::default() });
         // Some blocks are cached; with every read failing the others say so.
-        let failed = all.iter().filter(|&&at| log.look(at, |_| Ok(())).is_err()).count();
+        let failed = all.iter().filter(|&&at| log.with_entry(at, |_| Ok(())).is_err()).count();
         assert_eq!(failed, 0, "all of it fits the cache");
     }
 
@@ -366,11 +366,11 @@ mod tests {
         let world = SimWorld::new(1);
         let log = log(&world, 2 * 1024);
         for txn in 1..=300u64 {
-            let mut holds = Holds::default();
+            let mut refs = UndoRefs::default();
             let before = Before::Live(v(1), &[7; 90], None);
-            let last = log.record(&mut holds, NONE, TreeId(4), &txn.to_be_bytes(), before).unwrap();
-            log.finish_later(End { csn: Csn(txn), txn: TxnId(txn), last, holds });
-            log.make_room().unwrap();
+            let last = log.record(&mut refs, NONE, TreeId(4), &txn.to_be_bytes(), before).unwrap();
+            log.finish_later(End { csn: Csn(txn), txn: TxnId(txn), last, refs });
+            log.spill().unwrap();
         }
         let mut found = Vec::new();
         let mut budget = 0;
@@ -380,7 +380,7 @@ mod tests {
                 if found.len() >= budget {
                     return Ok(false);
                 }
-                let key = log.look(end.last, |entry| Ok(entry.key.to_vec()))?;
+                let key = log.with_entry(end.last, |entry| Ok(entry.key.to_vec()))?;
                 assert_eq!(key, end.txn.0.to_be_bytes());
                 found.push(end.csn.0);
                 Ok(true)

@@ -1,26 +1,26 @@
 //! Where undo entries are: segments, in memory and in the file, from the first entry until nobody needs any of them.
 //!
-//! A segment is free, open (a stripe appends to it), full, or filed (full, and only in the file). It is given back when it is
+//! A segment is free, open (a stripe appends to it), full, or spilled (full, and only in the file). It is given back when it is
 //! full, nobody who wrote to it still runs or waits for purge, and either every snapshot sees all of its transactions or no
 //! version leads to any of its entries any more.
 //!
 //! Invariants:
 //! 1. Only open segments change; a full one is moved or freed, nothing else.
 //! 2. Memory: open segments, at most one a stripe, and as many full ones as the budget allows before the next change of a
-//!    record begins ([`UndoLog::make_room`]).
-//! 3. While a checkpoint copies undo ([`UndoLog::hold`]) no segment is given back.
+//!    record begins ([`UndoLog::spill`]).
+//! 3. While a checkpoint copies undo ([`UndoLog::pause_freeing`]) no segment is given back.
 
-use super::file::{Filed, UndoFile};
+use super::file::{Spilled, UndoFile};
 use super::{
-    Before, Draft, ENTRY_BYTES_MAX, End, Entry, Kind, NONE, OFFSET_BITS, ONLY_LOCKS, entry_bytes, place,
+    Before, ENTRY_BYTES_MAX, End, Entry, Kind, NONE, NewEntry, OFFSET_BITS, ONLY_LOCKS, entry_bytes, place,
     pointer, read,
 };
 use crate::btree::node::Version;
 use crate::error::StoreError;
 use crate::ids::{Csn, TreeId, TxnId};
-use crate::mvcc::snapshots::thread_number;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, RwLock, RwLockReadGuard};
+use crate::thread_number::thread_number;
 use crossbeam_utils::CachePadded;
 use env::disk::Folder;
 use std::collections::VecDeque;
@@ -44,13 +44,13 @@ const NO_END: u32 = u32::MAX;
 
 /// The segments a transaction wrote to; with repetitions, where it went back and forth between stripes.
 #[derive(Debug, Default)]
-pub(crate) struct Holds {
+pub(crate) struct UndoRefs {
     /// One past the number of the first, 0 for none.
     first: u32,
     more: Vec<u32>,
 }
 
-impl Holds {
+impl UndoRefs {
     fn newest(&self) -> Option<u32> {
         self.more.last().copied().or_else(|| self.first.checked_sub(1))
     }
@@ -74,13 +74,13 @@ enum Content {
     Free,
     Open(Vec<u8>),
     Full(Arc<Vec<u8>>),
-    Filed(Arc<Filed>),
+    Spilled(Arc<Spilled>),
 }
 
 #[derive(Debug)]
 struct Segment {
     content: Content,
-    /// Transactions that wrote to it and may be rolled back or are yet to be purged, once for each [`Holds::push`]; one more
+    /// Transactions that wrote to it and may be rolled back or are yet to be purged, once for each [`UndoRefs::push`]; one more
     /// while it waits in a stripe's queue because of its ends.
     users: u32,
     /// Entries that some version or some transaction leads to.
@@ -101,7 +101,7 @@ impl Segment {
     }
 
     fn is_full(&self) -> bool {
-        matches!(self.content, Content::Full(_) | Content::Filed(_))
+        matches!(self.content, Content::Full(_) | Content::Spilled(_))
     }
 
     fn may_go(&self, bound: Csn) -> bool {
@@ -138,7 +138,7 @@ pub(crate) struct UndoLog {
     made: AtomicU32,
     pool: Mutex<FreeSegments>,
     giving_back: RwLock<()>,
-    /// Where the sweep and where the search for segments to be filed go on.
+    /// Where the sweep and where the search for segments to be spilled go on.
     sweep_hand: AtomicU32,
     file_hand: Mutex<u32>,
     file: UndoFile,
@@ -150,25 +150,25 @@ pub(crate) struct UndoLog {
 
 /// An entry in the file.
 #[derive(Debug)]
-pub(crate) struct FiledEntry {
+pub(crate) struct SpilledEntry {
     number: u32,
     at: usize,
-    segment: Arc<Filed>,
+    segment: Arc<Spilled>,
 }
 
 /// Where an entry is, or what was made of it.
 enum Found<R> {
     InMemory(R),
-    Filed(FiledEntry),
+    Spilled(SpilledEntry),
 }
 
 /// What [`UndoLog::step_back`] came to.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum UndoStep {
     /// The version before, and whether it is live.
     To(Version, bool),
     /// An entry that has to be read from the disk first.
-    Filed(FiledEntry),
+    Spilled(SpilledEntry),
 }
 
 /// What was read of the file may go on behind the entry.
@@ -178,15 +178,15 @@ fn cut_entry(copy: &mut Vec<u8>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// See [`UndoLog::keep`].
-pub(crate) type Kept<'u> = RwLockReadGuard<'u, ()>;
+/// See [`UndoLog::pin`].
+pub(crate) type UndoPin<'u> = RwLockReadGuard<'u, ()>;
 
 /// How much undo there is, and what became of it since the opening.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UndoSize {
     pub(crate) bytes_in_memory: u64,
     pub(crate) bytes_in_file: u64,
-    pub(crate) segments_filed: u64,
+    pub(crate) segments_spilled: u64,
     pub(crate) blocks_read: u64,
 }
 
@@ -249,21 +249,21 @@ impl UndoLog {
         self.find(segment).expect("segments are named only after they were made")
     }
 
-    /// Appends a transaction's entry and returns its pointer. `last` is its entry before. Inside the gate, the record's leaf
+    /// Appends a transaction's entry and returns its pointer. `last` is its entry before. In a critical section, the record's leaf
     /// latched exclusively.
     pub(crate) fn record(
         &self,
-        holds: &mut Holds,
+        refs: &mut UndoRefs,
         last: u64,
         tree: TreeId,
         key: &[u8],
         before: Before<'_>,
     ) -> Result<u64, StoreError> {
         let (kind, version, data, shared) = before.parts();
-        let draft = Draft { before: last, kind, tree, version, key, data, shared };
+        let draft = NewEntry { before: last, kind, tree, version, key, data, shared };
         let (number, at) = self.append(&draft, |segment, number| {
-            if holds.newest() != Some(number) {
-                holds.push(number);
+            if refs.newest() != Some(number) {
+                refs.push(number);
                 segment.users += 1;
             }
         })?;
@@ -272,7 +272,7 @@ impl UndoLog {
 
     fn append(
         &self,
-        draft: &Draft<'_>,
+        draft: &NewEntry<'_>,
         mut enter: impl FnMut(&mut Segment, u32),
     ) -> Result<(u32, usize), StoreError> {
         let stripe = &self.stripes[thread_number() % STRIPES];
@@ -340,13 +340,13 @@ impl UndoLog {
         Ok(number)
     }
 
-    /// Nothing leads to this entry any more: its change was taken back.
-    pub(crate) fn bury(&self, pointer: u64) {
+    /// Nothing leads to this entry any more: its change was rolled back.
+    pub(crate) fn release_entry(&self, pointer: u64) {
         self.segment(place(pointer).0).write().live -= 1;
     }
 
     /// Takes an entry out again that was just recorded: the change it was for did not happen.
-    pub(crate) fn forget(&self, pointer: u64) {
+    pub(crate) fn discard(&self, pointer: u64) {
         let (number, at) = place(pointer);
         let segment = &mut *self.segment(number).write();
         segment.live -= 1;
@@ -359,16 +359,16 @@ impl UndoLog {
 
     /// Takes a transaction's newest entry out again, to which nothing leads any more: its bytes, too, if nobody came after it
     /// and nobody reads undo by transactions just now.
-    pub(crate) fn take_out(&self, pointer: u64) {
+    pub(crate) fn remove_newest(&self, pointer: u64) {
         match self.giving_back.try_write() {
-            Some(_nobody_reads) => self.forget(pointer),
-            None => self.bury(pointer),
+            Some(_nobody_reads) => self.discard(pointer),
+            None => self.release_entry(pointer),
         }
     }
 
     /// A transaction has ended and will not be purged; snapshots from `csn` on need none of its undo.
-    pub(crate) fn finish(&self, holds: &Holds, csn: Csn) {
-        for number in holds.iter() {
+    pub(crate) fn finish(&self, refs: &UndoRefs, csn: Csn) {
+        for number in refs.iter() {
             let mut segment = self.segment(number).write();
             segment.users -= 1;
             segment.newest = segment.newest.max(csn.0);
@@ -377,16 +377,16 @@ impl UndoLog {
 
     /// A deleting transaction has committed: purge finds it later.
     pub(crate) fn finish_later(&self, end: End) {
-        for number in end.holds.iter() {
+        for number in end.refs.iter() {
             let mut segment = self.segment(number).write();
             segment.newest = segment.newest.max(end.csn.0);
         }
-        let data: Vec<u8> = end.holds.iter().flat_map(u32::to_le_bytes).collect();
-        let draft = Draft {
+        let data: Vec<u8> = end.refs.iter().flat_map(u32::to_le_bytes).collect();
+        let draft = NewEntry {
             before: NONE,
             kind: Kind::End,
             tree: TreeId(end.txn.0),
-            version: Version { stamp: end.csn.0, undo: end.last },
+            version: Version { trx_id: end.csn.0, undo: end.last },
             key: &[],
             data: &data,
             shared: (0, 0),
@@ -440,7 +440,7 @@ impl UndoLog {
                 if !work(end)? {
                     return Ok(true);
                 }
-                self.finish(&end.holds, end.csn);
+                self.finish(&end.refs, end.csn);
                 purging.current = None;
             }
         }
@@ -454,7 +454,7 @@ impl UndoLog {
                 if !work(end)? {
                     return Ok(true);
                 }
-                self.finish(&end.holds, end.csn);
+                self.finish(&end.refs, end.csn);
                 *purging = None;
             }
         }
@@ -466,32 +466,32 @@ impl UndoLog {
         loop {
             let Some(number) = stripe.ends.lock().front().copied() else { return Ok(None) };
             // First whether it is full: then what has no end behind it now never will.
-            let (is_full, is_filed, first) = {
+            let (is_full, is_spilled, first) = {
                 let segment = self.segment(number).read();
-                (segment.is_full(), matches!(segment.content, Content::Filed(_)), segment.first_end)
+                (segment.is_full(), matches!(segment.content, Content::Spilled(_)), segment.first_end)
             };
-            if is_filed && !may_wait {
+            if is_spilled && !may_wait {
                 return Ok(None);
             }
             let next = if *at == NO_END {
                 first
             } else {
-                match self.look(pointer(number, *at as usize), |entry| Ok(entry.before))? {
+                match self.with_entry(pointer(number, *at as usize), |entry| Ok(entry.before))? {
                     NONE => NO_END,
                     next => place(next).1 as u32,
                 }
             };
             if *at != NO_END && (next != NO_END || is_full) {
-                self.bury(pointer(number, *at as usize));
+                self.release_entry(pointer(number, *at as usize));
             }
             if next != NO_END {
-                let end = self.look(pointer(number, next as usize), |entry| {
-                    let mut holds = Holds::default();
+                let end = self.with_entry(pointer(number, next as usize), |entry| {
+                    let mut refs = UndoRefs::default();
                     for four in entry.data.chunks_exact(4) {
-                        holds.push(u32::from_le_bytes(four.try_into().expect("4 bytes")));
+                        refs.push(u32::from_le_bytes(four.try_into().expect("4 bytes")));
                     }
-                    let (csn, txn) = (Csn(entry.version.stamp), TxnId(entry.tree.0));
-                    Ok(End { csn, txn, last: entry.version.undo, holds })
+                    let (csn, txn) = (Csn(entry.version.trx_id), TxnId(entry.tree.0));
+                    Ok(End { csn, txn, last: entry.version.undo, refs })
                 })?;
                 *at = next;
                 return Ok(Some(end));
@@ -506,7 +506,7 @@ impl UndoLog {
     }
 
     /// Looks at an entry. May wait for the file.
-    pub(crate) fn look<R>(
+    pub(crate) fn with_entry<R>(
         &self,
         pointer: u64,
         look: impl FnOnce(&Entry<'_>) -> Result<R, StoreError>,
@@ -515,16 +515,16 @@ impl UndoLog {
         let mut once = |entry: &Entry<'_>| look.take().expect("an entry is in one place")(entry);
         match self.find_entry(pointer, |bytes, at| once(&read(bytes, at)?))? {
             Found::InMemory(result) => Ok(result),
-            Found::Filed(filed) => {
+            Found::Spilled(spilled) => {
                 let mut copy = Vec::new();
-                self.file.read(&filed.segment, filed.at, &mut copy)?;
+                self.file.read(&spilled.segment, spilled.at, &mut copy)?;
                 once(&read(&copy, 0)?)
             }
         }
     }
 
-    /// As [`UndoLog::look`], without waiting: `None` if the entry has to be read from the disk. [`UndoLog::bring`] does that.
-    pub(crate) fn look_if_near<R>(
+    /// As [`UndoLog::with_entry`], without waiting: `None` if the entry has to be read from the disk. [`UndoLog::load`] does that.
+    pub(crate) fn with_entry_in_memory<R>(
         &self,
         pointer: u64,
         look: impl FnOnce(&Entry<'_>) -> Result<R, StoreError>,
@@ -533,9 +533,9 @@ impl UndoLog {
         let mut once = |entry: &Entry<'_>| look.take().expect("an entry is in one place")(entry);
         match self.find_entry(pointer, |bytes, at| once(&read(bytes, at)?))? {
             Found::InMemory(result) => Ok(Some(result)),
-            Found::Filed(filed) => {
+            Found::Spilled(spilled) => {
                 let mut copy = Vec::new();
-                match self.file.read_if_near(&filed.segment, filed.at, &mut copy)? {
+                match self.file.read_cached(&spilled.segment, spilled.at, &mut copy)? {
                     true => once(&read(&copy, 0)?).map(Some),
                     false => Ok(None),
                 }
@@ -544,10 +544,10 @@ impl UndoLog {
     }
 
     /// Reads an entry from the disk if it lies there, so that it is near for a while. Without a latch or a mutex.
-    pub(crate) fn bring(&self, pointer: u64) -> Result<(), StoreError> {
+    pub(crate) fn load(&self, pointer: u64) -> Result<(), StoreError> {
         match self.find_entry(pointer, |_, _| Ok(()))? {
             Found::InMemory(()) => Ok(()),
-            Found::Filed(filed) => self.read_filed(&filed, &mut Vec::new()).map(drop),
+            Found::Spilled(spilled) => self.read_spilled(&spilled, &mut Vec::new()).map(drop),
         }
     }
 
@@ -555,19 +555,19 @@ impl UndoLog {
     pub(crate) fn copy(&self, pointer: u64, copy: &mut Vec<u8>) -> Result<(), StoreError> {
         match self.copy_or_find(pointer, copy)? {
             Found::InMemory(()) => Ok(()),
-            Found::Filed(filed) => {
-                self.file.read(&filed.segment, filed.at, copy)?;
+            Found::Spilled(spilled) => {
+                self.file.read(&spilled.segment, spilled.at, copy)?;
                 cut_entry(copy)
             }
         }
     }
 
     /// As [`UndoLog::copy`], without waiting: false if the entry has to be read from the disk.
-    pub(crate) fn copy_if_near(&self, pointer: u64, copy: &mut Vec<u8>) -> Result<bool, StoreError> {
+    pub(crate) fn copy_in_memory(&self, pointer: u64, copy: &mut Vec<u8>) -> Result<bool, StoreError> {
         match self.copy_or_find(pointer, copy)? {
             Found::InMemory(()) => Ok(true),
-            Found::Filed(filed) => {
-                let is_near = self.file.read_if_near(&filed.segment, filed.at, copy)?;
+            Found::Spilled(spilled) => {
+                let is_near = self.file.read_cached(&spilled.segment, spilled.at, copy)?;
                 if is_near { cut_entry(copy).map(|()| true) } else { Ok(false) }
             }
         }
@@ -594,17 +594,24 @@ impl UndoLog {
         match &segment.content {
             Content::Open(bytes) => look(bytes, at).map(Found::InMemory),
             Content::Full(bytes) => look(bytes, at).map(Found::InMemory),
-            Content::Filed(filed) => Ok(Found::Filed(FiledEntry { number, at, segment: Arc::clone(filed) })),
+            Content::Spilled(spilled) => {
+                Ok(Found::Spilled(SpilledEntry { number, at, segment: Arc::clone(spilled) }))
+            }
             Content::Free => Err(nothing()),
         }
     }
 
     /// Reads an entry that lay in the file, wherever its segment is by now. False if it was given back meanwhile: then nothing leads to
     /// the entry any more, and what was read means nothing. Waits for the disk.
-    pub(crate) fn read_filed(&self, filed: &FiledEntry, copy: &mut Vec<u8>) -> Result<bool, StoreError> {
-        let outcome = self.file.read(&filed.segment, filed.at, copy).and_then(|()| cut_entry(copy));
-        let segment = self.segment(filed.number).read();
-        let is_there = matches!(&segment.content, Content::Filed(now) if Arc::ptr_eq(now, &filed.segment));
+    pub(crate) fn read_spilled(
+        &self,
+        spilled: &SpilledEntry,
+        copy: &mut Vec<u8>,
+    ) -> Result<bool, StoreError> {
+        let outcome = self.file.read(&spilled.segment, spilled.at, copy).and_then(|()| cut_entry(copy));
+        let segment = self.segment(spilled.number).read();
+        let is_there =
+            matches!(&segment.content, Content::Spilled(now) if Arc::ptr_eq(now, &spilled.segment));
         match outcome {
             Err(error) if is_there => Err(error),
             Err(_) => Ok(false),
@@ -629,36 +636,36 @@ impl UndoLog {
         let bytes: &[u8] = match &segment.content {
             Content::Open(bytes) => bytes,
             Content::Full(bytes) => bytes,
-            Content::Filed(_) | Content::Free => return None,
+            Content::Spilled(_) | Content::Free => return None,
         };
         Some(read(bytes, at).and_then(|entry| Ok((entry.version, entry.apply(value)?))))
     }
 
     /// While the result lives no segment is given back; `None` if one is just being.
-    pub(crate) fn keep(&self) -> Option<Kept<'_>> {
+    pub(crate) fn pin(&self) -> Option<UndoPin<'_>> {
         self.giving_back.try_read()
     }
 
-    /// As [`UndoLog::keep`], after what is just being given back.
-    pub(crate) fn keep_by_waiting(&self) -> Kept<'_> {
+    /// As [`UndoLog::pin`], after what is just being given back.
+    pub(crate) fn pin_waiting(&self) -> UndoPin<'_> {
         self.giving_back.read()
     }
 
     /// Goes one version back: `value` becomes the one before. Without waiting for the disk.
-    pub(crate) fn step_back(&self, pointer: u64, value: &mut Vec<u8>) -> Result<Step, StoreError> {
-        let filed = match self.find_entry(pointer, |bytes, at| {
+    pub(crate) fn step_back(&self, pointer: u64, value: &mut Vec<u8>) -> Result<UndoStep, StoreError> {
+        let spilled = match self.find_entry(pointer, |bytes, at| {
             let entry = read(bytes, at)?;
-            Ok(Step::To(entry.version, entry.apply(value)?))
+            Ok(UndoStep::To(entry.version, entry.apply(value)?))
         })? {
             Found::InMemory(step) => return Ok(step),
-            Found::Filed(filed) => filed,
+            Found::Spilled(spilled) => spilled,
         };
         let mut copy = Vec::new();
-        if !self.file.read_if_near(&filed.segment, filed.at, &mut copy)? {
-            return Ok(Step::Filed(filed));
+        if !self.file.read_cached(&spilled.segment, spilled.at, &mut copy)? {
+            return Ok(UndoStep::Spilled(spilled));
         }
         let entry = read(&copy, 0)?;
-        Ok(Step::To(entry.version, entry.apply(value)?))
+        Ok(UndoStep::To(entry.version, entry.apply(value)?))
     }
 
     /// Gives back up to `count` segments that nobody needs, of the next `count` looked at.
@@ -688,7 +695,7 @@ impl UndoLog {
         match content {
             Content::Full(bytes) => {
                 self.full_in_memory.fetch_sub(1, Ordering::Relaxed);
-                // Unless it is just being filed.
+                // Unless it is just being spilled.
                 if let Ok(mut buffer) = Arc::try_unwrap(bytes)
                     && pool.buffers.len() < SPARE_BUFFERS_MAX
                     && buffer.capacity() <= self.segment_bytes.max(ENTRY_BYTES_MAX)
@@ -697,34 +704,34 @@ impl UndoLog {
                     pool.buffers.push(buffer);
                 }
             }
-            Content::Filed(filed) => {
-                self.file.release(&filed);
+            Content::Spilled(spilled) => {
+                self.file.release(&spilled);
             }
             Content::Open(_) | Content::Free => unreachable!("only full segments may go"),
         }
         pool.free.push(number);
     }
 
-    /// Files segments while there are more in memory than the budget allows. Outside the gate, without a latch.
+    /// Spills segments while there are more in memory than the budget allows. Outside a critical section, without a latch.
     ///
     /// # Errors
-    /// The file cannot be written. Nothing is lost: what was to be filed stays in memory.
+    /// The file cannot be written. Nothing is lost: what was to be spilled stays in memory.
     #[inline]
-    pub(crate) fn make_room(&self) -> Result<(), StoreError> {
+    pub(crate) fn spill(&self) -> Result<(), StoreError> {
         if self.full_in_memory.load(Ordering::Relaxed) <= self.budget_segments {
             return Ok(());
         }
-        self.file_until(self.budget_segments)
+        self.spill_until(self.budget_segments)
     }
 
-    /// Files segments ahead of need.
-    pub(crate) fn make_room_ahead(&self) -> Result<(), StoreError> {
+    /// Spills segments ahead of need.
+    pub(crate) fn spill_ahead(&self) -> Result<(), StoreError> {
         let wanted = self.budget_segments - self.budget_segments / 4;
-        if self.full_in_memory.load(Ordering::Relaxed) <= wanted { Ok(()) } else { self.file_until(wanted) }
+        if self.full_in_memory.load(Ordering::Relaxed) <= wanted { Ok(()) } else { self.spill_until(wanted) }
     }
 
     #[cold]
-    fn file_until(&self, wanted: u32) -> Result<(), StoreError> {
+    fn spill_until(&self, wanted: u32) -> Result<(), StoreError> {
         let _waits = env::blocking::enter();
         let mut hand = self.file_hand.lock();
         // Numbers are given out from the lowest free one on: those in front of the hand are the oldest, more or less.
@@ -733,42 +740,42 @@ impl UndoLog {
                 return Ok(());
             }
             let number = *hand % self.made.load(Ordering::Acquire);
-            self.file_one(number)?;
+            self.spill_one(number)?;
             *hand = number + 1;
         }
         Ok(())
     }
 
-    fn file_one(&self, number: u32) -> Result<(), StoreError> {
+    fn spill_one(&self, number: u32) -> Result<(), StoreError> {
         let segment = self.segment(number);
         let bytes = match &segment.read().content {
             Content::Full(bytes) => Arc::clone(bytes),
             _ => return Ok(()),
         };
-        let filed = self.file.write(&bytes)?;
+        let spilled = self.file.write(&bytes)?;
         let mut segment = segment.write();
         match &segment.content {
             Content::Full(now) if Arc::ptr_eq(now, &bytes) => {
-                segment.content = Content::Filed(Arc::new(filed));
+                segment.content = Content::Spilled(Arc::new(spilled));
                 self.full_in_memory.fetch_sub(1, Ordering::Relaxed);
             }
-            _ => self.file.release(&filed), // Given back meanwhile.
+            _ => self.file.release(&spilled), // Given back meanwhile.
         }
         Ok(())
     }
 
-    /// Gives the room of files without any segment back to the system. May take long; outside the gate, without a latch.
+    /// Gives the space of files without any segment back to the system. May take long; outside a critical section, without a latch.
     pub(crate) fn close_removed(&self) {
         self.file.close_removed();
     }
 
     /// From now on no segment is given back.
-    pub(crate) fn hold(&self) {
+    pub(crate) fn pause_freeing(&self) {
         self.pool.lock().held = true;
     }
 
-    /// Ends [`UndoLog::hold`].
-    pub(crate) fn unhold(&self) {
+    /// Ends [`UndoLog::pause_freeing`].
+    pub(crate) fn resume_freeing(&self) {
         self.pool.lock().held = false;
     }
 
@@ -776,11 +783,11 @@ impl UndoLog {
         let is_open = |stripe: &&CachePadded<Stripe>| stripe.open.load(Ordering::Relaxed) != NO_SEGMENT;
         let open = self.stripes.iter().filter(is_open).count() as u64;
         let segments = u64::from(self.full_in_memory.load(Ordering::Relaxed)) + open;
-        let (segments_filed, blocks_read) = self.file.counts();
+        let (segments_spilled, blocks_read) = self.file.counts();
         UndoSize {
             bytes_in_memory: segments * self.segment_bytes as u64,
             bytes_in_file: self.file.used_bytes(),
-            segments_filed,
+            segments_spilled,
             blocks_read,
         }
     }

@@ -1,4 +1,4 @@
-//! The core of a worker group: what has the poller, drives the sockets, and decides when the log is flushed.
+//! The reactor of a worker group: it owns the poller, drives the sockets, and decides when the log is flushed.
 //!
 //! One thread at a time has it (see the module above), so nothing in here is shared and nothing locks but the mailboxes of
 //! the group.
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use mio::{Events, Interest, Poll, Token, Waker};
 use service::{ConnectionControl, ConnectionEvent, Kill};
 
-use super::looks::Looks;
+use super::deadlines::Deadlines;
 use super::{Group, Listener, lock};
 use crate::connection::{Connection, Next, Scratch};
 use crate::io::Stream;
@@ -24,7 +24,7 @@ const EVENTS_PER_POLL: usize = 256;
 /// How often timeouts are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// Connections that are looked at between two polls: ten thousand at once, none of them in a cache, hold up commands for milliseconds.
-const LOOKS_PER_TURN: usize = 256;
+const CHECKS_PER_POLL: usize = 256;
 /// A flush of the log slower than this is left to the log's thread, unless every connection here waits for it.
 const INLINE_SYNC_MAX: Duration = Duration::from_micros(400);
 
@@ -38,13 +38,13 @@ pub(super) enum Slot {
 }
 
 /// A connection whose client has closed its side while a command of it may be running.
-struct HungUp {
+struct Disconnected {
     slot: usize,
     control: Arc<ConnectionControl>,
 }
 
 /// What polls: handed from thread to thread.
-pub(crate) struct Core {
+pub(crate) struct Reactor {
     poll: Poll,
     events: Events,
     pub(super) slots: Vec<Slot>,
@@ -52,22 +52,22 @@ pub(crate) struct Core {
     ready: VecDeque<usize>,
     /// Likewise, of connections inside a transaction: they go first.
     ready_first: VecDeque<usize>,
-    /// Whose command was taken back: in the order of their turns, those inside a transaction by themselves.
+    /// Whose command was requeued: in the order of their run_slots, those inside a transaction by themselves.
     requeued: [VecDeque<usize>; 2],
-    /// Likewise, of those who wait among a crowd ([`super::crowds`]).
-    crowds: HashMap<u64, VecDeque<usize>>,
+    /// Likewise, of those who wait among a wait_queue ([`super::wait_queues`]).
+    wait_queues: HashMap<u64, VecDeque<usize>>,
     pub(super) waiting: Vec<(u64, usize)>,
     pub(super) listeners: Vec<Listener>,
     accept_again: bool,
     pub(super) next_sweep: Instant,
     /// How far the sweep has come, if one is under way.
     swept: Option<usize>,
-    looks: Looks,
+    deadlines: Deadlines,
     /// Whose commands end at the next sweep if they still run.
-    hung_up: Vec<HungUp>,
+    disconnected: Vec<Disconnected>,
     /// The slot of the connection that is driven now.
     driven: usize,
-    /// Whether its client has closed its side: it enters the list only if it outlasts its turn with the core.
+    /// Whether its client has closed its side: it enters the list only if it outlasts its time with the reactor.
     has_hung_up: bool,
     pub(super) now: Instant,
     sync_time: Duration,
@@ -79,15 +79,15 @@ pub(crate) struct Core {
     pub(super) stopping_since: Option<Instant>,
 }
 
-impl Core {
+impl Reactor {
     /// A poller of `listeners` and no connections yet.
-    pub(super) fn new(mut listeners: Vec<Listener>) -> io::Result<Core> {
+    pub(super) fn new(mut listeners: Vec<Listener>) -> io::Result<Reactor> {
         let poll = Poll::new()?;
         for (at, listener) in listeners.iter_mut().enumerate() {
             listener.source().register(poll.registry(), Token(FIRST_LISTENER + at), Interest::READABLE)?;
         }
         let now = Instant::now();
-        Ok(Core {
+        Ok(Reactor {
             poll,
             events: Events::with_capacity(EVENTS_PER_POLL),
             slots: Vec::new(),
@@ -95,14 +95,14 @@ impl Core {
             ready: VecDeque::new(),
             ready_first: VecDeque::new(),
             requeued: Default::default(),
-            crowds: HashMap::new(),
+            wait_queues: HashMap::new(),
             waiting: Vec::new(),
             listeners,
             accept_again: false,
             next_sweep: now + SWEEP_INTERVAL,
             swept: None,
-            looks: Looks::new(now),
-            hung_up: Vec::new(),
+            deadlines: Deadlines::new(now),
+            disconnected: Vec::new(),
             driven: 0,
             has_hung_up: false,
             now,
@@ -138,11 +138,11 @@ impl Core {
 
     /// Lets commands that were requeued run again, as many as may wait now: they came before all that is ready.
     fn run_requeued(&mut self, group: &Group) {
-        if self.crowds.is_empty() && self.requeued.iter().all(VecDeque::is_empty) {
+        if self.wait_queues.is_empty() && self.requeued.iter().all(VecDeque::is_empty) {
             return;
         }
         let mut left = group.waiters_left();
-        self.refill_crowds(group, &mut left);
+        self.refill_wait_queues(group, &mut left);
         while left > 0 {
             let next = self.requeued[0].pop_front().or_else(|| self.requeued[1].pop_front());
             let Some(slot) = next else { break };
@@ -151,11 +151,11 @@ impl Core {
         group.requeued.store(self.requeued.iter().map(VecDeque::len).sum(), Ordering::SeqCst);
     }
 
-    fn refill_crowds(&mut self, group: &Group, left: &mut usize) {
-        let mut crowds = std::mem::take(&mut self.crowds);
-        crowds.retain(|&crowd, queue| {
+    fn refill_wait_queues(&mut self, group: &Group, left: &mut usize) {
+        let mut wait_queues = std::mem::take(&mut self.wait_queues);
+        wait_queues.retain(|&wait_queue, queue| {
             let queued = queue.len();
-            let mut room = group.crowds.room(crowd);
+            let mut room = group.wait_queues.room(wait_queue);
             while room > 0
                 && *left > 0
                 && let Some(slot) = queue.pop_front()
@@ -166,14 +166,14 @@ impl Core {
                 }
             }
             if queue.len() != queued {
-                group.crowds.set_queued(crowd, queue.len());
+                group.wait_queues.set_queued(wait_queue, queue.len());
             }
             !queue.is_empty()
         });
-        self.crowds = crowds;
+        self.wait_queues = wait_queues;
     }
 
-    /// A connection is out of a queue of those taken back; whether it is driven now. It may have been since, because it was killed or late,
+    /// A connection is out of a queue of those requeued; whether it is driven now. It may have been since, because it was killed or late,
     /// or be gone.
     fn end_of_queue(&mut self, slot: usize) -> bool {
         let Slot::Here(connection) = &mut self.slots[slot] else { return false };
@@ -185,7 +185,7 @@ impl Core {
     }
 
     /// Everything between two rounds of commands: answers that may leave now, new events, the log, timeouts.
-    pub(super) fn turn(&mut self, group: &Group, scratch: &mut Scratch) {
+    pub(super) fn poll_round(&mut self, group: &Group, scratch: &mut Scratch) {
         self.release(group, scratch);
         self.run_requeued(group);
         // Others may have sent something while the last round ran; only if not is there time to flush the log.
@@ -225,13 +225,13 @@ impl Core {
         }
     }
 
-    /// The connection that is driven goes on beside the core, which is about to be given away. Returns its control.
+    /// The connection that is driven goes on beside the reactor, which is about to be given away. Returns its control.
     pub(super) fn leave_running(&mut self) -> Option<Arc<ConnectionControl>> {
         let slot = self.driven;
         let Some(Slot::Away(control)) = self.slots.get(slot) else { return None };
         let control = Arc::clone(control);
         if std::mem::take(&mut self.has_hung_up) {
-            self.hung_up.push(HungUp { slot, control: Arc::clone(&control) });
+            self.disconnected.push(Disconnected { slot, control: Arc::clone(&control) });
         }
         Some(control)
     }
@@ -243,7 +243,7 @@ impl Core {
 
     /// Nobody will read what is computed for clients that are gone: ends their commands.
     fn end_hung_up(&mut self) {
-        for HungUp { slot, control } in std::mem::take(&mut self.hung_up) {
+        for Disconnected { slot, control } in std::mem::take(&mut self.disconnected) {
             let still_runs = match self.slots.get(slot) {
                 Some(Slot::Away(running)) => Arc::ptr_eq(running, &control),
                 Some(Slot::Here(connection)) => {
@@ -280,7 +280,7 @@ impl Core {
             connection.shut(&group.shared);
             next = Next::Closed;
         }
-        self.looks.set(slot, self.now, connection.patience_left_s(self.now));
+        self.deadlines.set(slot, self.now, connection.seconds_to_deadline(self.now));
         match next {
             Next::Closed => {
                 debug_assert!(connection.is_closed());
@@ -299,7 +299,7 @@ impl Core {
                 self.slots[slot] = Slot::Here(connection);
                 self.waiting.push((position, slot));
             }
-            Next::Room => {
+            Next::Requeued => {
                 if connection.joins_queue() {
                     self.queue(slot, &connection, group);
                 }
@@ -308,12 +308,12 @@ impl Core {
         }
     }
 
-    /// A connection whose command was taken back waits for its turn.
+    /// A connection whose command was requeued waits to be retried.
     fn queue(&mut self, slot: usize, connection: &Connection, group: &Group) {
-        if let Some(crowd) = connection.crowd() {
-            let queue = self.crowds.entry(crowd).or_default();
+        if let Some(wait_queue) = connection.wait_queue() {
+            let queue = self.wait_queues.entry(wait_queue).or_default();
             queue.push_back(slot);
-            group.crowds.set_queued(crowd, queue.len());
+            group.wait_queues.set_queued(wait_queue, queue.len());
         } else {
             self.requeued[usize::from(!connection.is_urgent())].push_back(slot);
             group.requeued.fetch_add(1, Ordering::SeqCst);
@@ -401,7 +401,7 @@ impl Core {
         } else {
             self.ask_for_sync(group);
         }
-        // If some of them are durable already, their flush may be the one that was asked for: then ask anew first.
+        // If some of them are durable already, their flush may be the one that was asked for: then ask again first.
         let first = self.positions().min().unwrap_or(last);
         if !is_done && service.durable_position() < first && service.log_failure().is_none() {
             self.poll(self.next_sweep.saturating_duration_since(self.now), group, scratch);
@@ -419,7 +419,7 @@ impl Core {
         }
     }
 
-    /// Tells the placement what this group uses of a core.
+    /// Tells the placement what this group uses of a CPU.
     fn note_load(&mut self, group: &Group) {
         let wall = self.now.saturating_duration_since(self.load_noted.0);
         if wall < LOAD_INTERVAL || !group.shared.placement.asks_load_of(group.index) {
@@ -428,7 +428,7 @@ impl Core {
         let (_, thread, before) = self.load_noted;
         let cpu = thread_cpu_time();
         let this_thread = std::thread::current().id();
-        // An interval in which the core changed threads is nobody's measure.
+        // An interval in which the reactor changed threads is nobody's measure.
         if thread == Some(this_thread) {
             let count = group.connection_count.load(Ordering::Relaxed);
             group.shared.placement.note_load(cpu.saturating_sub(before), wall, count);
@@ -441,7 +441,7 @@ impl Core {
         if next != Next::Socket || connection.io.has_unsent() || group.shared.is_stopping() {
             return None;
         }
-        match group.shared.placement.after_commit(group.index, &mut connection.habits, self.now) {
+        match group.shared.placement.after_commit(group.index, &mut connection.commit_heuristic, self.now) {
             Move::Stay => None,
             Move::ToCommitters => group.shared.group(COMMITTERS)?.upgrade(),
             Move::ToEmptiest => group.shared.emptiest_group(Some(group.index)),
@@ -487,16 +487,16 @@ impl Core {
                     match self.slots.get_mut(slot) {
                         Some(Slot::Here(connection)) => {
                             if event.is_read_closed() {
-                                connection.hang_up();
+                                connection.note_disconnect();
                                 if connection.is_requeued() {
                                     let control = Arc::clone(&connection.control);
-                                    self.hung_up.push(HungUp { slot, control });
+                                    self.disconnected.push(Disconnected { slot, control });
                                 }
                             }
                             is_urgent = connection.is_urgent();
                         }
                         Some(Slot::Away(control)) if event.is_read_closed() => {
-                            self.hung_up.push(HungUp { slot, control: Arc::clone(control) });
+                            self.disconnected.push(Disconnected { slot, control: Arc::clone(control) });
                         }
                         _ => {}
                     }
@@ -527,9 +527,9 @@ impl Core {
                 self.ready.push_back(slot);
             }
         }
-        let kicked = std::mem::take(&mut *lock(&group.kicked));
+        let woken = std::mem::take(&mut *lock(&group.woken));
         let limits = group.shared.service.limits();
-        for slot in kicked {
+        for slot in woken {
             self.sweep_slot(slot, &limits);
         }
         let moved = std::mem::take(&mut *lock(&group.moved));
@@ -595,9 +595,9 @@ impl Core {
         if registered.is_err() {
             connection.shut(shared);
         }
-        let home = Arc::clone(&connection.home);
-        home.set(group, slot);
-        control.set_server_wake(Box::new(move || home.kick()));
+        let location = Arc::clone(&connection.location);
+        location.set(group, slot);
+        control.set_server_wake(Box::new(move || location.wake_connection()));
         let next = if connection.is_closed() { Next::Closed } else { Next::Socket };
         self.check_in(slot, connection, next, group);
         if next != Next::Closed {
@@ -608,7 +608,7 @@ impl Core {
     /// Takes in a connection that another group gave.
     fn adopt(&mut self, mut connection: Box<Connection>, group: &Group) {
         let slot = self.free_slot();
-        connection.home.set(group, slot);
+        connection.location.set(group, slot);
         connection.io.watches_room = false;
         let source = connection.io.stream.source();
         if source.register(self.poll.registry(), Token(slot), Interest::READABLE).is_err() {
@@ -616,7 +616,7 @@ impl Core {
         }
         let next = if connection.is_closed() { Next::Closed } else { Next::Socket };
         self.check_in(slot, connection, next, group);
-        // A kill while it was on its way knocked at the old door.
+        // A kill while it was on its way went to the old location.
         self.sweep_slot(slot, &group.shared.service.limits());
     }
 
@@ -630,20 +630,20 @@ impl Core {
     fn empty(&mut self, slot: usize) {
         self.slots[slot] = Slot::Free;
         self.free.push(slot);
-        self.looks.forget(slot);
+        self.deadlines.clear(slot);
     }
 
     fn sweep(&mut self, group: &Group) {
         let limits = group.shared.service.limits();
         let from = self.swept.unwrap_or_else(|| {
             self.next_sweep = self.now + SWEEP_INTERVAL;
-            group.obey(&limits);
+            group.apply_limits(&limits);
             self.end_hung_up();
             0
         });
         let mut left = from..self.slots.len();
-        for _ in 0..LOOKS_PER_TURN {
-            let Some(slot) = self.looks.first_due(left.clone(), self.now) else {
+        for _ in 0..CHECKS_PER_POLL {
+            let Some(slot) = self.deadlines.first_due(left.clone(), self.now) else {
                 self.swept = None;
                 return;
             };
@@ -661,7 +661,7 @@ impl Core {
         if let Some(at) = connection.delayed_until() {
             self.next_sweep = self.next_sweep.min(at.max(self.now));
         }
-        self.looks.set(slot, self.now, connection.patience_left_s(self.now));
+        self.deadlines.set(slot, self.now, connection.seconds_to_deadline(self.now));
     }
 }
 

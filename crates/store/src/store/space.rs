@@ -1,21 +1,21 @@
-//! Room for the next checkpoint, had before pages are changed.
+//! Space reservation: blocks of the data file for the next checkpoint, reserved before pages are changed.
 //!
-//! A checkpoint writes every changed page to a block that the state before it does not use. So a page is changed only when the file has a
-//! block for it, beside those for all other changed pages: the file grows ahead of its writers, and a disk that is full refuses them, never the
-//! checkpoint that makes their pages clean, gives back the blocks these had before and lets go of the log. Some blocks are kept back for who
-//! removes: so DELETE, DROP TABLE and purge make room on a disk that has none.
+//! A checkpoint writes every changed page to a block that the previous state does not use. So a page is changed only when the file has a free
+//! block for it, in addition to those for all other changed pages. The file grows ahead of its writers. A full disk refuses the writers, never the
+//! checkpoint, which makes their pages clean, frees the blocks that these had before and releases the log. Some blocks are reserved for statements
+//! that remove data: so DELETE, DROP TABLE and purge can free space on a full disk.
 //!
 //! Invariants:
-//! 1. `free` blocks of the first `file_blocks` may be given out: the state being written does not lead to them, and the last durable one neither, or
-//!    only until the checkpoint that runs ends. That has what it needs beforehand, so pages that are changed meanwhile may count on these.
-//! 2. The file is at least `file_blocks` long. Both are found anew when a checkpoint was given up.
+//! 1. `free` blocks of the first `file_blocks` may be allocated: neither the state being written nor the last durable one refers to them, or the latter
+//!    only until the running checkpoint ends. That checkpoint has its blocks already, so pages changed meanwhile may count on these.
+//! 2. The file has at least `file_blocks` blocks. Both numbers are determined again after a failed checkpoint.
 //!
-//! What a rollback changes again is not counted beforehand, and the undo that a checkpoint saves only by what the last one saved. On a full disk a large
-//! transaction therefore gets no checkpoint of its own. Still one may find no room, and is given up (`docs/decisions/disk-full.md`).
+//! Changes made by a rollback are not reserved in advance, and the undo that a checkpoint saves only by what the last one saved. On a full disk a
+//! large transaction therefore gets no checkpoint of its own. A checkpoint may still run out of space, and then fails (`docs/decisions/disk-full.md`).
 
+use super::DATA;
 use super::checkpoint::{CHAIN_BYTES, MAP_PAGES, stops, write_failed};
-use super::recover::DATA;
-use super::worker::FULL_RETRY;
+use super::threads::FULL_RETRY;
 use crate::error::StoreError;
 use crate::pager::blocks::Blocks;
 use crate::pager::frame::PAGE_BYTES;
@@ -26,8 +26,8 @@ use env::disk::File;
 
 /// Blocks that only who removes something may count on: an eighth of those in use, within these bounds (4 MiB), and a sixteenth of the pool
 /// at most.
-const KEPT_BACK_MIN: u32 = 8;
-const KEPT_BACK_MAX: u32 = 256;
+const RESERVED_MIN: u32 = 8;
+const RESERVED_MAX: u32 = 256;
 /// Of them, those for what changes pages beyond what it asked for: others at the same time, neighbours of a leaf.
 const SLACK_SHARE: u32 = 4;
 /// The file grows by an eighth at a time, within these bounds (16 MiB), and by a sixty-fourth of the pool at most.
@@ -42,7 +42,7 @@ const LISTS_MIN: u32 = 3;
 const UNDO_MAX: usize = 256;
 
 /// Blocks of the map of so many pages and of the list of these, at most.
-pub(super) fn map_blocks(page_end: u64) -> u32 {
+pub(crate) fn map_blocks(page_end: u64) -> u32 {
     let maps = (page_end as usize).div_ceil(MAP_PAGES);
     u32::try_from(maps + (maps * 4).div_ceil(CHAIN_BYTES) + 1).unwrap_or(u32::MAX / 8)
 }
@@ -57,12 +57,12 @@ pub(crate) enum Purpose {
     Any,
     /// To take away more than is added.
     Remove,
-    /// To take changes back. A checkpoint amid that writes some undo anew: about as much as pages, where room is short.
+    /// To roll changes back. A checkpoint amid that writes some undo again: about as much as pages, where space is short.
     Restore,
 }
 
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct SpaceReservation {
     file_blocks: AtomicU32,
     free: AtomicU32,
     /// Blocks that a checkpoint needs beside those of the pages.
@@ -71,30 +71,30 @@ pub(crate) struct Room {
     growing: Mutex<()>,
     /// The disk refused to make it longer.
     is_refused: AtomicBool,
-    /// Large transactions that have changes to take back.
+    /// Large transactions that have changes to roll back.
     large: AtomicU32,
-    kept_back: AtomicU32,
-    kept_back_max: u32,
+    reserved: AtomicU32,
+    reserved_max: u32,
     grown_by_max: u32,
 }
 
-impl Room {
+impl SpaceReservation {
     /// Of a pool with so many frames.
-    pub(crate) fn new(file_blocks: u32, blocks: &Blocks, frames: u32) -> Room {
-        Room {
+    pub(crate) fn new(file_blocks: u32, blocks: &Blocks, frames: u32) -> SpaceReservation {
+        SpaceReservation {
             file_blocks: AtomicU32::new(file_blocks),
             free: AtomicU32::new(blocks.free_before(file_blocks)),
             lists: AtomicU32::new(LISTS_MIN),
             growing: Mutex::new(()),
             is_refused: AtomicBool::new(false),
             large: AtomicU32::new(0),
-            kept_back: AtomicU32::new(KEPT_BACK_MIN),
-            kept_back_max: (frames / 16).clamp(KEPT_BACK_MIN, KEPT_BACK_MAX),
+            reserved: AtomicU32::new(RESERVED_MIN),
+            reserved_max: (frames / 16).clamp(RESERVED_MIN, RESERVED_MAX),
             grown_by_max: (frames / 64).clamp(GROWN_MIN, GROWN_MAX),
         }
     }
 
-    /// A transaction is a large one from now on, until [`Room::end_large`].
+    /// A transaction is a large one from now on, until [`SpaceReservation::end_large`].
     pub(crate) fn begin_large(&self) {
         self.large.fetch_add(1, Ordering::Relaxed);
     }
@@ -103,8 +103,8 @@ impl Room {
         self.large.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn kept_back(&self) -> u32 {
-        self.kept_back.load(Ordering::Relaxed)
+    fn reserved(&self) -> u32 {
+        self.reserved.load(Ordering::Relaxed)
     }
 
     /// A step by which the file grows.
@@ -128,33 +128,33 @@ impl Room {
 
     /// Blocks wanted when so many pages are changed.
     #[inline]
-    pub(crate) fn wanted(&self, dirty: u32, purpose: Purpose) -> u32 {
+    pub(crate) fn blocks_needed(&self, dirty: u32, purpose: Purpose) -> u32 {
         let beside = match purpose {
-            Purpose::Any => self.kept_back(),
-            Purpose::Remove => self.kept_back() / SLACK_SHARE,
-            Purpose::Restore => dirty.min(self.kept_back()),
+            Purpose::Any => self.reserved(),
+            Purpose::Remove => self.reserved() / SLACK_SHARE,
+            Purpose::Restore => dirty.min(self.reserved()),
         };
         dirty.saturating_add(self.lists.load(Ordering::Relaxed)).saturating_add(beside)
     }
 
     /// A checkpoint of so many pages is worth its while, if their blocks are what is missing.
-    fn worth(&self) -> u32 {
-        (self.kept_back() - self.kept_back() / SLACK_SHARE) / 2
+    fn pages_worth_checkpoint(&self) -> u32 {
+        (self.reserved() - self.reserved() / SLACK_SHARE) / 2
     }
 
     /// Whether a page may be changed when so many are.
     #[inline]
     pub(crate) fn is_enough(&self, dirty: u32, purpose: Purpose) -> bool {
-        self.wanted(dirty, purpose) <= self.free.load(Ordering::Relaxed)
+        self.blocks_needed(dirty, purpose) <= self.free.load(Ordering::Relaxed)
     }
 
     /// Blocks wanted for the changes of the near future.
-    fn wanted_soon(&self, dirty: u32) -> u32 {
-        self.wanted(dirty.saturating_add(self.grown_by() / 2), Purpose::Any)
+    fn blocks_needed_soon(&self, dirty: u32) -> u32 {
+        self.blocks_needed(dirty.saturating_add(self.grown_by() / 2), Purpose::Any)
     }
 
     /// A block was given out. If it lies behind the end of the file this grows with it.
-    pub(crate) fn given_out(&self, block: u32) {
+    pub(crate) fn note_allocated(&self, block: u32) {
         if block >= self.file_blocks() {
             let _growing = self.growing.lock();
             if block >= self.file_blocks() {
@@ -166,19 +166,19 @@ impl Room {
     }
 
     /// A block may be given out again, now or when the checkpoint that runs ends.
-    pub(crate) fn given_back(&self) {
+    pub(crate) fn note_freed(&self) {
         self.free.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts anew what is free; by the checkpoint. So many pages have numbers, there are so many trees, and so many blocks hold the undo
+    /// Counts again what is free; by the checkpoint. So many pages have numbers, there are so many trees, and so many blocks hold the undo
     /// of those who ran: about as many as the next one will write.
     pub(crate) fn count(&self, blocks: &Blocks, page_end: u64, trees: usize, undo: usize) {
         let heads = (trees * TREE_BYTES).div_ceil(CHAIN_BYTES) + undo.min(UNDO_MAX);
         let lists = map_blocks(page_end) + u32::try_from(heads).unwrap_or(u32::MAX / 8) + LISTS_MIN;
         let _growing = self.growing.lock();
         self.lists.store(lists, Ordering::Relaxed);
-        let kept_back = (blocks.used_count() / 8).clamp(KEPT_BACK_MIN, self.kept_back_max);
-        self.kept_back.store(kept_back, Ordering::Relaxed);
+        let reserved = (blocks.used_count() / 8).clamp(RESERVED_MIN, self.reserved_max);
+        self.reserved.store(reserved, Ordering::Relaxed);
         self.free.store(blocks.free_before(self.file_blocks()), Ordering::Relaxed);
     }
 
@@ -194,7 +194,7 @@ impl Room {
     /// Makes the file longer, so that it has `wanted` free blocks or a step's more than there were.
     ///
     /// # Errors
-    /// The disk has no room, or refuses for another reason.
+    /// The disk has no space, or refuses for another reason.
     pub(crate) fn grow(&self, file: &dyn File, wanted: u32) -> std::io::Result<()> {
         let _growing = self.growing.lock();
         let missing = wanted.saturating_sub(self.free.load(Ordering::Relaxed));
@@ -211,7 +211,7 @@ impl Room {
             }
             grown.map(|()| blocks)
         };
-        // A step if there is room for it, else what is missing.
+        // A step if there is space for it, else what is missing.
         let step = self.grown_by();
         let grown =
             if step > missing { grow_by(step).or_else(|_| grow_by(missing)) } else { grow_by(missing) };
@@ -240,17 +240,17 @@ impl Inner {
     /// Whether a page may be changed and the next checkpoint has its blocks.
     #[inline]
     pub(crate) fn has_blocks(&self, purpose: Purpose) -> bool {
-        self.checkpointer.room.is_enough(self.pool.blocks_due(), purpose)
+        self.checkpointer.space.is_enough(self.pool.blocks_due(), purpose)
     }
 
-    /// Finds blocks for pages that are to be changed. Outside the gate, without a latch; who holds a mutex has it while a checkpoint is made.
+    /// Finds blocks for pages that are to be changed. Outside a critical section, without a latch; who holds a mutex has it while a checkpoint is made.
     ///
     /// # Errors
     /// `DiskFull`: the disk has none, and the last checkpoint gave none back.
     #[cold]
-    pub(crate) fn find_room(&self, purpose: Purpose) -> Result<(), StoreError> {
-        let found = self.grow_or_give_back(purpose);
-        self.checkpointer.room.set_refused(!matches!(found, Ok(true)));
+    pub(crate) fn reserve_blocks(&self, purpose: Purpose) -> Result<(), StoreError> {
+        let found = self.grow_or_checkpoint(purpose);
+        self.checkpointer.space.set_refused(!matches!(found, Ok(true)));
         match found {
             Ok(true) => Ok(()),
             Ok(false) => Err(StoreError::DiskFull { what: DATA }),
@@ -259,66 +259,66 @@ impl Inner {
     }
 
     /// Has the file made longer, or a checkpoint made that gives blocks back. False if neither was of use.
-    fn grow_or_give_back(&self, purpose: Purpose) -> Result<bool, StoreError> {
-        let (room, is_full) = (&self.checkpointer.room, self.checkpointer.is_full());
-        let wanted = || room.wanted(self.pool.blocks_due().saturating_add(1), purpose);
-        // The upkeep thread asks a disk that had nothing again and again: not each statement does.
-        let is_asked = room.is_refused() && self.options.background_threads;
+    fn grow_or_checkpoint(&self, purpose: Purpose) -> Result<bool, StoreError> {
+        let (space, is_full) = (&self.checkpointer.space, self.checkpointer.is_full());
+        let wanted = || space.blocks_needed(self.pool.blocks_due().saturating_add(1), purpose);
+        // the checkpoint thread asks a disk that had nothing again and again: not each statement does.
+        let is_asked = space.is_refused() && self.options.background_threads;
         if !is_asked && self.grow_to(wanted())? {
             return Ok(true);
         }
-        // Who changes more pages than the room there is, a checkpoint after another, may not find it again for taking all that back. Unless the
+        // Who changes more pages than the space there is, a checkpoint after another, may not find it again for rolling all that back. Unless the
         // log gives it.
         let is_bounded = purpose == Purpose::Restore
-            || room.large.load(Ordering::Relaxed) == 0
+            || space.large.load(Ordering::Relaxed) == 0
             || self.log_kept_now() > 2 * self.options.log.segment_bytes;
         if !is_bounded {
-            self.checkpointer.ask();
+            self.checkpointer.request();
             return Ok(false);
         }
         // A checkpoint gives back the blocks that its pages had before, and the log up to it. If that was of no use it is some time
         // before the next, unless there are pages to write.
-        let is_tried = (room.is_refused() || is_full)
+        let is_tried = (space.is_refused() || is_full)
             && self.env.clock.now().since(self.checkpointer.ended()) < FULL_RETRY;
-        if is_tried && (is_full || self.pool.dirty_count() < room.worth()) {
+        if is_tried && (is_full || self.pool.dirty_count() < space.pages_worth_checkpoint()) {
             return Ok(false);
         }
-        self.make_room()?;
+        self.make_frames_clean()?;
         self.grow_to(wanted())
     }
 
-    /// As [`Inner::find_room`], for who goes on with what the pool has if there is no room at all: recovery, and who takes changes back.
+    /// As [`Inner::reserve_blocks`], for who goes on with what the pool has if there is no space at all: recovery, and who rolls changes back.
     ///
     /// # Errors
     /// The store has stopped, or stops.
     #[inline]
-    pub(crate) fn find_room_if_any(&self, purpose: Purpose) -> Result<(), StoreError> {
+    pub(crate) fn reserve_blocks_if_possible(&self, purpose: Purpose) -> Result<(), StoreError> {
         if self.has_blocks(purpose) {
             return Ok(());
         }
-        match self.find_room(purpose) {
+        match self.reserve_blocks(purpose) {
             Err(StoreError::DiskFull { .. }) => Ok(()),
             found => found,
         }
     }
 
-    /// The log has no room for a commit: a checkpoint lets go of the segments before it, if there are any. False if that is of no use.
-    /// Outside the gate, without a latch or a mutex.
+    /// The log has no space for a commit: a checkpoint releases the segments before it, if there are any. False if that is of no use.
+    /// Outside a critical section, without a latch or a mutex.
     pub(crate) fn shorten_log(&self) -> bool {
         // A failure that stops the store is met again by the commit.
-        self.log_kept_now() > self.options.log.segment_bytes / 2 && self.make_room().is_ok()
+        self.log_kept_now() > self.options.log.segment_bytes / 2 && self.make_frames_clean().is_ok()
     }
 
-    /// Makes the file longer before writers need it, and asks again if the disk had no room.
-    pub(super) fn grow_ahead(&self) -> Result<(), StoreError> {
-        let room = &self.checkpointer.room;
-        let grown = self.grow(room.wanted_soon(self.pool.blocks_due()))?;
-        room.set_refused(!grown && !self.has_blocks(Purpose::Any));
+    /// Makes the file longer before writers need it, and asks again if the disk had no space.
+    pub(crate) fn grow_ahead(&self) -> Result<(), StoreError> {
+        let space = &self.checkpointer.space;
+        let grown = self.grow(space.blocks_needed_soon(self.pool.blocks_due()))?;
+        space.set_refused(!grown && !self.has_blocks(Purpose::Any));
         Ok(())
     }
 
-    /// Gives the file so many free blocks, at the cost of spare segments of the log if need be. False if the disk has no room for them.
-    pub(super) fn grow_to(&self, wanted: u32) -> Result<bool, StoreError> {
+    /// Gives the file so many free blocks, at the cost of spare segments of the log if need be. False if the disk has no space for them.
+    pub(crate) fn grow_to(&self, wanted: u32) -> Result<bool, StoreError> {
         let mut grown = self.grow(wanted)?;
         if !grown
             && let Some(log) = self.log.get()
@@ -330,7 +330,7 @@ impl Inner {
     }
 
     fn grow(&self, wanted: u32) -> Result<bool, StoreError> {
-        match self.checkpointer.room.grow(&*self.checkpointer.file, wanted) {
+        match self.checkpointer.space.grow(&*self.checkpointer.file, wanted) {
             Ok(()) => Ok(true),
             Err(error) if env::disk::is_full(&error) => Ok(false),
             Err(error) => Err(self.stop(&write_failed(&error).to_string())),
@@ -351,40 +351,40 @@ mod tests {
         let folder = world.env().disk.folder(Path::new("/"), true).unwrap();
         let file = folder.open("data", FileOptions::create()).unwrap();
         let mut blocks = Blocks::new();
-        let room = Room::new(2, &blocks, 1024);
-        assert!(!room.is_enough(0, Purpose::Remove), "the file has only its superblocks");
-        room.grow(&*file, room.wanted(10, Purpose::Any)).unwrap();
+        let space = SpaceReservation::new(2, &blocks, 1024);
+        assert!(!space.is_enough(0, Purpose::Remove), "the file has only its superblocks");
+        space.grow(&*file, space.blocks_needed(10, Purpose::Any)).unwrap();
         // Ten pages, three lists, eight blocks kept back.
-        assert_eq!(room.file_blocks(), 2 + 10 + 3 + 8);
-        assert_eq!(file.len().unwrap(), u64::from(room.file_blocks()) * PAGE_BYTES as u64);
-        assert!(room.is_enough(10, Purpose::Any) && !room.is_enough(11, Purpose::Any));
-        assert!(room.is_enough(16, Purpose::Remove) && !room.is_enough(17, Purpose::Remove));
-        assert!(room.is_enough(10, Purpose::Restore) && !room.is_enough(11, Purpose::Restore));
+        assert_eq!(space.file_blocks(), 2 + 10 + 3 + 8);
+        assert_eq!(file.len().unwrap(), u64::from(space.file_blocks()) * PAGE_BYTES as u64);
+        assert!(space.is_enough(10, Purpose::Any) && !space.is_enough(11, Purpose::Any));
+        assert!(space.is_enough(16, Purpose::Remove) && !space.is_enough(17, Purpose::Remove));
+        assert!(space.is_enough(10, Purpose::Restore) && !space.is_enough(11, Purpose::Restore));
         let given = blocks.allocate().unwrap();
-        room.given_out(given);
-        assert!(!room.is_enough(10, Purpose::Any));
+        space.note_allocated(given);
+        assert!(!space.is_enough(10, Purpose::Any));
         blocks.free(given);
-        room.given_back();
-        assert!(room.is_enough(10, Purpose::Any));
+        space.note_freed();
+        assert!(space.is_enough(10, Purpose::Any));
         // A little at a time, not one by one; what there is if there is not more.
-        room.grow(&*file, room.wanted(11, Purpose::Any)).unwrap();
-        assert_eq!(room.file_blocks(), 23 + 8);
+        space.grow(&*file, space.blocks_needed(11, Purpose::Any)).unwrap();
+        assert_eq!(space.file_blocks(), 23 + 8);
         let max = world.disk().used_bytes(false) + 3 * PAGE_BYTES as u64;
         world.disk().plan(Faults { space_bytes_max: Some(max), ..Faults::default() });
-        room.grow(&*file, room.wanted(20, Purpose::Any)).unwrap();
-        assert_eq!(room.file_blocks(), 31 + 2);
-        let error = room.grow(&*file, room.wanted(23, Purpose::Any)).unwrap_err();
+        space.grow(&*file, space.blocks_needed(20, Purpose::Any)).unwrap();
+        assert_eq!(space.file_blocks(), 31 + 2);
+        let error = space.grow(&*file, space.blocks_needed(23, Purpose::Any)).unwrap_err();
         assert!(env::disk::is_full(&error), "{error}");
         assert_eq!(file.len().unwrap(), 33 * PAGE_BYTES as u64);
-        assert!(room.is_enough(20, Purpose::Any) && !room.is_enough(21, Purpose::Any));
+        assert!(space.is_enough(20, Purpose::Any) && !space.is_enough(21, Purpose::Any));
         // Cut to what is used and what is wanted.
-        assert!(room.cut(&*file, &blocks, blocks.used_end(), 5));
-        assert_eq!((room.file_blocks(), file.len().unwrap()), (7, 7 * PAGE_BYTES as u64));
-        assert!(!room.cut(&*file, &blocks, blocks.used_end(), 20));
+        assert!(space.cut(&*file, &blocks, blocks.used_end(), 5));
+        assert_eq!((space.file_blocks(), file.len().unwrap()), (7, 7 * PAGE_BYTES as u64));
+        assert!(!space.cut(&*file, &blocks, blocks.used_end(), 20));
         // Who writes behind the end makes it longer, and nothing free by that.
-        room.given_out(9);
-        assert_eq!(room.file_blocks(), 10);
-        room.measure(&*file, &blocks).unwrap();
-        assert_eq!(room.file_blocks(), 7);
+        space.note_allocated(9);
+        assert_eq!(space.file_blocks(), 10);
+        space.measure(&*file, &blocks).unwrap();
+        assert_eq!(space.file_blocks(), 7);
     }
 }

@@ -1,17 +1,17 @@
 //! What a checkpoint saved of the transactions that ran, read back a block at a time.
 
-use super::checkpoint::{CHAIN_BYTES, zero_block};
-use super::recover::{ChainDamage, chain_blocks, read_piece};
-use super::room::Purpose;
-use super::superblock::Superblock;
-use super::undo_list::{ALL_TRANSACTIONS, UNDO_MAGIC, UNDO_MAGIC_4, UndoChain, UndoList};
+use super::{ChainDamage, chain_blocks, read_piece};
 use crate::error::StoreError;
 use crate::ids::{TreeId, TxnId};
 use crate::mvcc::undo;
 use crate::pager::image::{Block, Kind};
 use crate::planted::{self, Plant};
 use crate::store::Inner;
-use crate::txn::rollback::{Undone, restore, tidy_up};
+use crate::store::checkpoint::{CHAIN_BYTES, zero_block};
+use crate::store::space::Purpose;
+use crate::store::superblock::Superblock;
+use crate::store::undo_list::{ALL_TRANSACTIONS, UNDO_MAGIC, UNDO_MAGIC_4, UndoChain, UndoList};
+use crate::txn::rollback::{UndoOutcome, merge_after_removal, restore};
 use env::disk::File;
 use hashbrown::HashSet;
 use std::sync::Arc;
@@ -90,9 +90,9 @@ pub(super) struct UndoImage<'f> {
     /// Blocks of the head that are not also a chain's.
     pub(super) head_blocks: Vec<u32>,
     pub(super) list: UndoList,
-    /// Which transactions of each chain are to be taken back; `None`: all.
+    /// Which transactions of each chain are to be rolled back; `None`: all.
     wanted: Vec<Option<HashSet<TxnId>>>,
-    /// Entries that were taken back before the checkpoint.
+    /// Entries that were rolled back before the checkpoint.
     undone: u64,
     /// Changes of the commit after the checkpoint's position that the pages contain.
     pub(super) replayed_changes: u64,
@@ -162,7 +162,7 @@ impl<'f> UndoImage<'f> {
         if head.left == 0 { Ok(()) } else { Err(damaged().into()) }
     }
 
-    /// Takes back what transactions running at the checkpoint had changed.
+    /// Rolls back what transactions running at the checkpoint had changed.
     pub(super) fn undo(&self, inner: &Inner) -> Result<(), StoreError> {
         inner.checkpointer.set_undone(Some(self.undone));
         let mut entries = 0;
@@ -179,7 +179,7 @@ impl<'f> UndoImage<'f> {
         Ok(())
     }
 
-    /// Takes back one transaction's entries of a chain, or only passes them.
+    /// Rolls back one transaction's entries of a chain, or only passes them.
     fn undo_one(
         &self,
         inner: &Inner,
@@ -205,15 +205,15 @@ impl<'f> UndoImage<'f> {
                 continue;
             }
             // Not had beforehand: who ran when the disk became full may have changed more pages than there are blocks.
-            inner.find_room_if_any(Purpose::Restore)?;
-            let restored = inner.with_room(|| {
-                let _inside = inner.gate.enter();
+            inner.reserve_blocks_if_possible(Purpose::Restore)?;
+            let restored = inner.retry_misses(|| {
+                let _section = inner.checkpoint_latch.shared();
                 let restored = restore(inner, &entry, at, txn)?;
                 inner.checkpointer.set_undone(Some(*entries));
                 Ok(restored)
             })?;
-            if let Undone::Restored(merge) = restored {
-                tidy_up(inner, &entry, merge);
+            if let UndoOutcome::Restored(merge) = restored {
+                merge_after_removal(inner, &entry, merge);
             }
         }
     }

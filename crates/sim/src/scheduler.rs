@@ -1,11 +1,11 @@
-//! Sessions on threads of their own that take turns: one runs at a time, and a seed decides who goes on.
+//! Sessions on threads of their own that take scheduler: one runs at a time, and a seed decides who goes on.
 //!
-//! A session gives its turn away between its steps ([`Seat::give`]) and wherever the code under test says that it is about to wait
+//! A session gives its turn away between its steps ([`SessionHandle::yield_now`]) and wherever the code under test says that it is about to wait
 //! (`env::blocking`): a session that waits for a lock is parked until what it waits for has been told, its time on the simulated clock is
-//! over, or the story ends. Nobody ever waits for a real condition, so an order of steps is repeated by its seed.
+//! over, or the run ends. Nobody ever waits for a real condition, so an order of steps is repeated by its seed.
 //!
-//! When every session waits nobody can ever go on but by the end of somebody's patience: a circle of waits that was not found,
-//! or a hand-over that was forgotten. That is told as a failure ([`Turns::run`]).
+//! When every session waits nobody can ever go on but by the end of somebody's lock_timeout: a cycle of waits that was not found,
+//! or a hand-over that was forgotten. That is told as a failure ([`Scheduler::run`]).
 
 use env::blocking::{self, BlockingHook};
 use env::clock::{Clock, Monotonic};
@@ -42,26 +42,26 @@ struct State {
 pub type Describe = Box<dyn Fn() -> String + Send + Sync>;
 
 /// See the module.
-pub struct Turns {
+pub struct Scheduler {
     state: Mutex<State>,
     wake: Box<[Condvar]>,
     world: SimWorld,
-    /// Turns change also where a session is about to wait for the disk.
+    /// Scheduler change also where a session is about to wait for the disk.
     changes_at_io: bool,
     describe: Describe,
 }
 
 /// A session's place among the others.
 #[derive(Clone)]
-pub struct Seat {
-    turns: Arc<Turns>,
+pub struct SessionHandle {
+    scheduler: Arc<Scheduler>,
     number: usize,
 }
 
 /// What a session does, from its beginning to its end.
-pub type Session<'s> = Box<dyn FnOnce(&Seat) -> Result<(), String> + Send + 's>;
+pub type Session<'s> = Box<dyn FnOnce(&SessionHandle) -> Result<(), String> + Send + 's>;
 
-impl Turns {
+impl Scheduler {
     /// Runs sessions until all have ended. Answers how often one of them waited.
     ///
     /// # Errors
@@ -78,17 +78,22 @@ impl Turns {
         // Nobody's turn until all are there.
         let state = State { rng, turn: count, places, is_over: false, failures: Vec::new(), waits: 0 };
         let wake = std::iter::repeat_with(Condvar::new).take(count).collect();
-        let turns =
-            Arc::new(Turns { state: Mutex::new(state), wake, world: world.clone(), changes_at_io, describe });
+        let scheduler = Arc::new(Scheduler {
+            state: Mutex::new(state),
+            wake,
+            world: world.clone(),
+            changes_at_io,
+            describe,
+        });
         std::thread::scope(|scope| {
             for (number, session) in sessions.into_iter().enumerate() {
-                let seat = Seat { turns: Arc::clone(&turns), number };
-                scope.spawn(move || seat.sit(session));
+                let session_handle = SessionHandle { scheduler: Arc::clone(&scheduler), number };
+                scope.spawn(move || session_handle.run_session(session));
             }
-            let mut state = turns.state.lock();
-            turns.pass(&mut state);
+            let mut state = scheduler.state.lock();
+            scheduler.pass(&mut state);
         });
-        let state = turns.state.lock();
+        let state = scheduler.state.lock();
         match state.failures.first() {
             Some(_) => Err(state.failures.join("; ")),
             None => Ok(state.waits),
@@ -122,13 +127,13 @@ impl Turns {
     }
 }
 
-impl Seat {
-    fn sit(&self, session: Session<'_>) {
+impl SessionHandle {
+    fn run_session(&self, session: Session<'_>) {
         store::number_thread(self.number as u32);
         let _none = blocking::install(Some(Rc::new(Hook(self.clone())) as Rc<dyn BlockingHook>));
-        self.wait_for_turn(&mut self.turns.state.lock());
+        self.wait_for_turn(&mut self.scheduler.state.lock());
         let outcome = catch_unwind(AssertUnwindSafe(|| session(self)));
-        let mut state = self.turns.state.lock();
+        let mut state = self.scheduler.state.lock();
         match outcome {
             Ok(Ok(())) => {}
             Ok(Err(what)) => state.failures.push(what),
@@ -137,12 +142,12 @@ impl Seat {
         state.is_over |= !state.failures.is_empty();
         state.places[self.number] = Place::Done;
         self.did_something(&mut state);
-        self.turns.pass(&mut state);
+        self.scheduler.pass(&mut state);
     }
 
     fn wait_for_turn(&self, state: &mut MutexGuard<'_, State>) {
         while state.turn != self.number {
-            self.turns.wake[self.number].wait(state);
+            self.scheduler.wake[self.number].wait(state);
         }
     }
 
@@ -156,22 +161,22 @@ impl Seat {
     }
 
     /// Lets somebody go on, perhaps this session.
-    pub fn give(&self) {
-        let mut state = self.turns.state.lock();
+    pub fn yield_now(&self) {
+        let mut state = self.scheduler.state.lock();
         self.did_something(&mut state);
-        self.turns.pass(&mut state);
+        self.scheduler.pass(&mut state);
         self.wait_for_turn(&mut state);
     }
 
-    /// Whether the story is to end: something is wrong, or the power has failed.
+    /// Whether the run is to end: something is wrong, or the power has failed.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.turns.state.lock().is_over
+        self.scheduler.state.lock().is_over
     }
 
-    /// Ends the story: whoever waits is told that its time is over.
+    /// Ends the simulation: whoever waits is told that its time is over.
     pub fn end(&self) {
-        self.turns.state.lock().is_over = true;
+        self.scheduler.state.lock().is_over = true;
     }
 
     /// Which session it is, from 0.
@@ -181,24 +186,24 @@ impl Seat {
     }
 
     fn park(&self, is_told: &dyn Fn() -> bool, deadline: Monotonic) {
-        let mut state = self.turns.state.lock();
+        let mut state = self.scheduler.state.lock();
         state.waits += 1;
         self.did_something(&mut state);
-        while !is_told() && !state.is_over && self.turns.now() < deadline {
+        while !is_told() && !state.is_over && self.scheduler.now() < deadline {
             state.places[self.number] = Place::Waiting { deadline, looked: true };
-            self.turns.pass(&mut state);
+            self.scheduler.pass(&mut state);
             self.wait_for_turn(&mut state);
         }
         state.places[self.number] = Place::Ready;
     }
 }
 
-struct Hook(Seat);
+struct Hook(SessionHandle);
 
 impl BlockingHook for Hook {
     fn enter(&self) {
-        if self.0.turns.changes_at_io {
-            self.0.give();
+        if self.0.scheduler.changes_at_io {
+            self.0.yield_now();
         }
     }
 
@@ -217,46 +222,46 @@ mod tests {
 
     #[test]
     fn turns_are_repeated_by_their_seed_and_everybody_waiting_is_told() {
-        let story = |seed: u64| {
+        let simulation = |seed: u64| {
             let world = SimWorld::new(seed);
             let diary = Mutex::new(Vec::new());
             let sessions = (0..3).map(|_| {
                 let diary = &diary;
-                let session = move |seat: &Seat| {
+                let session = move |session_handle: &SessionHandle| {
                     for _ in 0..5 {
-                        diary.lock().push(seat.number());
-                        seat.give();
+                        diary.lock().push(session_handle.number());
+                        session_handle.yield_now();
                     }
                     Ok(())
                 };
                 Box::new(session) as Session<'_>
             });
             assert_eq!(
-                Turns::run(&world, Rng::new(seed), true, Box::new(String::new), sessions.collect()),
+                Scheduler::run(&world, Rng::new(seed), true, Box::new(String::new), sessions.collect()),
                 Ok(0)
             );
             diary.into_inner()
         };
-        assert_eq!(story(3), story(3));
-        assert!((0..9).any(|seed| story(seed) != story(3)));
+        assert_eq!(simulation(3), simulation(3));
+        assert!((0..9).any(|seed| simulation(seed) != simulation(3)));
         let world = SimWorld::new(1);
         let waits = || {
             let deadline = world.clock().now().after(Duration::from_secs(5));
-            Box::new(move |_: &Seat| {
+            Box::new(move |_: &SessionHandle| {
                 assert!(blocking::around(|| blocking::wait(&|| false, deadline)));
                 Ok(())
             }) as Session<'_>
         };
         let all =
-            Turns::run(&world, Rng::new(1), false, Box::new(|| "two".to_owned()), vec![waits(), waits()]);
+            Scheduler::run(&world, Rng::new(1), false, Box::new(|| "two".to_owned()), vec![waits(), waits()]);
         assert_eq!(all, Err("every session waits: two".to_owned()));
         let clock = &world;
-        let turns_the_clock = Box::new(move |seat: &Seat| {
-            seat.give();
+        let turns_the_clock = Box::new(move |session_handle: &SessionHandle| {
+            session_handle.yield_now();
             clock.clock().advance(Duration::from_secs(9));
             Ok(())
         });
         let both: Vec<Session<'_>> = vec![waits(), turns_the_clock];
-        assert_eq!(Turns::run(&world, Rng::new(1), false, Box::new(String::new), both), Ok(1));
+        assert_eq!(Scheduler::run(&world, Rng::new(1), false, Box::new(String::new), both), Ok(1));
     }
 }

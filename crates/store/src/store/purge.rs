@@ -10,14 +10,14 @@ use crate::btree::tree::{self, Exclusive, LEVELS_MAX, Merge, Root};
 use crate::error::StoreError;
 use crate::ids::{Csn, TreeId, TxnId};
 use crate::mvcc::undo::{End, Entry, Kind, NONE};
-use crate::pager::Fault;
+use crate::pager::PageMiss;
 use crate::planted::{self, Plant};
 use crate::store::Inner;
+use crate::store::drop_tree::ENTRIES_PER_STEP;
+use crate::store::snapshot_age::SnapshotAges;
+use crate::store::space::Purpose;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::upkeep::ages::Ages;
-use crate::upkeep::forget::ENTRIES_PER_PASSAGE;
-use crate::upkeep::room::Purpose;
 
 /// Undo entries a commit looks at for others.
 const ENTRIES_PER_COMMIT: usize = 64;
@@ -44,9 +44,9 @@ pub(crate) struct Purge {
     /// Every snapshot is at this commit or later.
     bound: AtomicU64,
     commits: AtomicU64,
-    ages: Ages,
+    ages: SnapshotAges,
     /// Trees that no transaction's undo leads to, to be freed.
-    pub(super) waiting: Mutex<Vec<TreeId>>,
+    pub(crate) waiting: Mutex<Vec<TreeId>>,
 }
 
 impl Purge {
@@ -54,7 +54,7 @@ impl Purge {
         Purge {
             bound: AtomicU64::new(0),
             commits: AtomicU64::new(0),
-            ages: Ages::default(),
+            ages: SnapshotAges::default(),
             waiting: Mutex::default(),
         }
     }
@@ -101,18 +101,18 @@ impl Inner {
         if commits.is_multiple_of(COMMITS_PER_SWEEP) {
             self.undo.sweep(self.purge.bound(), SEGMENTS_PER_SWEEP);
         }
-        // Purge changes pages, too: without room for a checkpoint it can wait.
+        // Purge changes pages, too: without space for a checkpoint it can wait.
         if !self.checkpointer.is_full()
             && let Err(error) = self.purge_deletions(false, ENTRIES_PER_COMMIT)
         {
-            self.upkeep_failed(&error);
+            self.background_work_failed(&error);
         }
     }
 
-    /// Stops the store if upkeep met something that will not pass by itself.
-    pub(crate) fn upkeep_failed(&self, error: &StoreError) {
+    /// Stops the store if background work met something that will not pass by itself.
+    pub(crate) fn background_work_failed(&self, error: &StoreError) {
         use StoreError::{DiskFull, PoolExhausted, UndoFile};
-        // These are met again by whoever needs what is missing, and told to it.
+        // These are met again by whoever needs what is missing, and reported to it.
         if !matches!(error, PoolExhausted | UndoFile { .. } | DiskFull { .. }) {
             self.stop(&error.to_string());
         }
@@ -126,13 +126,13 @@ impl Inner {
         self.txns.join(JOINED_PER_TICK, any_between);
         let mut more = false;
         if !self.checkpointer.is_full() {
-            // Without room one of them may still do something, and so may what follows.
+            // Without space one of them may still do something, and so may what follows.
             let unless_full = |outcome: Result<bool, StoreError>| match outcome {
                 Err(StoreError::DiskFull { .. }) => Ok(false),
                 outcome => outcome,
             };
             more = unless_full(self.purge_deletions(true, ENTRIES_PER_TICK))?;
-            more |= unless_full(self.forget_waiting(ENTRIES_PER_TICK))?;
+            more |= unless_full(self.free_waiting_trees(ENTRIES_PER_TICK))?;
         }
         self.undo.sweep(self.purge.bound(), SEGMENTS_PER_TICK);
         self.undo.close_removed();
@@ -141,7 +141,7 @@ impl Inner {
 
     /// True if something purgeable is left.
     fn purge_deletions(&self, everywhere: bool, mut budget: usize) -> Result<bool, StoreError> {
-        // A commit waits neither for the disk nor for room: it leaves that to the upkeep.
+        // A commit waits neither for the disk nor for space: it leaves that to the background threads.
         let waits = everywhere;
         self.undo.purge(everywhere, self.purge.bound(), |end| self.purge_one(end, &mut budget, waits))
     }
@@ -161,8 +161,8 @@ impl Inner {
                 Ok((entry.before, deletes.then(|| (entry.tree, entry.key.to_vec()))))
             };
             let (before, found) = match waits {
-                true => self.undo.look(end.last, look)?,
-                false => match self.undo.look_if_near(end.last, look)? {
+                true => self.undo.with_entry(end.last, look)?,
+                false => match self.undo.with_entry_in_memory(end.last, look)? {
                     Some(found) => found,
                     None => return Ok(false),
                 },
@@ -174,8 +174,8 @@ impl Inner {
                     return Ok(false);
                 }
                 if tree == TreeId::META {
-                    if !self.with_room(|| self.forget_some(&key))? {
-                        *budget = budget.saturating_sub(ENTRIES_PER_PASSAGE);
+                    if !self.retry_misses(|| self.free_tree_part(&key))? {
+                        *budget = budget.saturating_sub(ENTRIES_PER_STEP);
                         continue;
                     }
                 } else if !self.purge_tombstone(tree, &key, end.txn, waits)? {
@@ -195,12 +195,12 @@ impl Inner {
         }
         let root = tree.state.root;
         let removed = match self.remove_tombstone(root, key, txn) {
-            Err(Fault::Absent(..) | Fault::NoFrame) if !waits => return Ok(false),
-            Err(_) => self.with_room(|| self.remove_tombstone(root, key, txn)),
+            Err(PageMiss::Absent(..) | PageMiss::NoFrame) if !waits => return Ok(false),
+            Err(_) => self.retry_misses(|| self.remove_tombstone(root, key, txn)),
             Ok(merge) => Ok(merge),
         };
         match removed {
-            Ok(merge) => self.tidy_up(root, key, merge),
+            Ok(merge) => self.merge_after_removal(root, key, merge),
             // A tombstone that stays does no harm, and the other tables are to go on.
             Err(StoreError::Corrupt { .. } | StoreError::Read { .. }) => {}
             Err(error) => return Err(error),
@@ -209,15 +209,15 @@ impl Inner {
     }
 
     /// Answers what its leaf wants then.
-    fn remove_tombstone(&self, root: Root, key: &[u8], txn: TxnId) -> Result<Merge, Fault> {
-        let _inside = self.gate.enter();
+    fn remove_tombstone(&self, root: Root, key: &[u8], txn: TxnId) -> Result<Merge, PageMiss> {
+        let _section = self.checkpoint_latch.shared();
         let mut leaf = match root.leaf::<Exclusive>(&self.pool, Seek::At(key)) {
-            Err(Fault::Store(StoreError::TreeGone(_))) => return Ok(Merge::No), // Dropped meanwhile.
+            Err(PageMiss::Store(StoreError::TreeGone(_))) => return Ok(Merge::No), // Dropped meanwhile.
             leaf => leaf?,
         };
         let Ok(index) = node::search(leaf.body(), key) else { return Ok(Merge::No) };
         let (version, _, value) = node::record(leaf.body(), index);
-        if value.is_some() || version.stamp != txn.0 {
+        if value.is_some() || version.trx_id != txn.0 {
             return Ok(Merge::No); // Something newer stands there.
         }
         node::remove(self.pool.modify(&mut leaf), index);
@@ -227,18 +227,18 @@ impl Inner {
 
     /// Whether the disk has none for a neighbour that is changed, too.
     fn is_short_of_blocks(&self) -> bool {
-        let is_refused = self.checkpointer.room.is_refused() && !self.has_blocks(Purpose::Remove);
+        let is_refused = self.checkpointer.space.is_refused() && !self.has_blocks(Purpose::Remove);
         is_refused || self.checkpointer.is_full()
     }
 
     /// Merges a leaf from which something was taken, if it wants to be, and the nodes above that become too empty by that.
-    /// Outside the gate, no latch held.
-    pub(crate) fn tidy_up(&self, root: Root, key: &[u8], mut wanted: Merge) {
+    /// Outside a critical section, no latch held.
+    pub(crate) fn merge_after_removal(&self, root: Root, key: &[u8], mut wanted: Merge) {
         let mut level = 0;
         let mut reads = 0;
         while wanted != Merge::No && !self.is_short_of_blocks() && level < LEVELS_MAX {
             let merged = {
-                let _inside = self.gate.enter();
+                let _section = self.checkpoint_latch.shared();
                 root.merge(&self.pool, key, level, wanted)
             };
             wanted = match merged {
@@ -246,15 +246,15 @@ impl Inner {
                     level += 1;
                     above
                 }
-                // A neighbour that has to be read. The caller may hold a mutex: nobody is told of the wait.
-                Err(Fault::Absent(page, how)) if reads < MERGE_READS_MAX => {
+                // A neighbour that has to be read. The caller may hold a mutex: the wait is not announced.
+                Err(PageMiss::Absent(page, how)) if reads < MERGE_READS_MAX => {
                     reads += 1;
                     match self.pool.fetch(page, how) {
                         Ok(()) => wanted,
                         Err(_) => Merge::No,
                     }
                 }
-                // Only housekeeping: another time, and who needs a damaged neighbour is told.
+                // Only housekeeping: another time, and a statement that needs a damaged neighbour gets the error.
                 Err(_) => Merge::No,
             };
         }

@@ -1,8 +1,22 @@
 //! The store as a whole: what is open, and the doors to it.
 
+pub(crate) mod checkpoint;
+pub(crate) mod drop_tree;
+pub(crate) mod purge;
+pub(crate) mod snapshot_age;
+pub(crate) mod space;
+pub(crate) mod superblock;
+pub(crate) mod threads;
+pub(crate) mod throttle;
+pub(crate) mod undo_list;
+
+use self::checkpoint::Checkpointer;
+use self::purge::Purge;
+use self::space::Purpose;
+use self::threads::Worker;
 use crate::btree::tree::{self, Root};
-use crate::error::{OpenError, StoreError, TreePlace};
-use crate::gate::Gate;
+use crate::checkpoint_latch::CheckpointLatch;
+use crate::error::{StoreError, TreePlace};
 use crate::ids::{CommitPosition, Csn, PageId, TreeId, TxnId};
 use crate::lock::LockTable;
 use crate::mvcc::Reader;
@@ -11,18 +25,12 @@ use crate::mvcc::snapshots::{Place, Snapshots};
 use crate::mvcc::txn_table::TxnTable;
 use crate::mvcc::undo::UndoLog;
 use crate::oplog::OpLog;
-use crate::pager::Fault;
+use crate::pager::PageMiss;
 use crate::pager::frame::PAGE_BYTES;
-use crate::pager::pool::{Pool, waiting_inside};
+use crate::pager::pool::{Pool, with_inline_waits};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, RwLock};
 use crate::trees::{Tree, TreeState};
-use crate::txn::Transaction;
-use crate::upkeep::checkpoint::Checkpointer;
-use crate::upkeep::purge::Purge;
-use crate::upkeep::recover::DATA;
-use crate::upkeep::room::Purpose;
-use crate::upkeep::worker::Worker;
 use crate::wal::{FlushPolicy, Log, LogError, LogListener, LogOptions, Lsn};
 use crossbeam_utils::CachePadded;
 use env::Env;
@@ -30,33 +38,34 @@ use env::disk::FolderLock;
 use hashbrown::{HashMap, HashSet};
 use metrics::Counter;
 use std::marker::PhantomData;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How often an operation makes room in the pool before it gives up.
-const ROOM_ATTEMPTS: usize = 64;
+/// The name of the data file in the data folder.
+pub(crate) const DATA: &str = "data";
+/// How often an operation makes space in the pool before it gives up.
+const FRAME_ATTEMPTS: usize = 64;
 
-/// How often an operation reads a page and begins anew before it waits for the disk inside.
+/// How often an operation reads a page and starts again before it waits for the disk inside.
 const READ_ATTEMPTS: usize = 32;
 
-/// How long a rollback that needs room waits before it looks again.
-const ROOM_PATIENCE: Duration = Duration::from_millis(50);
+/// How long a rollback that needs space waits before it looks again.
+const SPACE_RETRY: Duration = Duration::from_millis(50);
 
-/// Undo in memory takes this part of the buffer pool's bytes, if not told otherwise.
+/// Undo in memory takes this part of the buffer pool's bytes, if not set otherwise.
 const UNDO_POOL_SHARE: u64 = 8;
 
-/// A transaction's changes that wait for the log in memory, if not told otherwise.
+/// A transaction's changes that wait for the log in memory, if not set otherwise.
 const TXN_LOG_MEMORY_BYTES: usize = 4 << 20;
 
-/// How long the log may be, if not told otherwise.
+/// How long the log may be, if not set otherwise.
 pub const LOG_CAPACITY_BYTES: u64 = 1 << 30;
 
-/// Leaves of a dropped tree freed in one passage of the gate, if not told otherwise: some 10 us.
+/// Leaves of a dropped tree freed in one critical section, if not set otherwise: some 10 us.
 const DROP_LEAVES_MAX: u32 = 64;
 
-/// So many different damages are told to the listener.
-const DAMAGES_TOLD_MAX: usize = 1_000;
+/// So many different damages are reported to the listener.
+const DAMAGES_REPORTED_MAX: usize = 1_000;
 
 /// Hears of each damaged page once, when it is first met: for an error log.
 pub type DamageListener = Box<dyn Fn(&StoreError) + Send + Sync>;
@@ -76,7 +85,7 @@ pub struct Options {
     pub undo_segment_bytes: usize,
     /// The log's own options.
     pub log: LogOptions,
-    /// Run purge, checkpoints and log flushes on threads of their own. Without, they happen when told.
+    /// Run purge, checkpoints and log flushes on threads of their own. Without, they happen when reported.
     pub background_threads: bool,
     /// The log may be about so long since the last checkpoint (`innodb_redo_log_capacity`); the next one begins at half of it. What large
     /// transactions keep comes on top ([`LogOptions::transaction_span_bytes_max`]).
@@ -131,7 +140,7 @@ pub(crate) struct Inner {
     pub(crate) env: Env,
     pub(crate) options: Options,
     pub(crate) pool: Pool,
-    pub(crate) gate: Gate,
+    pub(crate) checkpoint_latch: CheckpointLatch,
     pub(crate) txns: TxnTable,
     pub(crate) snapshots: Snapshots,
     /// The newest commit: what a new snapshot sees.
@@ -153,8 +162,8 @@ pub(crate) struct Inner {
     pub(crate) purge_cpu_micros: AtomicU64,
     stopped: OnceLock<Arc<str>>,
     damage_listener: OnceLock<DamageListener>,
-    /// What of damage was told already.
-    told: Mutex<HashSet<Arc<str>>>,
+    /// Damage that was reported already.
+    reported: Mutex<HashSet<Arc<str>>>,
     _folder_lock: Box<dyn FolderLock>,
 }
 
@@ -213,7 +222,7 @@ pub struct Status {
     pub used_blocks: u64,
     /// Blocks moved to the start of the data file, to shorten it.
     pub moved_blocks: u64,
-    /// Now: 1 while the disk has no room for a checkpoint, or for pages that somebody wants to change.
+    /// Now: 1 while the disk has no space for a checkpoint, or for pages that somebody wants to change.
     pub is_full: u64,
     /// Now: 1 while a checkpoint is under way.
     pub checkpoint_runs: u64,
@@ -226,7 +235,7 @@ pub struct Status {
     /// Now: transactions between the newest and the oldest not yet seen by every snapshot.
     pub unpurged_transactions: u64,
     /// Segments of old versions that went to the undo file.
-    pub undo_segments_filed: u64,
+    pub undo_segments_spilled: u64,
     /// Blocks read back from there.
     pub undo_blocks_read: u64,
     /// Now: bytes of old versions in memory.
@@ -272,25 +281,6 @@ pub struct Status {
 }
 
 impl Store {
-    /// Opens the store in a folder, makes it if it is not there, recovers it if it was not closed.
-    ///
-    /// # Errors
-    /// [`OpenError`]; the folder is then as it was.
-    pub fn open(env: &Env, path: &Path, options: Options) -> Result<Store, OpenError> {
-        let (inner, damaged) = crate::upkeep::recover::open(env, path, options)?;
-        let store = Store { inner: Arc::new(inner) };
-        crate::upkeep::recover::replay_log(&store, path)
-            .map_err(|error| crate::upkeep::recover::blame_superblock(error, damaged))?;
-        if store.inner.options.background_threads {
-            let log = store.inner.log.get().expect("the log is open");
-            let failed = |error: LogError| OpenError::Store(log_failed(&error));
-            log.start_threads(env).map_err(failed)?;
-            crate::upkeep::worker::start(&store.inner)
-                .map_err(|source| OpenError::Io { what: "starting the upkeep threads".to_owned(), source })?;
-        }
-        Ok(store)
-    }
-
     /// Writes everything out, so that the next opening has nothing to replay, and stops background work. Transactions still
     /// running end as in a crash.
     ///
@@ -299,7 +289,7 @@ impl Store {
     pub fn close(&self) -> Result<(), StoreError> {
         self.inner.worker.stop();
         let written = self.checkpoint_now();
-        // Without room for a checkpoint the next opening has something to repeat.
+        // Without space for a checkpoint the next opening has something to repeat.
         let log = self.inner.log()?;
         log.sync_inline(log.end_lsn()).map_err(|error| self.inner.stop(&error.to_string()))?;
         written
@@ -320,12 +310,6 @@ impl Store {
             self.inner.trees.read().keys().copied().filter(|&id| id != TreeId::META).collect();
         ids.sort_unstable();
         ids
-    }
-
-    /// Begins a transaction. It costs nothing until it writes or locks.
-    #[must_use]
-    pub fn begin(&self) -> Transaction {
-        Transaction::new(self.clone())
     }
 
     /// Which transactions wait for locks now, and for whom.
@@ -363,7 +347,7 @@ impl Store {
     /// Commits at or before this position survive any crash now (or, by the flush policy, are treated as if).
     #[must_use]
     pub fn durable_position(&self) -> CommitPosition {
-        Csn(self.inner.log.get().map_or(0, |log| log.settled_lsn().0))
+        Csn(self.inner.log.get().map_or(0, |log| log.acknowledged_lsn().0))
     }
 
     /// The newest commit's position.
@@ -418,7 +402,7 @@ impl Store {
 
     /// Changes how long the log may be ([`Options::log_capacity_bytes`]).
     pub fn set_log_capacity(&self, bytes: u64) {
-        self.inner.checkpointer.pressure.set_capacity(bytes);
+        self.inner.checkpointer.throttle.set_capacity(bytes);
     }
 
     /// Writes a checkpoint: afterwards a restart replays only later commits.
@@ -429,7 +413,7 @@ impl Store {
         self.inner.checkpoint()
     }
 
-    /// Whether the upkeep thread would begin a checkpoint now: for who runs without it.
+    /// Whether the checkpoint thread would begin a checkpoint now: for who runs without it.
     #[must_use]
     pub fn checkpoint_is_due(&self) -> bool {
         self.inner.checkpoint_is_due()
@@ -484,13 +468,13 @@ impl Store {
             file_blocks: inner.checkpointer.figures.file_blocks.load(Ordering::Relaxed),
             used_blocks: inner.checkpointer.figures.used_blocks.load(Ordering::Relaxed),
             moved_blocks: inner.checkpointer.figures.moved_blocks.load(Ordering::Relaxed),
-            is_full: u64::from(inner.checkpointer.is_full() || inner.checkpointer.room.is_refused()),
+            is_full: u64::from(inner.checkpointer.is_full() || inner.checkpointer.space.is_refused()),
             checkpoint_runs: inner.checkpointer.figures.runs.load(Ordering::Relaxed),
             checkpoint_micros: inner.checkpointer.figures.micros.load(Ordering::Relaxed),
             frame_count: u64::from(inner.pool.arena().frame_count()),
             dirty_page_count: u64::from(inner.pool.dirty_count()),
             unpurged_transactions: inner.txns.next().0 - inner.txns.horizon(),
-            undo_segments_filed: undo.segments_filed,
+            undo_segments_spilled: undo.segments_spilled,
             undo_blocks_read: undo.blocks_read,
             undo_bytes_in_memory: undo.bytes_in_memory,
             undo_bytes_in_file: undo.bytes_in_file,
@@ -498,13 +482,13 @@ impl Store {
             oldest_snapshot_age_ms: inner.oldest_snapshot_age() / 1_000_000,
             newest_commit: inner.newest.load(Ordering::Relaxed),
             log_bytes_written: log.written_bytes,
-            log_capacity_bytes: inner.checkpointer.pressure.capacity(),
+            log_capacity_bytes: inner.checkpointer.throttle.capacity(),
             log_checkpoint_position: inner.checkpointer.position().0,
             log_end: inner.log.get().map_or(0, |log| log.end_lsn().0),
             log_durable: inner.log.get().map_or(0, |log| log.durable_lsn().0),
             log_file_bytes: log.file_bytes,
-            log_delays: inner.checkpointer.pressure.delays.load(Ordering::Relaxed),
-            log_delay_micros: inner.checkpointer.pressure.delay_micros.load(Ordering::Relaxed),
+            log_delays: inner.checkpointer.throttle.delays.load(Ordering::Relaxed),
+            log_delay_micros: inner.checkpointer.throttle.delay_micros.load(Ordering::Relaxed),
             log_parts: log.parts,
             txn_log_memory_peak: inner.txn_log_memory_peak.load(Ordering::Relaxed),
             log_writes: log.writes,
@@ -534,13 +518,13 @@ impl Store {
     pub fn check_tree(&self, tree: &Tree) -> Result<(u64, u64), StoreError> {
         let inner = &self.inner;
         let copies = |page| {
-            inner.with_room(|| match inner.pool.shared(page) {
+            inner.retry_misses(|| match inner.pool.shared(page) {
                 Ok(guard) => Ok(Some(Box::new(*guard.body()))),
-                Err(Fault::Gone) => Ok(None),
-                Err(fault) => Err(fault),
+                Err(PageMiss::Gone) => Ok(None),
+                Err(miss) => Err(miss),
             })
         };
-        tree.state.root.check(&copies).map_err(|error| inner.met_damage(&tree.state, error))
+        tree.state.root.check(&copies).map_err(|error| inner.report_damage(&tree.state, error))
     }
 }
 
@@ -558,7 +542,7 @@ impl Inner {
             env: env.clone(),
             options,
             pool,
-            gate: Gate::new(),
+            checkpoint_latch: CheckpointLatch::new(),
             txns: TxnTable::new(first_txn),
             snapshots: Snapshots::new(),
             newest: CachePadded::new(AtomicU64::new(Lsn::FIRST.0)),
@@ -576,7 +560,7 @@ impl Inner {
             purge_cpu_micros: AtomicU64::new(0),
             stopped: OnceLock::new(),
             damage_listener: OnceLock::new(),
-            told: Mutex::default(),
+            reported: Mutex::default(),
             _folder_lock: folder_lock,
         }
     }
@@ -620,8 +604,8 @@ impl Inner {
         }
     }
 
-    /// Asked before a change, outside the gate: whether the pool and the disk can take more changed pages. Some of the pool's
-    /// frames stay for those who read and who roll back, also when the disk has no room for a checkpoint.
+    /// Asked before a change, outside a critical section: whether the pool and the disk can take more changed pages. Some of the pool's
+    /// frames stay for those who read and who roll back, also when the disk has no space for a checkpoint.
     #[inline]
     pub(crate) fn check_space(&self, purpose: Purpose) -> Result<(), StoreError> {
         match self.has_space(purpose) {
@@ -640,10 +624,10 @@ impl Inner {
     #[cold]
     fn make_space(&self, purpose: Purpose) -> Result<(), StoreError> {
         if self.log.get().is_none() {
-            // Recovery repeats what had its room, though some of it by a checkpoint that did not end: it makes one amid, too.
-            self.find_room_if_any(purpose)?;
+            // Recovery repeats what had its space, though some of it by a checkpoint that did not end: it makes one amid, too.
+            self.reserve_blocks_if_possible(purpose)?;
         } else if !self.has_blocks(purpose) {
-            self.find_room(purpose)?;
+            self.reserve_blocks(purpose)?;
         }
         let dirty = self.pool.dirty_count();
         if dirty <= self.pool.dirty_full_max() {
@@ -651,125 +635,129 @@ impl Inner {
         }
         let is_full = self.checkpointer.is_full();
         if is_full && self.options.background_threads {
-            return Err(StoreError::DiskFull { what: DATA }); // The upkeep thread tries again and again.
+            return Err(StoreError::DiskFull { what: DATA }); // the checkpoint thread tries again and again.
         }
         let dirty_max = self.pool.dirty_max();
         if is_full || (dirty > dirty_max && !self.wait_for_clean(dirty_max)) {
-            self.make_room()
+            self.make_frames_clean()
         } else {
             Ok(())
         }
     }
 
-    /// As [`Inner::with_room`], for who takes changes back and cannot be told to try later: waits until there is room.
-    pub(crate) fn with_room_at_last<R>(
+    /// As [`Inner::retry_misses`], for who rolls changes back and cannot fail with an error to retry: waits until there is space.
+    pub(crate) fn retry_until_space<R>(
         &self,
-        mut operation: impl FnMut() -> Result<R, Fault>,
+        mut operation: impl FnMut() -> Result<R, PageMiss>,
     ) -> Result<R, StoreError> {
         loop {
-            match self.with_room(&mut operation) {
+            match self.retry_misses(&mut operation) {
                 Err(StoreError::DiskFull { .. })
                     if self.options.background_threads && !self.worker.is_ending() =>
                 {
                     let _guard = env::blocking::enter();
-                    self.env.clock.sleep(ROOM_PATIENCE);
+                    self.env.clock.sleep(SPACE_RETRY);
                 }
                 result => return result,
             }
         }
     }
 
-    /// As [`Inner::with_room`], for pages of one tree: damage is named by it.
+    /// As [`Inner::retry_misses`], for pages of one tree: damage is named by it.
     #[inline]
     pub(crate) fn with_tree<R>(
         &self,
         tree: &TreeState,
-        mut operation: impl FnMut() -> Result<R, Fault>,
+        mut operation: impl FnMut() -> Result<R, PageMiss>,
     ) -> Result<R, StoreError> {
         match operation() {
             Ok(result) => Ok(result),
-            Err(fault) => self.with_room_made(fault, operation).map_err(|error| self.met_damage(tree, error)),
+            Err(miss) => {
+                self.retry_from_miss(miss, operation).map_err(|error| self.report_damage(tree, error))
+            }
         }
     }
 
     /// Names the tree, and tells the listener what it has not heard yet.
     #[cold]
-    fn met_damage(&self, tree: &TreeState, error: StoreError) -> StoreError {
+    fn report_damage(&self, tree: &TreeState, error: StoreError) -> StoreError {
         let StoreError::Corrupt { what, why, .. } = error else { return error };
         let place = Arc::new(TreePlace { tree: tree.id(), names: tree.names() });
         let error = StoreError::Corrupt { what: Arc::clone(&what), why, place: Some(place) };
-        let mut told = self.told.lock();
-        let news = told.len() < DAMAGES_TOLD_MAX && told.insert(what);
-        drop(told);
+        let mut reported = self.reported.lock();
+        let news = reported.len() < DAMAGES_REPORTED_MAX && reported.insert(what);
+        drop(reported);
         if let (true, Some(listener)) = (news, self.damage_listener.get()) {
             listener(&error);
         }
         error
     }
 
-    /// Runs a page operation, again and again: reading pages that it misses, making room in the pool when it needs some. Call it
-    /// outside the gate, without a latch or a mutex: it may give the thread's place away ([`env::blocking`]).
+    /// Runs a page operation, again and again: reading pages that it misses, making space in the pool when it needs some. Call it
+    /// outside a critical section, without a latch or a mutex: it may give the thread's place away ([`env::blocking`]).
     #[inline]
-    pub(crate) fn with_room<R>(
+    pub(crate) fn retry_misses<R>(
         &self,
-        mut operation: impl FnMut() -> Result<R, Fault>,
+        mut operation: impl FnMut() -> Result<R, PageMiss>,
     ) -> Result<R, StoreError> {
         match operation() {
             Ok(result) => Ok(result),
-            Err(fault) => self.with_room_made(fault, operation),
+            Err(miss) => self.retry_from_miss(miss, operation),
         }
     }
 
     #[cold]
-    fn with_room_made<R>(
+    fn retry_from_miss<R>(
         &self,
-        mut fault: Fault,
-        mut operation: impl FnMut() -> Result<R, Fault>,
+        mut miss: PageMiss,
+        mut operation: impl FnMut() -> Result<R, PageMiss>,
     ) -> Result<R, StoreError> {
-        let (mut rooms, mut reads) = (0, 0);
+        let (mut frame_attempts, mut reads) = (0, 0);
         let mut is_unreadable = false;
         loop {
-            match fault {
-                Fault::Store(error) => return Err(error),
-                Fault::Gone => {
+            match miss {
+                PageMiss::Store(error) => return Err(error),
+                PageMiss::Gone => {
                     return Err(StoreError::corrupt("a tree", "it names a page that does not exist"));
                 }
-                Fault::Absent(page, wanted) => {
+                PageMiss::Absent(page, wanted) => {
                     reads += 1;
                     match env::blocking::around(|| self.pool.fetch(page, wanted)) {
-                        Err(Fault::NoFrame) => {
-                            fault = Fault::NoFrame;
+                        Err(PageMiss::NoFrame) => {
+                            miss = PageMiss::NoFrame;
                             continue;
                         }
                         // The operation meets it itself: some know what to do without the page.
-                        Err(Fault::Store(_)) => is_unreadable = true,
+                        Err(PageMiss::Store(_)) => is_unreadable = true,
                         _ => {}
                     }
                 }
-                Fault::Filed(entry) => {
+                PageMiss::Spilled(entry) => {
                     reads += 1;
-                    env::blocking::around(|| self.undo.bring(entry))?;
+                    env::blocking::around(|| self.undo.load(entry))?;
                 }
-                Fault::NoFrame if rooms == ROOM_ATTEMPTS => return Err(StoreError::PoolExhausted),
-                Fault::NoFrame => {
-                    rooms += 1;
+                PageMiss::NoFrame if frame_attempts == FRAME_ATTEMPTS => {
+                    return Err(StoreError::PoolExhausted);
+                }
+                PageMiss::NoFrame => {
+                    frame_attempts += 1;
                     if !self.pool.sweep() {
-                        self.make_room()?;
+                        self.make_frames_clean()?;
                     }
                 }
             }
             // If what was read is gone again, and again, before it is used, the reads are made where they are needed.
             let is_inside = is_unreadable || reads > READ_ATTEMPTS;
-            let outcome = if is_inside { waiting_inside(&mut operation) } else { operation() };
+            let outcome = if is_inside { with_inline_waits(&mut operation) } else { operation() };
             match outcome {
                 Ok(result) => return Ok(result),
-                Err(again) => fault = again,
+                Err(again) => miss = again,
             }
         }
     }
 
-    /// Makes an empty tree and enters its root nowhere yet. Inside the gate only.
-    pub(crate) fn create_root(&self, id: TreeId) -> Result<Root, Fault> {
+    /// Makes an empty tree and enters its root nowhere yet. In a critical section only.
+    pub(crate) fn create_root(&self, id: TreeId) -> Result<Root, PageMiss> {
         tree::create(&self.pool, id)
     }
 }

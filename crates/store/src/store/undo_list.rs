@@ -4,25 +4,25 @@
 //!
 //! `(txn u64 | (entry bytes u32, its pointer u64, entry)... | 0 u32)...`
 //!
-//! A head, written anew by each checkpoint, leads to them:
+//! A head, written again by each checkpoint, leads to them:
 //!
 //! ```text
 //! magic | tree count u32 | (tree u64, records i64)... | undone u64 |
 //! chain count u32 | (first block u32, offset u64, bytes u64, transaction count u32 | (txn u64)...)...
 //! ```
 //!
-//! Of a chain only the transactions that the head names are taken back, from the newest chain to the oldest: two that ran at once changed no
+//! Of a chain only the transactions that the head names are rolled back, from the newest chain to the oldest: two that ran at once changed no
 //! record both, so only the order within each of them counts.
 //!
 //! What a checkpoint wrote of a transaction the next one leaves where it is and adds the entries since: else a transaction that changes a hundred
 //! times what the pool holds would have its undo written a hundred times. A transaction's entries never change and their
-//! pointers mean nothing else while it runs, so it is enough to meet the pointer of the newest entry of an earlier chain on the way down; what was taken back
+//! pointers mean nothing else while it runs, so it is enough to meet the pointer of the newest entry of an earlier chain on the way down; what was rolled back
 //! by a savepoint is not met. Little is written again rather than kept, and so is what lies in a chain that is mostly of ended
 //! transactions.
 //!
-//! What was taken back before the cut is not among a transaction's entries any more; what is taken back from then on is in the
-//! pages as they were at the cut. Recovery may need a checkpoint while it takes back, where the pool is smaller than that: the
-//! chains then stay as they are, and `undone` entries of them are not to be taken back again.
+//! What was rolled back before the cut is not among a transaction's entries any more; what is rolled back from then on is in the
+//! pages as they were at the cut. Recovery may need a checkpoint while it rolls back, where the pool is smaller than that: the
+//! chains then stay as they are, and `undone` entries of them are not to be rolled back again.
 
 use super::checkpoint::{Chain, ChainWriter, Cut, State};
 use crate::error::StoreError;
@@ -35,29 +35,29 @@ use hashbrown::HashMap;
 use std::sync::Arc;
 
 /// How the head begins.
-pub(super) const UNDO_MAGIC: u64 = u64::from_le_bytes(*b"INVUNDO3");
+pub(crate) const UNDO_MAGIC: u64 = u64::from_le_bytes(*b"INVUNDO3");
 /// Behind it: how many changes of the commit after the checkpoint's position the pages contain.
-pub(super) const UNDO_MAGIC_4: u64 = u64::from_le_bytes(*b"INVUNDO4");
+pub(crate) const UNDO_MAGIC_4: u64 = u64::from_le_bytes(*b"INVUNDO4");
 /// In place of a count of transactions: all that the chain has.
-pub(super) const ALL_TRANSACTIONS: u32 = u32::MAX;
+pub(crate) const ALL_TRANSACTIONS: u32 = u32::MAX;
 
 /// What the last durable checkpoint saved.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UndoList {
     /// What the head says of the chains.
-    pub(super) encoded: Vec<u8>,
+    pub(crate) encoded: Vec<u8>,
     /// Newest first.
-    pub(super) chains: Vec<UndoChain>,
+    pub(crate) chains: Vec<UndoChain>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct UndoChain {
-    pub(super) head: u32,
+pub(crate) struct UndoChain {
+    pub(crate) head: u32,
     /// Bytes of the chain that are something else.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// Bytes of the chain, these included.
-    pub(super) bytes: u64,
-    pub(super) blocks: Arc<Vec<u32>>,
+    pub(crate) bytes: u64,
+    pub(crate) blocks: Arc<Vec<u32>>,
     /// Which of its transactions count. None are known of a chain that an earlier opening wrote.
     txns: Vec<Saved>,
 }
@@ -74,12 +74,12 @@ struct Saved {
 }
 
 impl UndoChain {
-    pub(super) fn found(head: u32, offset: u64, bytes: u64, blocks: Arc<Vec<u32>>) -> UndoChain {
+    pub(crate) fn found(head: u32, offset: u64, bytes: u64, blocks: Arc<Vec<u32>>) -> UndoChain {
         UndoChain { head, offset, bytes, blocks, txns: Vec::new() }
     }
 
     /// What the head says of it before its transactions.
-    pub(super) fn encode(&self, txn_count: u32, bytes: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, txn_count: u32, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&self.head.to_le_bytes());
         bytes.extend_from_slice(&self.offset.to_le_bytes());
         bytes.extend_from_slice(&self.bytes.to_le_bytes());
@@ -88,7 +88,7 @@ impl UndoChain {
 }
 
 impl UndoList {
-    pub(super) fn block_count(&self) -> usize {
+    pub(crate) fn block_count(&self) -> usize {
         self.chains.iter().map(|chain| chain.blocks.len()).sum()
     }
 
@@ -123,8 +123,8 @@ impl UndoList {
 }
 
 /// What a checkpoint has written, until its superblock is.
-pub(super) struct UndoSaved {
-    pub(super) head: Chain,
+pub(crate) struct UndoSaved {
+    pub(crate) head: Chain,
     /// In place of the one there is.
     list: Option<UndoList>,
     /// Blocks that the list has more than the one before, and less.
@@ -134,7 +134,7 @@ pub(super) struct UndoSaved {
 
 impl UndoSaved {
     /// The superblock is written next.
-    pub(super) fn settle(self, state: &mut State) {
+    pub(crate) fn keep(self, state: &mut State) {
         let old = std::mem::replace(&mut state.undo_blocks, self.head.blocks);
         state.free(&old);
         self.dropped.iter().for_each(|blocks| state.free(blocks));
@@ -144,7 +144,7 @@ impl UndoSaved {
     }
 
     /// The superblock there is counts on.
-    pub(super) fn give_up(self, state: &mut State) {
+    pub(crate) fn discard(self, state: &mut State) {
         state.free(&self.head.blocks);
         self.added.iter().for_each(|blocks| state.free(blocks));
     }
@@ -152,7 +152,7 @@ impl UndoSaved {
 
 impl Inner {
     /// Saves the undo of the transactions that ran at the cut, or nothing.
-    pub(super) fn write_undo(
+    pub(crate) fn write_undo(
         &self,
         state: &mut State,
         number: u64,

@@ -15,7 +15,7 @@ use crate::pager::frame::PAGE_BYTES;
 const MAGIC: &[u8; 8] = b"INVARDB\0";
 /// Grows with every change of the file's layout that an older program would misread.
 pub(crate) const FORMAT: u32 = 4;
-/// What a file has unless recovery was amid a commit: a program that knows no later format reads it.
+/// What a file has unless recovery was in the middle of a commit: a program that knows no later format reads it.
 const FORMAT_BETWEEN_COMMITS: u32 = 3;
 /// No program writes a format beyond this: a number that large is damage.
 const FORMAT_MAX: u32 = 1_000;

@@ -2,19 +2,18 @@
 //!
 //! 1. The newest whole superblock leads to the page map, and so to every page as the last checkpoint saw it. If the other one is
 //!    damaged it may have been the newest: then what this one leads to must not have been written over since.
-//! 2. Transactions that ran at that checkpoint left changes in those pages; they are taken back by the undo saved with it.
-//!    A checkpoint that comes between says how far this has got: the pool may be smaller than what is taken back. Now the pages hold exactly the commits up to the checkpoint's position.
+//! 2. Transactions that ran at that checkpoint left changes in those pages; they are rolled back by the undo saved with it.
+//!    A checkpoint that comes between says how far this has got: the pool may be smaller than what is rolled back. Now the pages hold exactly the commits up to the checkpoint's position.
 //! 3. The log's later commits are repeated in order, each as a transaction of its own or several, so that a checkpoint may come between
-//!    (the pool may be smaller than what is repeated). It says how far this has got, also amid a commit.
+//!    (the pool may be smaller than what is repeated). It says how far this has got, also in the middle of a commit.
 //!
 //! A new store is made in a file of another name, which gets its name when it is complete: `data` is never half made.
 
-use super::check::{Damage, check_files};
-use super::checkpoint::{CHAIN_BYTES, Checkpointer, MAP_PAGES, Repeated, State, zero_block};
-use super::room::{LARGE, Room};
-use super::superblock::{FORMAT, Found, Superblock, WRITTEN_BYTES};
-use super::undo_image::UndoImage;
-use super::undo_list::UndoList;
+pub(crate) mod check;
+mod undo_image;
+
+use self::check::{Damage, check_files};
+use self::undo_image::UndoImage;
 use crate::btree::Seek;
 use crate::btree::node;
 use crate::btree::tree::{Root, Shared};
@@ -28,11 +27,15 @@ use crate::pager::frame::{BODY_BYTES, PAGE_BYTES};
 use crate::pager::image::{self, Block, Kind};
 use crate::pager::pool::Pool;
 use crate::planted::{self, Plant};
-use crate::store::{Inner, Options, Store, frame_count, log_failed, meta_root};
+use crate::store::checkpoint::{CHAIN_BYTES, Checkpointer, MAP_PAGES, ReplayProgress, State, zero_block};
+use crate::store::space::{LARGE, SpaceReservation};
+use crate::store::superblock::{FORMAT, Found, Superblock, WRITTEN_BYTES};
+use crate::store::undo_list::UndoList;
+use crate::store::{DATA, Inner, Options, Store, frame_count, log_failed, meta_root};
 use crate::sync::atomic::Ordering;
 use crate::trees::Tree;
 use crate::txn::Transaction;
-use crate::wal::{CommitRecord, Log, Lsn, Replay};
+use crate::wal::{CommitRecord, Log, LogError, Lsn, Replay};
 use env::Env;
 use env::disk::{File, FileOptions, Folder, FolderLock};
 use hashbrown::HashSet;
@@ -41,15 +44,36 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-pub(crate) const DATA: &str = "data";
 const DATA_BEING_MADE: &str = "data.new";
 const LOCK: &str = "lock";
 /// The page of the tree of trees' root, the first ever allocated.
-pub(super) const META_ROOT: PageId = PageId(1);
+const META_ROOT: PageId = PageId(1);
 
-pub(super) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> OpenError {
+fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> OpenError {
     let what = what.into();
     move |source| OpenError::Io { what, source }
+}
+
+impl Store {
+    /// Opens the store in a folder, makes it if it is not there, recovers it if it was not closed.
+    ///
+    /// # Errors
+    /// [`OpenError`]; the folder is then as it was.
+    pub fn open(env: &Env, path: &Path, options: Options) -> Result<Store, OpenError> {
+        let (inner, damaged) = open(env, path, options)?;
+        let store = Store { inner: Arc::new(inner) };
+        replay_log(&store, path).map_err(|error| blame_superblock(error, damaged))?;
+        if store.inner.options.background_threads {
+            let log = store.inner.log.get().expect("the log is open");
+            let failed = |error: LogError| OpenError::Store(log_failed(&error));
+            log.start_threads(env).map_err(failed)?;
+            crate::store::threads::start(&store.inner).map_err(|source| OpenError::Io {
+                what: "starting the background threads".to_owned(),
+                source,
+            })?;
+        }
+        Ok(store)
+    }
 }
 
 /// Opens or makes the data file and brings its pages to the last checkpoint's state. The log is still to be repeated. Answers also in
@@ -87,13 +111,13 @@ pub(crate) fn open(env: &Env, path: &Path, options: Options) -> Result<(Inner, O
     let spare_blocks = u32::try_from(spare).unwrap_or(u32::MAX);
     if !exists {
         folder.sync().map_err(io(named("syncing the data folder")))?;
-        // The superblocks' places, so that writing one never needs room.
+        // The superblocks' places, so that writing one never needs space.
         file.allocate(0, u64::from(FIRST_BLOCK) * PAGE_BYTES as u64)
             .map_err(io("reserving space for the data file"))?;
         let state = State {
             number: 0,
             blocks: Blocks::new(),
-            room: Arc::new(Room::new(FIRST_BLOCK, &Blocks::new(), pool.arena().frame_count())),
+            space: Arc::new(SpaceReservation::new(FIRST_BLOCK, &Blocks::new(), pool.arena().frame_count())),
             spare_blocks,
             idle_moves: 0,
             map_blocks: Vec::new(),
@@ -162,13 +186,13 @@ fn at_checkpoint(parts: Parts<'_>, superblock: Superblock, damaged: Option<u32>)
     pool.restore_map(&pages);
     let file_bytes = file.len().map_err(io("measuring the data file"))?;
     let file_blocks = u32::try_from(file_bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX);
-    let room = Room::new(file_blocks, &blocks, pool.arena().frame_count());
+    let space = SpaceReservation::new(file_blocks, &blocks, pool.arena().frame_count());
     let of_undo = undo_blocks.len() + undo_list.block_count();
-    room.count(&blocks, superblock.page_end, undo_image.records.len(), of_undo);
+    space.count(&blocks, superblock.page_end, undo_image.records.len(), of_undo);
     let state = State {
         number: superblock.checkpoint,
         blocks,
-        room: Arc::new(room),
+        space: Arc::new(space),
         spare_blocks,
         idle_moves: 0,
         map_blocks,
@@ -205,13 +229,13 @@ pub(crate) fn replay_log(store: &Store, path: &Path) -> Result<(), OpenError> {
     let meta = inner.meta();
     for (root, dropped) in meta_records(inner, &meta)? {
         if dropped {
-            inner.forget_later(root.tree);
+            inner.free_tree_later(root.tree);
             // Small ones at once, what is left of others by purge.
-            inner.with_room(|| inner.forget_some(&root.tree.0.to_be_bytes()))?;
+            inner.retry_misses(|| inner.free_tree_part(&root.tree.0.to_be_bytes()))?;
         }
     }
     let after = Lsn(inner.checkpointer.position().0);
-    let failed = |error: crate::wal::LogError| OpenError::Store(log_failed(&error));
+    let failed = |error: LogError| OpenError::Store(log_failed(&error));
     let mut replay = Replay::open(&inner.env, Arc::clone(&folder), after).map_err(failed)?;
     let mut held = None;
     while let Some(mut commit) = replay.next_commit().map_err(failed)? {
@@ -221,10 +245,10 @@ pub(crate) fn replay_log(store: &Store, path: &Path) -> Result<(), OpenError> {
                 None => continue,
             }
         }
-        repeat(store, &mut replay, &commit)?;
+        replay_commit(store, &mut replay, &commit)?;
     }
     if !replay.make_ready(&inner.options.log).map_err(failed)? {
-        // The disk is full. A checkpoint has its room, and needs no segment before it: nor parts without a commit.
+        // The disk is full. A checkpoint has its space, and needs no segment before it: nor parts without a commit.
         replay.sync().map_err(failed)?;
         inner.checkpointer.set_replayed(Csn(replay.skip_to_end().0));
         inner.checkpoint()?;
@@ -238,13 +262,13 @@ pub(crate) fn replay_log(store: &Store, path: &Path) -> Result<(), OpenError> {
 
 fn finish_new(store: &Store, folder: &Arc<dyn Folder>) -> Result<(), OpenError> {
     let inner = &*store.inner;
-    let failed = |error: crate::wal::LogError| OpenError::Store(log_failed(&error));
+    let failed = |error: LogError| OpenError::Store(log_failed(&error));
     let written = |error: WriteError| match error {
         WriteError::Store(error) => OpenError::Store(error),
         other => OpenError::Store(StoreError::corrupt("new data file", other.to_string())),
     };
-    let root = inner.with_room(|| {
-        let _inside = inner.gate.enter();
+    let root = inner.retry_misses(|| {
+        let _section = inner.checkpoint_latch.shared();
         inner.create_root(TreeId::META)
     })?;
     assert!(root.page == META_ROOT);
@@ -253,7 +277,7 @@ fn finish_new(store: &Store, folder: &Arc<dyn Folder>) -> Result<(), OpenError> 
     for id in TreeId::DICTIONARY.0..TreeId::FIRST_FREE.0 {
         txn.create_tree_as(TreeId(id)).map_err(written)?;
     }
-    txn.commit_replayed(Csn(Lsn::FIRST.0), Repeated::Whole)?;
+    txn.commit_replayed(Csn(Lsn::FIRST.0), ReplayProgress::Whole)?;
     Log::remove_files(&**folder).map_err(failed)?;
     let log = Log::create(&inner.env, Arc::clone(folder), &inner.options.log).map_err(failed)?;
     let _ = inner.log.set(log);
@@ -330,7 +354,7 @@ fn read_superblocks(file: &dyn File) -> Result<(Superblock, Option<u32>), OpenEr
 }
 
 /// Reads a block of a chain: the piece of bytes in it, and the number of the next.
-pub(super) fn read_piece<'b>(
+fn read_piece<'b>(
     file: &dyn File,
     kind: Kind,
     number: u32,
@@ -348,7 +372,7 @@ pub(super) fn read_piece<'b>(
 }
 
 /// Reads a chain of blocks: its bytes and which blocks it takes.
-pub(super) fn read_chain(file: &dyn File, kind: Kind, head: u32) -> Result<(Vec<u8>, Vec<u32>), StoreError> {
+fn read_chain(file: &dyn File, kind: Kind, head: u32) -> Result<(Vec<u8>, Vec<u32>), StoreError> {
     let blocks = chain_blocks(file, kind, head)?;
     let (mut bytes, mut block) = (Vec::new(), zero_block());
     for &number in &blocks {
@@ -359,9 +383,9 @@ pub(super) fn read_chain(file: &dyn File, kind: Kind, head: u32) -> Result<(Vec<
 
 /// What is wrong with a chain, and in which block if that is known.
 #[derive(Debug)]
-pub(super) struct ChainDamage {
-    pub(super) block: Option<u32>,
-    pub(super) error: StoreError,
+struct ChainDamage {
+    block: Option<u32>,
+    error: StoreError,
 }
 
 impl From<StoreError> for ChainDamage {
@@ -377,7 +401,7 @@ impl From<ChainDamage> for StoreError {
 }
 
 /// Which blocks a chain takes, head first.
-pub(super) fn chain_blocks(file: &dyn File, kind: Kind, head: u32) -> Result<Vec<u32>, ChainDamage> {
+fn chain_blocks(file: &dyn File, kind: Kind, head: u32) -> Result<Vec<u32>, ChainDamage> {
     let (mut blocks, mut seen) = (Vec::new(), HashSet::new());
     let mut block = zero_block();
     let mut next = head;
@@ -418,7 +442,7 @@ fn meta_records(inner: &Inner, meta: &Tree) -> Result<Vec<(Root, bool)>, StoreEr
     let mut found = Vec::new();
     let mut start = Vec::new();
     loop {
-        let guard = inner.with_room(|| meta.state.root.leaf::<Shared>(&inner.pool, Seek::At(&start)))?;
+        let guard = inner.retry_misses(|| meta.state.root.leaf::<Shared>(&inner.pool, Seek::At(&start)))?;
         let body = guard.body();
         for index in 0..node::count(body) {
             if let Some(value) = node::value(body, index) {
@@ -433,9 +457,9 @@ fn meta_records(inner: &Inner, meta: &Tree) -> Result<Vec<(Root, bool)>, StoreEr
 }
 
 /// Repeats what a commit says, a part at a time, in transactions of few changes each: nobody reads yet, and what is in the log is never
-/// rolled back. One large transaction would need room for its undo, and would have no checkpoint made for it on a full disk. A checkpoint
+/// rolled back. One large transaction would need space for its undo, and would have no checkpoint made for it on a full disk. A checkpoint
 /// between two of them says how far this has got.
-fn repeat(store: &Store, replay: &mut Replay, commit: &CommitRecord) -> Result<(), OpenError> {
+fn replay_commit(store: &Store, replay: &mut Replay, commit: &CommitRecord) -> Result<(), OpenError> {
     let position = Csn(commit.position.0);
     let checkpointer = &store.inner.checkpointer;
     let contained = checkpointer.replayed_changes();
@@ -461,10 +485,10 @@ fn repeat(store: &Store, replay: &mut Replay, commit: &CommitRecord) -> Result<(
                     replay.sync().map_err(|error| OpenError::Store(log_failed(&error)))?;
                 }
                 let piece = std::mem::replace(&mut txn, Transaction::unlogged(store.clone()));
-                piece.commit_replayed(position, Repeated::Changes(repeated - 1))?;
-                give_undo_back(store)?;
+                piece.commit_replayed(position, ReplayProgress::Changes(repeated - 1))?;
+                purge_for_undo_space(store)?;
             }
-            repeat_op(store, &mut txn, op, position)?;
+            replay_op(store, &mut txn, op, position)?;
         }
         let left = ops.left();
         let is_last = part + 1 == commit.part_count();
@@ -474,19 +498,19 @@ fn repeat(store: &Store, replay: &mut Replay, commit: &CommitRecord) -> Result<(
         }
         rest.drain(..rest.len() - left);
     }
-    txn.commit_replayed(position, Repeated::Whole)?;
-    give_undo_back(store)?;
+    txn.commit_replayed(position, ReplayProgress::Whole)?;
+    purge_for_undo_space(store)?;
     Ok(())
 }
 
-/// Purges what was deleted, if the file for undo has no room for the undo that this needs.
-fn give_undo_back(store: &Store) -> Result<(), OpenError> {
+/// Purges what was deleted, if the file for undo has no space for the undo that this needs.
+fn purge_for_undo_space(store: &Store) -> Result<(), OpenError> {
     let is_full =
         |error: &StoreError| matches!(error, StoreError::UndoFile { .. } | StoreError::DiskFull { .. });
-    while let Err(error) = store.inner.undo.make_room() {
+    while let Err(error) = store.inner.undo.spill() {
         match store.inner.purge_tick() {
             Ok(true) if is_full(&error) => {}
-            // Each piece needs some at most, and the upkeep purges the rest.
+            // Each piece needs some at most, and the background threads purges the rest.
             Ok(false) if is_full(&error) => break,
             Err(found) if is_full(&error) && is_full(&found) => break,
             Ok(_) => return Err(error.into()),
@@ -496,7 +520,7 @@ fn give_undo_back(store: &Store) -> Result<(), OpenError> {
     Ok(())
 }
 
-fn repeat_op(store: &Store, txn: &mut Transaction, op: Op<'_>, position: Csn) -> Result<(), OpenError> {
+fn replay_op(store: &Store, txn: &mut Transaction, op: Op<'_>, position: Csn) -> Result<(), OpenError> {
     let failed = |error: WriteError| match error {
         WriteError::Store(error) => OpenError::Store(error),
         other => OpenError::Store(StoreError::corrupt(format!("log record {position}"), other.to_string())),

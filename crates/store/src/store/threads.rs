@@ -12,19 +12,19 @@ use std::time::Duration;
 
 /// How long it sleeps when there was nothing to do.
 const IDLE: Duration = Duration::from_millis(50);
-/// How long after a checkpoint without room, or without effect on a full log, the next one is tried.
-pub(super) const FULL_RETRY: Duration = Duration::from_secs(1);
+/// How long after a checkpoint without space, or without effect on a full log, the next one is tried.
+pub(crate) const FULL_RETRY: Duration = Duration::from_secs(1);
 /// How long after a checkpoint the next one goes on shortening the file.
 const SHRINK_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub(crate) struct Worker {
-    bell: Arc<Bell>,
+    wakeup: Arc<Wakeup>,
     threads: Mutex<Vec<Thread>>,
 }
 
 #[derive(Debug, Default)]
-struct Bell {
+struct Wakeup {
     ended: Mutex<bool>,
     rung: Condvar,
 }
@@ -32,13 +32,13 @@ struct Bell {
 impl Worker {
     /// Whether the store is being closed.
     pub(crate) fn is_ending(&self) -> bool {
-        *self.bell.ended.lock()
+        *self.wakeup.ended.lock()
     }
 
     /// Ends the threads and waits for them.
     pub(crate) fn stop(&self) {
-        *self.bell.ended.lock() = true;
-        self.bell.rung.notify_all();
+        *self.wakeup.ended.lock() = true;
+        self.wakeup.rung.notify_all();
         let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {
             // A panic there was reported by the panic hook.
@@ -49,34 +49,35 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        *self.bell.ended.lock() = true;
-        self.bell.rung.notify_all();
+        *self.wakeup.ended.lock() = true;
+        self.wakeup.rung.notify_all();
     }
 }
 
 /// Does some work; whether there is more.
-type Work = fn(&Inner) -> Result<bool, StoreError>;
+type Task = fn(&Inner) -> Result<bool, StoreError>;
 
 /// Starts the threads. They end with the store.
 pub(crate) fn start(inner: &Arc<Inner>) -> std::io::Result<()> {
-    for (name, work) in
-        [("store-purge", Inner::purge_a_while as Work), ("store-upkeep", Inner::keep_up_a_while as Work)]
-    {
-        let bell = Arc::clone(&inner.worker.bell);
+    for (name, work) in [
+        ("store-purge", Inner::purge_a_while as Task),
+        ("store-checkpoint", Inner::checkpoint_a_while as Task),
+    ] {
+        let wakeup = Arc::clone(&inner.worker.wakeup);
         let store = Arc::downgrade(inner);
-        let thread = inner.env.threads.spawn(name, Box::new(move || run(&store, &bell, work)))?;
+        let thread = inner.env.threads.spawn(name, Box::new(move || run(&store, &wakeup, work)))?;
         inner.worker.threads.lock().push(thread);
     }
     Ok(())
 }
 
-fn run(store: &Weak<Inner>, bell: &Bell, work: Work) {
+fn run(store: &Weak<Inner>, wakeup: &Wakeup, work: Task) {
     let mut busy = false;
     loop {
         {
-            let mut ended = bell.ended.lock();
+            let mut ended = wakeup.ended.lock();
             if !*ended && !busy {
-                bell.rung.wait_for(&mut ended, IDLE);
+                wakeup.rung.wait_for(&mut ended, IDLE);
             }
             if *ended {
                 return;
@@ -87,7 +88,7 @@ fn run(store: &Weak<Inner>, bell: &Bell, work: Work) {
         match work(&inner) {
             Ok(more) => busy = more,
             Err(error) => {
-                inner.upkeep_failed(&error);
+                inner.background_work_failed(&error);
                 busy = false;
             }
         }
@@ -98,14 +99,14 @@ impl Inner {
     fn purge_a_while(&self) -> Result<bool, StoreError> {
         let more = self.purge_tick()?;
         self.note_ages();
-        self.undo.make_room_ahead()?;
+        self.undo.spill_ahead()?;
         // Between two rounds; the clock is the system's and costs a call, once in 50 ms when there is nothing to purge.
         let cpu = self.env.threads.own_cpu_time().as_micros() as u64;
         self.purge_cpu_micros.store(cpu, Ordering::Relaxed);
         Ok(more)
     }
 
-    fn keep_up_a_while(&self) -> Result<bool, StoreError> {
+    fn checkpoint_a_while(&self) -> Result<bool, StoreError> {
         self.grow_ahead()?;
         if self.checkpoint_is_due() {
             self.checkpoint_at(true)?;
@@ -123,15 +124,15 @@ impl Inner {
         if self.checkpointer.is_full() {
             return since > FULL_RETRY;
         }
-        // What was removed meanwhile is room for others only then.
-        if self.checkpointer.room.is_refused() && log_bytes > 0 && since > FULL_RETRY {
+        // What was removed meanwhile is space for others only then.
+        if self.checkpointer.space.is_refused() && log_bytes > 0 && since > FULL_RETRY {
             return true;
         }
         let is_quiet = pages * PAGE_BYTES as u64 * 8 <= self.options.checkpoint_dirty_bytes;
         dirty
             || (is_quiet && self.checkpointer.is_too_long() && since > SHRINK_PAUSE)
-            || (self.checkpointer.is_asked() && log_bytes > 0 && since > FULL_RETRY)
-            || log_bytes > self.checkpointer.pressure.begins_at()
+            || (self.checkpointer.is_requested() && log_bytes > 0 && since > FULL_RETRY)
+            || log_bytes > self.checkpointer.throttle.checkpoint_starts_at()
             || (log_bytes > 0 && since > self.options.checkpoint_interval)
     }
 }

@@ -10,49 +10,55 @@ use std::sync::Arc;
 
 /// `env` with a disk that skips so many syncs of files in a thousand.
 #[must_use]
-pub fn lie(env: &Env, seed: u64, per_thousand: u64) -> Env {
+pub fn skipping_syncs(env: &Env, seed: u64, per_thousand: u64) -> Env {
     let rng = Arc::new(Mutex::new(Rng::new(seed)));
-    let liar = Liar { rng, per_thousand };
-    Env { disk: Arc::new(LyingDisk { inner: Arc::clone(&env.disk), liar }), ..env.clone() }
+    let skipper = SyncSkipper { rng, per_thousand };
+    Env { disk: Arc::new(SyncSkippingDisk { inner: Arc::clone(&env.disk), skipper }), ..env.clone() }
 }
 
 #[derive(Clone, Debug)]
-struct Liar {
+struct SyncSkipper {
     rng: Arc<Mutex<Rng>>,
     per_thousand: u64,
 }
 
 #[derive(Debug)]
-struct LyingDisk {
+struct SyncSkippingDisk {
     inner: Arc<dyn Disk>,
-    liar: Liar,
+    skipper: SyncSkipper,
 }
 
 #[derive(Debug)]
-struct LyingFolder {
+struct SyncSkippingFolder {
     inner: Arc<dyn Folder>,
-    liar: Liar,
+    skipper: SyncSkipper,
 }
 
 #[derive(Debug)]
-struct LyingFile {
+struct SyncSkippingFile {
     inner: Arc<dyn File>,
-    liar: Liar,
+    skipper: SyncSkipper,
 }
 
-impl Disk for LyingDisk {
+impl Disk for SyncSkippingDisk {
     fn folder(&self, path: &Path, create: bool) -> io::Result<Arc<dyn Folder>> {
-        Ok(Arc::new(LyingFolder { inner: self.inner.folder(path, create)?, liar: self.liar.clone() }))
+        Ok(Arc::new(SyncSkippingFolder {
+            inner: self.inner.folder(path, create)?,
+            skipper: self.skipper.clone(),
+        }))
     }
 }
 
-impl Folder for LyingFolder {
+impl Folder for SyncSkippingFolder {
     fn path(&self) -> &Path {
         self.inner.path()
     }
 
     fn open(&self, name: &str, options: FileOptions) -> io::Result<Arc<dyn File>> {
-        Ok(Arc::new(LyingFile { inner: self.inner.open(name, options)?, liar: self.liar.clone() }))
+        Ok(Arc::new(SyncSkippingFile {
+            inner: self.inner.open(name, options)?,
+            skipper: self.skipper.clone(),
+        }))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
@@ -76,7 +82,7 @@ impl Folder for LyingFolder {
     }
 }
 
-impl File for LyingFile {
+impl File for SyncSkippingFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.inner.read_at(offset, buffer)
     }
@@ -86,7 +92,7 @@ impl File for LyingFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        if self.liar.rng.lock().chance(self.liar.per_thousand) {
+        if self.skipper.rng.lock().chance(self.skipper.per_thousand) {
             return Ok(());
         }
         self.inner.sync()

@@ -1,21 +1,21 @@
 //! Running transactions and their locks, for people to read. Nothing here is on the way of a statement.
 //!
-//! A row's exclusive lock is a stamp in the row, so the list of them is read from the owner's undo: the first entry of a record
+//! A row's exclusive lock is a transaction id in the row, so the list of them is read from the owner's undo: the first entry of a record
 //! is where the transaction got it. The rest is noted in the owner's slot (`HeldLocks`).
 //!
-//! Owners go on and end meanwhile. Together what is told is no snapshot: a lock may be missed, or be gone when it is read.
+//! Owners go on and end meanwhile. Together what is lister is no snapshot: a lock may be missed, or be gone when it is read.
 //!
 //! Invariants:
 //! 1. Undo is read only while no segment is given back and, checked since, its owner runs. The owner's segments were kept
-//!    until then, so no pointer leads to an entry that is gone. Entries taken out meanwhile (`Slot::taken_out`) end the reading.
+//!    until then, so no pointer leads to an entry that is gone. Entries taken out meanwhile (`Slot::removals`) end the reading.
 //! 2. A list takes no more than [`LISTED_BYTES_MAX`] and reads no more than [`ENTRIES_WALKED_MAX`] undo entries a transaction,
-//!    the newest. What is beyond is left out, stamps before notes: others wait for what is noted.
+//!    the newest. What is beyond is left out, transaction ids before notes: others wait for what is noted.
 
-use super::waiting::LockMode;
 use crate::btree::Seek;
 use crate::btree::node;
 use crate::error::StoreError;
 use crate::ids::{TreeId, TxnId};
+use crate::lock::LockMode;
 use crate::mvcc::undo::{Kind, NONE};
 use crate::store::{Inner, Store};
 use crate::sync::atomic::Ordering;
@@ -33,7 +33,7 @@ const LISTED_BYTES: usize = 96;
 /// What a lock covers.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum LockTarget {
-    /// Something in the tree: told once for the tree's shared and once for its exclusive locks and changes.
+    /// Something in the tree: lister once for the tree's shared and once for its exclusive locks and changes.
     Tree,
     /// A record.
     Record(Vec<u8>),
@@ -67,7 +67,7 @@ pub struct HeldLock {
     pub tree: TreeId,
     /// On what.
     pub target: LockTarget,
-    /// Of an interval: of the scan that locked it.
+    /// Of a key range: of the scan that locked it.
     pub mode: LockMode,
 }
 
@@ -82,27 +82,27 @@ pub struct RunningTransaction {
     pub records_locked: u64,
     /// Changes it has made.
     pub changes: u64,
-    /// Locks that are noted in memory: shared ones, those others wait for, intervals.
+    /// Locks that are noted in memory: shared ones, those others wait for, key ranges.
     pub noted_locks: u64,
     /// Bytes of those.
     pub noted_bytes: u64,
 }
 
-/// What one list has told so far.
-struct Told<'s> {
+/// What one list has lister so far.
+struct LockLister<'s> {
     see: &'s mut dyn FnMut(&HeldLock),
     bytes_left: usize,
 }
 
 /// Of one transaction.
 #[derive(Default)]
-struct ToldOf {
+struct TransactionLocks {
     keys: HashSet<(TreeId, Vec<u8>)>,
     /// With whether it was for shared locks.
     trees: HashSet<(TreeId, bool)>,
 }
 
-impl Told<'_> {
+impl LockLister<'_> {
     fn is_full(&self) -> bool {
         self.bytes_left == 0
     }
@@ -112,12 +112,19 @@ impl Told<'_> {
         (self.see)(lock);
     }
 
-    fn lock(&mut self, of: &mut ToldOf, txn: TxnId, tree: TreeId, target: LockTarget, mode: LockMode) {
+    fn lock(
+        &mut self,
+        of: &mut TransactionLocks,
+        txn: TxnId,
+        tree: TreeId,
+        target: LockTarget,
+        mode: LockMode,
+    ) {
         self.tree(of, txn, tree, mode);
         self.push(&HeldLock { txn, tree, target, mode });
     }
 
-    fn tree(&mut self, of: &mut ToldOf, txn: TxnId, tree: TreeId, mode: LockMode) {
+    fn tree(&mut self, of: &mut TransactionLocks, txn: TxnId, tree: TreeId, mode: LockMode) {
         if of.trees.insert((tree, mode == LockMode::Shared)) {
             self.push(&HeldLock { txn, tree, target: LockTarget::Tree, mode });
         }
@@ -171,86 +178,90 @@ impl Store {
     }
 
     /// Calls `see` with each lock that is held. A record that a transaction has added, or an index entry it has changed, is
-    /// among them only if somebody else has asked for it: until then nobody had to be told.
+    /// among them only if somebody else has asked for it: until then nobody had to be lister.
     ///
     /// # Errors
     /// Undo or a page could not be read.
     pub fn for_each_held_lock(&self, see: &mut dyn FnMut(&HeldLock)) -> Result<(), StoreError> {
         let inner = &*self.inner;
-        let mut told = Told { see, bytes_left: LISTED_BYTES_MAX };
-        let mut running: Vec<(u32, TxnId, ToldOf)> =
-            inner.slots.owned().into_iter().map(|(slot, txn)| (slot, txn, ToldOf::default())).collect();
+        let mut lister = LockLister { see, bytes_left: LISTED_BYTES_MAX };
+        let mut running: Vec<(u32, TxnId, TransactionLocks)> = inner
+            .slots
+            .owned()
+            .into_iter()
+            .map(|(slot, txn)| (slot, txn, TransactionLocks::default()))
+            .collect();
         for (slot, txn, of) in &mut running {
-            tell_noted(inner, *slot, *txn, of, &mut told);
+            list_noted(inner, *slot, *txn, of, &mut lister);
         }
         for (slot, txn, of) in &mut running {
-            tell_stamps(inner, *slot, *txn, of, &mut told)?;
+            list_written(inner, *slot, *txn, of, &mut lister)?;
         }
         Ok(())
     }
 }
 
-fn tell_noted(inner: &Inner, slot: u32, txn: TxnId, of: &mut ToldOf, told: &mut Told<'_>) {
+fn list_noted(inner: &Inner, slot: u32, txn: TxnId, of: &mut TransactionLocks, lister: &mut LockLister<'_>) {
     let note = &inner.slots.get(slot).locks;
     for at in (0..).step_by(READ_AT_ONCE) {
         let keys = note.lock().keys_of(txn, at, READ_AT_ONCE);
-        if keys.is_empty() || told.is_full() {
+        if keys.is_empty() || lister.is_full() {
             break;
         }
         for (tree, key) in keys {
             let Some(mode) = inner.locks.held_mode(tree, &key, txn) else { continue };
             if of.keys.insert((tree, key.clone())) {
-                told.lock(of, txn, tree, LockTarget::Record(key), mode);
+                lister.lock(of, txn, tree, LockTarget::Record(key), mode);
             }
         }
     }
     for at in (0..).step_by(READ_AT_ONCE) {
         let ranges = note.lock().ranges_of(txn, at, READ_AT_ONCE);
-        if ranges.is_empty() || told.is_full() {
+        if ranges.is_empty() || lister.is_full() {
             break;
         }
         for held in ranges {
             let (lower, upper) = (held.lower.into_vec(), held.upper.map(<[u8]>::into_vec));
             let mode = if held.covers_rows { LockMode::Shared } else { LockMode::Exclusive };
             let target = LockTarget::Keys { lower, upper, covers_rows: held.covers_rows };
-            told.lock(of, txn, held.tree, target, mode);
+            lister.lock(of, txn, held.tree, target, mode);
         }
     }
 }
 
-fn tell_stamps(
+fn list_written(
     inner: &Inner,
     slot: u32,
     txn: TxnId,
-    of: &mut ToldOf,
-    told: &mut Told<'_>,
+    of: &mut TransactionLocks,
+    lister: &mut LockLister<'_>,
 ) -> Result<(), StoreError> {
     for_each_entry(inner, slot, txn, &mut |entries| {
         for entry in entries.drain(..) {
-            told.tree(of, txn, entry.tree, LockMode::Exclusive);
+            lister.tree(of, txn, entry.tree, LockMode::Exclusive);
             let is_lock = entry.first && entry.kind == Kind::Same;
             // A lock that was given back has left its entry.
             if is_lock
-                && is_stamped_by(inner, entry.tree, &entry.key, txn)?
+                && is_written_by(inner, entry.tree, &entry.key, txn)?
                 && of.keys.insert((entry.tree, entry.key.clone()))
             {
                 let target = LockTarget::Record(entry.key);
-                told.lock(of, txn, entry.tree, target, LockMode::Exclusive);
+                lister.lock(of, txn, entry.tree, target, LockMode::Exclusive);
             }
         }
-        Ok(!told.is_full())
+        Ok(!lister.is_full())
     })
 }
 
-/// Whether the transaction's stamp is on the record now.
-fn is_stamped_by(inner: &Inner, tree: TreeId, key: &[u8], txn: TxnId) -> Result<bool, StoreError> {
+/// Whether the transaction's transaction id is on the record now.
+fn is_written_by(inner: &Inner, tree: TreeId, key: &[u8], txn: TxnId) -> Result<bool, StoreError> {
     let Some(tree) = inner.tree(tree) else { return Ok(false) };
     let leaf = match inner.leaf(&tree.state, Seek::At(key)) {
         Err(StoreError::TreeGone(_)) => return Ok(false),
         leaf => leaf?,
     };
     let found = node::search(leaf.body(), key).ok();
-    Ok(found.is_some_and(|index| node::record(leaf.body(), index).0.stamp == txn.0))
+    Ok(found.is_some_and(|index| node::record(leaf.body(), index).0.trx_id == txn.0))
 }
 
 /// An undo entry, copied.
@@ -270,24 +281,24 @@ fn for_each_entry(
     txn: TxnId,
     see: &mut dyn FnMut(&mut Vec<Copied>) -> Result<bool, StoreError>,
 ) -> Result<(), StoreError> {
-    // Where it goes on, and `taken_out` from the start.
+    // Where it goes on, and `removals` from the start.
     let mut at: Option<(u64, u64)> = None;
     let mut copies = Vec::new();
     for _ in 0..ENTRIES_WALKED_MAX / READ_AT_ONCE {
         copies.clear();
         {
-            let _kept = inner.undo.keep_by_waiting();
-            let (newest, taken_out) = {
+            let _kept = inner.undo.pin_waiting();
+            let (newest, removals) = {
                 let slot = inner.slots.get(slot);
-                (slot.last_undo.load(Ordering::SeqCst), slot.taken_out.load(Ordering::SeqCst))
+                (slot.last_undo.load(Ordering::SeqCst), slot.removals.load(Ordering::SeqCst))
             };
-            let (mut next, began) = at.unwrap_or((newest, taken_out));
-            if !inner.slots.is_owned_by(slot, txn) || began != taken_out {
+            let (mut next, began) = at.unwrap_or((newest, removals));
+            if !inner.slots.is_owned_by(slot, txn) || began != removals {
                 return Ok(());
             }
             while next != NONE && copies.len() < READ_AT_ONCE {
-                next = inner.undo.look(next, |entry| {
-                    let first = entry.version.stamp != txn.0;
+                next = inner.undo.with_entry(next, |entry| {
+                    let first = entry.version.trx_id != txn.0;
                     copies.push(Copied {
                         first,
                         kind: entry.kind,

@@ -1,7 +1,7 @@
 //! Checkpoints: the state of the store at one log position, written without touching the one before.
 //!
-//! 1. Close the gate. Note the log's position, the transactions that run and how much undo they have, begin a new page
-//!    epoch. Open the gate. That takes microseconds; everything else happens beside the transactions.
+//! 1. Take the checkpoint latch exclusively. Note the log's position, the transactions that run and how much undo they have, begin a new page
+//!    epoch. Release the latch. That takes microseconds; everything else happens beside the transactions.
 //! 2. Write every page that was changed in the ended epoch to a fresh block, a piece at a time ([`Pace`]). Whoever changes
 //!    such a page first copies it aside (`pool`), and the copy is written instead.
 //! 3. Write the parts of the page map that changed and the list of the map's blocks, all to fresh blocks; the undo of the
@@ -12,7 +12,7 @@
 //! The file stays short: blocks are given out from its start, a file more than half of which is free
 //! ([`State::blocks_wanted`]) has the blocks behind that bound moved to its start, some at each checkpoint, and is cut.
 //!
-//! The file has blocks for all changed pages before they are changed (`room`). If the disk has no room for what was not foreseen the
+//! The file has blocks for all changed pages before they are changed (`space`). If the disk has no space for what was not foreseen the
 //! checkpoint is given up: the last superblock counts on, pages written so far keep their new blocks, and the next attempt goes on
 //! from there (`docs/decisions/disk-full.md`).
 //!
@@ -21,10 +21,10 @@
 //! 2. A page counts as clean, and may be evicted, only when its new block is written and entered in the page table.
 //! 3. Only one checkpoint runs at a time, and only checkpoints change the page table's blocks.
 
-use super::pressure::{Pressure, Progress};
-use super::recover::DATA;
-use super::room::{Purpose, Room, map_blocks};
+use super::DATA;
+use super::space::{Purpose, SpaceReservation, map_blocks};
 use super::superblock::Superblock;
+use super::throttle::{LogThrottle, Progress};
 use super::undo_list::UndoList;
 use crate::error::StoreError;
 use crate::ids::{Csn, PageId, TreeId, TxnId};
@@ -52,7 +52,7 @@ pub(crate) const CHAIN_BYTES: usize = BODY_BYTES - 8;
 
 /// What recovery has repeated of a commit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Repeated {
+pub(crate) enum ReplayProgress {
     Whole,
     /// Number of its changes, counted from the first one.
     Changes(u64),
@@ -60,7 +60,7 @@ pub(crate) enum Repeated {
 
 #[derive(Debug)]
 pub(crate) struct Checkpointer {
-    pub(super) file: Arc<dyn File>,
+    pub(crate) file: Arc<dyn File>,
     state: Mutex<State>,
     /// Position of the last durable checkpoint.
     position: AtomicU64,
@@ -68,19 +68,19 @@ pub(crate) struct Checkpointer {
     replayed: AtomicU64,
     /// Of the commit after that: changes that the pages contain, too.
     replayed_changes: AtomicU64,
-    /// While recovery takes back what the last checkpoint says: entries that it has taken back in the pages so far.
+    /// While recovery rolls back what the last checkpoint says: entries that it has rolled back in the pages so far.
     undone: AtomicU64,
     /// When the last one ended or was given up, in nanoseconds of the clock.
     ended: AtomicU64,
     /// The last one was given up for want of space.
     is_full: AtomicBool,
-    /// The log has no room, and a checkpoint would give it some.
-    is_asked: AtomicBool,
+    /// The log has no space, and a checkpoint would give it some.
+    is_requested: AtomicBool,
     /// Somebody waits for the one that runs.
     is_hurried: AtomicBool,
     pub(crate) figures: Figures,
-    pub(crate) pressure: Pressure,
-    pub(crate) room: Arc<Room>,
+    pub(crate) throttle: LogThrottle,
+    pub(crate) space: Arc<SpaceReservation>,
 }
 
 /// For SHOW STATUS.
@@ -104,7 +104,7 @@ pub(crate) struct Figures {
 pub(crate) struct State {
     pub(crate) number: u64,
     pub(crate) blocks: Blocks,
-    pub(crate) room: Arc<Room>,
+    pub(crate) space: Arc<SpaceReservation>,
     /// Free blocks that a file of any length may have.
     pub(crate) spare_blocks: u32,
     /// Checkpoints in a row that could not move anything although the file is too long.
@@ -114,7 +114,7 @@ pub(crate) struct State {
     /// Of the head of what is to be undone.
     pub(crate) undo_blocks: Vec<u32>,
     pub(crate) undo_list: UndoList,
-    /// Parts of the map that the next superblock needs anew.
+    /// Parts of the map that the next superblock needs again.
     pub(crate) changed_maps: BTreeSet<usize>,
     /// Pages taken out of the map: their numbers are free when a superblock without them is durable.
     pub(crate) freed_pages: Vec<PageId>,
@@ -125,38 +125,38 @@ const MOVED_BLOCKS_MAX: u32 = 1024;
 /// So many checkpoints in a row may find nothing that can be moved before no more are made for that.
 const IDLE_MOVES_MAX: u32 = 3;
 
-/// What was noted while the gate was closed.
-pub(super) struct Cut {
+/// What was noted under the exclusive checkpoint latch.
+pub(crate) struct Cut {
     epoch: u64,
     position: Csn,
     /// Their newest undo entries.
-    pub(super) running: Vec<(TxnId, u64)>,
+    pub(crate) running: Vec<(TxnId, u64)>,
     next_txn: TxnId,
     next_tree: TreeId,
     page_end: u64,
     /// Pages that have to be written, at most.
     dirty_pages: u32,
-    pub(super) records: Vec<(TreeId, i64)>,
-    /// Recovery is at work: what is saved stays, and so many of its entries are taken back.
-    pub(super) undone: Option<u64>,
+    pub(crate) records: Vec<(TreeId, i64)>,
+    /// Recovery is at work: what is saved stays, and so many of its entries are rolled back.
+    pub(crate) undone: Option<u64>,
     /// Changes of the commit after `position` that recovery has repeated.
-    pub(super) replayed_changes: u64,
+    pub(crate) replayed_changes: u64,
 }
 
-pub(super) fn write_failed(error: &std::io::Error) -> StoreError {
+pub(crate) fn write_failed(error: &std::io::Error) -> StoreError {
     StoreError::Stopped { why: format!("writing the data file failed: {error}").into() }
 }
 
-/// A write to a block that nothing leads to yet: want of room does no harm.
+/// A write to a block that nothing leads to yet: want of space does no harm.
 fn fresh_failed(error: &std::io::Error) -> StoreError {
     if env::disk::is_full(error) { StoreError::DiskFull { what: DATA } } else { write_failed(error) }
 }
 
 impl Figures {
     fn note(&self, state: &State) {
-        self.file_blocks.store(u64::from(state.room.file_blocks()), Ordering::Relaxed);
+        self.file_blocks.store(u64::from(state.space.file_blocks()), Ordering::Relaxed);
         self.used_blocks.store(u64::from(state.blocks.used_count()), Ordering::Relaxed);
-        let too_long = state.room.file_blocks() > state.blocks_wanted() && state.idle_moves < IDLE_MOVES_MAX;
+        let too_long = state.space.file_blocks() > state.blocks_wanted() && state.idle_moves < IDLE_MOVES_MAX;
         self.too_long.store(u64::from(too_long), Ordering::Relaxed);
     }
 }
@@ -168,7 +168,7 @@ impl Checkpointer {
         figures.note(&state);
         Checkpointer {
             file,
-            room: Arc::clone(&state.room),
+            space: Arc::clone(&state.space),
             state: Mutex::new(state),
             position: AtomicU64::new(position.0),
             replayed: AtomicU64::new(position.0),
@@ -176,10 +176,10 @@ impl Checkpointer {
             undone: AtomicU64::new(NOTHING_TO_UNDO),
             ended: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
-            is_asked: AtomicBool::new(false),
+            is_requested: AtomicBool::new(false),
             is_hurried: AtomicBool::new(false),
             figures,
-            pressure: Pressure::new(log_capacity),
+            throttle: LogThrottle::new(log_capacity),
         }
     }
 
@@ -188,9 +188,9 @@ impl Checkpointer {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// Asks for a checkpoint soon, because the log has no room.
-    pub(crate) fn ask(&self) {
-        self.is_asked.store(true, Ordering::Relaxed);
+    /// Asks for a checkpoint soon, because the log has no space.
+    pub(crate) fn request(&self) {
+        self.is_requested.store(true, Ordering::Relaxed);
     }
 
     /// Whether the file is longer than it should be.
@@ -198,8 +198,8 @@ impl Checkpointer {
         self.figures.too_long.load(Ordering::Relaxed) != 0
     }
 
-    pub(crate) fn is_asked(&self) -> bool {
-        self.is_asked.load(Ordering::Relaxed)
+    pub(crate) fn is_requested(&self) -> bool {
+        self.is_requested.load(Ordering::Relaxed)
     }
 
     /// Position of the last durable checkpoint.
@@ -217,11 +217,11 @@ impl Checkpointer {
         self.replayed_changes.store(0, Ordering::SeqCst);
     }
 
-    /// Recovery has repeated a commit, or a piece of it. Inside the gate, with its end.
-    pub(crate) fn set_repeated(&self, position: Csn, repeated: Repeated) {
-        match repeated {
-            Repeated::Whole => self.set_replayed(position),
-            Repeated::Changes(changes) => self.set_replayed_changes(changes),
+    /// Recovery has repeated a commit, or a piece of it. In a critical section, with its end.
+    pub(crate) fn set_replay_progress(&self, position: Csn, progress: ReplayProgress) {
+        match progress {
+            ReplayProgress::Whole => self.set_replayed(position),
+            ReplayProgress::Changes(changes) => self.set_replayed_changes(changes),
         }
     }
 
@@ -235,7 +235,7 @@ impl Checkpointer {
         self.replayed_changes.load(Ordering::SeqCst)
     }
 
-    /// Recovery has taken back so many of the entries saved, `None` when it is through. Inside the gate, with the change.
+    /// Recovery has rolled back so many of the entries saved, `None` when it is through. In a critical section, with the change.
     pub(crate) fn set_undone(&self, entries: Option<u64>) {
         self.undone.store(entries.unwrap_or(NOTHING_TO_UNDO), Ordering::SeqCst);
     }
@@ -252,19 +252,19 @@ impl Checkpointer {
 }
 
 /// The log failed in the middle of a checkpoint: it has stopped, and so does the store.
-pub(super) fn stops(error: &LogError) -> StoreError {
+pub(crate) fn stops(error: &LogError) -> StoreError {
     StoreError::Stopped { why: error.to_string().into() }
 }
 
 /// Writes bytes as a chain of fresh blocks, piece by piece.
-pub(super) struct ChainWriter<'c> {
+pub(crate) struct ChainWriter<'c> {
     checkpointer: &'c Checkpointer,
     kind: Kind,
     checkpoint: u64,
     blocks: Vec<u32>,
     piece: Vec<u8>,
     block: Box<Block>,
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl<'c> ChainWriter<'c> {
@@ -279,7 +279,7 @@ impl<'c> ChainWriter<'c> {
         Ok(ChainWriter { checkpointer, kind, checkpoint, blocks, piece, block, bytes: 0 })
     }
 
-    pub(super) fn put(&mut self, state: &mut State, mut bytes: &[u8]) -> Result<(), StoreError> {
+    pub(crate) fn put(&mut self, state: &mut State, mut bytes: &[u8]) -> Result<(), StoreError> {
         self.bytes += bytes.len() as u64;
         while !bytes.is_empty() {
             if self.piece.len() == CHAIN_BYTES {
@@ -310,9 +310,9 @@ impl<'c> ChainWriter<'c> {
 
 /// A chain written: its blocks, head first, and its bytes.
 #[derive(Debug)]
-pub(super) struct Chain {
-    pub(super) blocks: Vec<u32>,
-    pub(super) bytes: u64,
+pub(crate) struct Chain {
+    pub(crate) blocks: Vec<u32>,
+    pub(crate) bytes: u64,
 }
 
 /// How fast pages are written. They go to the disk in pieces of [`crate::Options::checkpoint_piece_bytes`]: synced all at once at the end, hundreds of MiB
@@ -335,7 +335,7 @@ struct Pace<'i> {
 const FRAMES_IN_ORDER: usize = 16 * 1024;
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 /// Who waits for a page to be clean looks again after this.
-const CLEAN_PATIENCE: Duration = Duration::from_millis(1);
+const CLEAN_RETRY: Duration = Duration::from_millis(1);
 
 impl<'i> Pace<'i> {
     fn begin(inner: &'i Inner, pauses: bool, total: u32) -> Pace<'i> {
@@ -368,7 +368,7 @@ impl<'i> Pace<'i> {
         Ok(true)
     }
 
-    /// Whether the log will hardly have room until this is done. Says so to writers, too.
+    /// Whether the log will hardly have space until this is done. Says so to writers, too.
     fn log_is_tight(&self) -> bool {
         let Some(log) = self.inner.log.get() else { return false };
         let end = log.end_lsn().0;
@@ -380,7 +380,7 @@ impl<'i> Pace<'i> {
             done: self.done,
             total: self.total.max(self.done),
         };
-        self.inner.checkpointer.pressure.estimate(&progress, end)
+        self.inner.checkpointer.throttle.estimate(&progress, end)
     }
 }
 
@@ -397,22 +397,22 @@ impl State {
 
     fn allocate(&mut self) -> Result<u32, StoreError> {
         let block = self.blocks.allocate().ok_or(StoreError::Limit("blocks of the data file"))?;
-        self.room.given_out(block);
+        self.space.note_allocated(block);
         Ok(block)
     }
 
     fn free_one(&mut self, block: u32) {
         self.blocks.free(block);
-        self.room.given_back();
+        self.space.note_freed();
     }
 
-    pub(super) fn free(&mut self, blocks: &[u32]) {
+    pub(crate) fn free(&mut self, blocks: &[u32]) {
         blocks.iter().for_each(|&block| self.free_one(block));
     }
 }
 
 impl Inner {
-    /// Writes a checkpoint. Call it outside the gate, without a latch. Without room on the disk (`DiskFull`) the store goes on.
+    /// Writes a checkpoint. Call it outside a critical section, without a latch. Without space on the disk (`DiskFull`) the store goes on.
     pub(crate) fn checkpoint(&self) -> Result<(), StoreError> {
         self.checkpoint_at(false)
     }
@@ -425,30 +425,30 @@ impl Inner {
         figures.runs.store(1, Ordering::Relaxed);
         let begun = self.env.clock.now();
         let result = self.checkpoint_from(&mut state, paced);
-        self.undo.unhold();
+        self.undo.resume_freeing();
         self.pool.end_copies();
-        self.checkpointer.pressure.relax();
+        self.checkpointer.throttle.relax();
         let took = self.env.clock.now().since(begun).as_micros();
         figures.micros.fetch_add(u64::try_from(took).unwrap_or(0), Ordering::Relaxed);
         figures.note(&state);
         figures.runs.store(0, Ordering::Relaxed);
         self.checkpointer.is_hurried.store(false, Ordering::Relaxed);
         let is_full = matches!(result, Err(StoreError::DiskFull { .. }));
-        let result = if is_full { self.measure_room(&state).and(result) } else { result };
+        let result = if is_full { self.measure_space(&state).and(result) } else { result };
         self.checkpointer.is_full.store(is_full, Ordering::Relaxed);
-        self.checkpointer.is_asked.store(false, Ordering::Relaxed);
+        self.checkpointer.is_requested.store(false, Ordering::Relaxed);
         self.checkpointer.ended.store(self.env.clock.now().nanos, Ordering::Relaxed);
         if is_full { result } else { result.map_err(|error| self.stop(&error.to_string())) }
     }
 
     /// What a checkpoint that was given up left of the file is looked at.
-    fn measure_room(&self, state: &State) -> Result<(), StoreError> {
-        let measured = state.room.measure(&*self.checkpointer.file, &state.blocks);
+    fn measure_space(&self, state: &State) -> Result<(), StoreError> {
+        let measured = state.space.measure(&*self.checkpointer.file, &state.blocks);
         measured.map_err(|error| write_failed(&error))
     }
 
     /// Waits until at most so many pages are changed and not written, or the checkpoint that runs ends. False if none runs. Outside
-    /// the gate, without a latch or a mutex.
+    /// the critical section, without a latch or a mutex.
     pub(crate) fn wait_for_clean(&self, dirty_max: u32) -> bool {
         let before = self.counters.checkpoints.get();
         let runs = || self.checkpointer.figures.runs.load(Ordering::Relaxed) != 0;
@@ -461,13 +461,13 @@ impl Inner {
             if self.pool.dirty_count() <= dirty_max {
                 return true;
             }
-            self.env.clock.sleep(CLEAN_PATIENCE);
+            self.env.clock.sleep(CLEAN_RETRY);
         }
         self.pool.dirty_count() <= dirty_max
     }
 
-    /// Makes frames clean: by a checkpoint, or by waiting for the one that runs. Outside the gate, without a latch or a mutex.
-    pub(crate) fn make_room(&self) -> Result<(), StoreError> {
+    /// Makes frames clean: by a checkpoint, or by waiting for the one that runs. Outside a critical section, without a latch or a mutex.
+    pub(crate) fn make_frames_clean(&self) -> Result<(), StoreError> {
         let _waiting = env::blocking::enter();
         let before = self.counters.checkpoints.get();
         self.checkpointer.is_hurried.store(true, Ordering::Relaxed);
@@ -480,8 +480,8 @@ impl Inner {
     }
 
     fn cut(&self) -> Cut {
-        let _closed = self.gate.close();
-        self.undo.hold();
+        let _closed = self.checkpoint_latch.exclusive();
+        self.undo.pause_freeing();
         let position = match self.log.get() {
             Some(log) => Csn(log.end_lsn().0),
             None => Csn(self.checkpointer.replayed.load(Ordering::SeqCst)),
@@ -514,7 +514,7 @@ impl Inner {
         let number = state.number + 1;
         let cut = self.cut();
         let undo = self.write_undo(state, number, &cut);
-        self.undo.unhold();
+        self.undo.resume_freeing();
         let undo = undo?;
         let written = self
             .write_pages(state, number, &cut, paced)
@@ -524,7 +524,7 @@ impl Inner {
         let directory = match written {
             Ok(directory) => directory,
             Err(error) => {
-                undo.give_up(state);
+                undo.discard(state);
                 return Err(error);
             }
         };
@@ -541,8 +541,8 @@ impl Inner {
         };
         let old = std::mem::replace(&mut state.directory_blocks, directory.blocks);
         state.free(&old);
-        undo.settle(state);
-        // From here on nothing needs room; what fails now leaves nobody knowing what is on the disk.
+        undo.keep(state);
+        // From here on nothing needs space; what fails now leaves nobody knowing what is on the disk.
         if !planted::is(Plant::SkipSync) {
             checkpointer.sync()?;
         }
@@ -556,7 +556,7 @@ impl Inner {
         state.number = number;
         state.blocks.keep();
         let undo = state.undo_blocks.len() + state.undo_list.block_count();
-        state.room.count(&state.blocks, cut.page_end, cut.records.len(), undo);
+        state.space.count(&state.blocks, cut.page_end, cut.records.len(), undo);
         state.changed_maps.clear();
         self.pool.reuse(&std::mem::take(&mut state.freed_pages));
         self.cut_file(state);
@@ -590,7 +590,7 @@ impl Inner {
                 state.free_one(old);
             }
             if old != 0 && planted::is(Plant::FreeEarly) {
-                state.blocks.forget_kept(old);
+                state.blocks.drop_kept(old);
             }
             Ok(())
         };
@@ -628,7 +628,7 @@ impl Inner {
             }
         }
         for page in self.pool.take_freed(cut.epoch) {
-            let old = self.pool.forget(page);
+            let old = self.pool.unmap(page);
             if old != 0 {
                 state.free_one(old);
                 state.changed_maps.insert(page.0 as usize / MAP_PAGES);
@@ -642,10 +642,10 @@ impl Inner {
     fn move_blocks(&self, state: &mut State, cut: &Cut) -> Result<(), StoreError> {
         let wanted = state.blocks_wanted();
         // Each move takes a block now and gives one back when this checkpoint ends; its own lists are still to be written.
-        let free = state.blocks.free_before(state.room.file_blocks());
+        let free = state.blocks.free_before(state.space.file_blocks());
         let most = free.saturating_sub(map_blocks(cut.page_end)).min(MOVED_BLOCKS_MAX);
         let (mut block, mut moved) = (zero_block(), 0);
-        for from in (wanted..state.room.file_blocks()).rev() {
+        for from in (wanted..state.space.file_blocks()).rev() {
             if moved == most {
                 break;
             }
@@ -658,7 +658,7 @@ impl Inner {
             }
             let read = self.checkpointer.file.read_at(u64::from(from) * PAGE_BYTES as u64, &mut block[..]);
             let page = PageId(image::number_of(&block));
-            // What is damaged stays where it is. Chains are written anew at each checkpoint, or go when their transactions end.
+            // What is damaged stays where it is. Chains are written again at each checkpoint, or go when their transactions end.
             if read.is_err() || image::check(&block, Kind::Page, page.0).is_err() {
                 continue;
             }
@@ -683,19 +683,19 @@ impl Inner {
             }
         }
         state.idle_moves =
-            if moved == 0 && state.room.file_blocks() > wanted { state.idle_moves + 1 } else { 0 };
+            if moved == 0 && state.space.file_blocks() > wanted { state.idle_moves + 1 } else { 0 };
         self.checkpointer.figures.moved_blocks.fetch_add(u64::from(moved), Ordering::Relaxed);
         Ok(())
     }
 
     /// Gives free blocks at the end of a file that is too long back to the system.
     fn cut_file(&self, state: &mut State) {
-        if state.room.file_blocks() <= state.blocks_wanted() {
+        if state.space.file_blocks() <= state.blocks_wanted() {
             return;
         }
-        let wanted = state.room.wanted(self.pool.blocks_due(), Purpose::Any);
+        let wanted = state.space.blocks_needed(self.pool.blocks_due(), Purpose::Any);
         let end = state.blocks.used_end();
-        if state.room.cut(&*self.checkpointer.file, &state.blocks, end, wanted) {
+        if state.space.cut(&*self.checkpointer.file, &state.blocks, end, wanted) {
             state.idle_moves = 0;
         }
     }
@@ -734,7 +734,7 @@ impl Inner {
     }
 
     /// Writes a chain, or nothing.
-    pub(super) fn write_chain(
+    pub(crate) fn write_chain(
         &self,
         state: &mut State,
         kind: Kind,

@@ -10,12 +10,12 @@ const NOTES_MAX: usize = 1024;
 const NANOS_BETWEEN: u64 = 1_000_000_000;
 
 #[derive(Debug, Default)]
-pub(crate) struct Ages {
+pub(crate) struct SnapshotAges {
     /// Commit and time, both rising.
     notes: Mutex<VecDeque<(Csn, u64)>>,
 }
 
-impl Ages {
+impl SnapshotAges {
     /// Notes that `newest` is the newest commit now. Notes that only snapshots before `oldest` need go.
     pub(crate) fn note(&self, newest: Csn, oldest: Csn, now_nanos: u64) {
         let mut notes = self.notes.lock();
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn a_snapshot_ages_from_the_first_commit_it_misses() {
         const SECOND: u64 = NANOS_BETWEEN;
-        let ages = Ages::default();
+        let ages = SnapshotAges::default();
         for second in 0..5_000 {
             ages.note(Csn(100 + second), Csn(50), second * SECOND);
         }

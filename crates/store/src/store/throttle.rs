@@ -1,17 +1,17 @@
-//! Writers that outrun checkpoints: the log stays within its capacity because they are slowed, early and all alike.
+//! Write throttling: the log stays within its capacity because writers are delayed early and evenly when they outrun checkpoints.
 //!
-//! The log is kept from the last checkpoint on. The next one begins when that is half of the capacity; the other half is for what is
-//! logged while it writes pages. Whether that will do is known soon: it knows how many pages it writes and how long the first ones
-//! took. If it looks tight, the checkpoint no longer leaves the disk to commits half of the time. If that is not enough, a byte of the
-//! log gets a price: the time that is left, divided by the room that is left.
+//! The log is kept from the last checkpoint on. The next checkpoint starts when half of the capacity is used; the other half is for what is
+//! logged while it writes pages. A running checkpoint knows how many pages it has to write and how long the first ones took, and from that
+//! estimates whether the log will fit. If space looks tight, the checkpoint stops pausing in favour of commits. If that is not enough, log bytes get a
+//! delay rate: the time left, divided by the log space left.
 //!
-//! Writers pay by one clock for all: each commit moves it on by its bytes' price, and a transaction that begins to write waits until
-//! that time has come. It holds no lock yet. A large one that goes to the log in parts waits before each. So writers
-//! as fast as their price never wait, and faster ones are brought to it in steps of a few milliseconds, whether they are two or two thousand.
-//! Only if the estimate was wrong (a disk that stalls) the capacity itself is a wall, until the checkpoint is done.
+//! All writers share one clock. Each commit advances it by its bytes at the delay rate, and a transaction that starts to write waits until that
+//! time has come. It holds no lock yet. A large transaction whose log goes out in parts waits before each part. Writers no faster than the
+//! rate never wait; faster ones are slowed in steps of a few milliseconds, be they two or two thousand. The capacity
+//! itself is a hard limit only if the estimate was wrong (a disk that stalls); writers then wait for the end of the checkpoint.
 //!
-//! A commit never waits here, nor does a rollback. Where the disk has no room for a checkpoint nobody is slowed: the log has no
-//! room either (`docs/decisions/disk-full.md`).
+//! A commit never waits here, nor does a rollback. Where the disk has no space for a checkpoint no writer is delayed: the log has no
+//! space either (`docs/decisions/disk-full.md`).
 
 use crate::error::StoreError;
 use crate::ids::Csn;
@@ -20,23 +20,23 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use env::clock::Monotonic;
 use std::time::Duration;
 
-/// In sixteenths of the capacity: beyond this a checkpoint that runs is in a hurry, and the log has a price.
+/// In sixteenths of the capacity: beyond this a checkpoint that runs is in a hurry, and the log has a delay_rate.
 const TIGHT: u64 = 12;
 /// What the price aims at.
 const AIM: u64 = 15;
 /// Without an estimate the log has a price from here on: only so that who writes looks at the wall.
 const NEAR: u64 = 14;
-/// So much writers may be ahead of their price: a large commit now and then holds up nobody.
+/// So much writers may be ahead of their delay_rate: a large commit now and then holds up nobody.
 const CREDIT_NANOS: u64 = 50_000_000;
 /// Nobody sleeps longer before he looks again.
-const PATIENCE: Duration = Duration::from_millis(5);
-const PRICE_MAX: f64 = 1e12;
+const SLEEP_MAX: Duration = Duration::from_millis(5);
+const DELAY_RATE_MAX: f64 = 1e12;
 
 #[derive(Debug)]
-pub(crate) struct Pressure {
+pub(crate) struct LogThrottle {
     capacity: AtomicU64,
     /// Nanoseconds that 1,024 bytes of the log take; 0: as long as they like.
-    price: AtomicU64,
+    delay_rate: AtomicU64,
     /// When what was appended will have taken its time, in nanoseconds of the clock.
     paid_at: AtomicU64,
     /// The log's end when it was charged last.
@@ -48,16 +48,16 @@ pub(crate) struct Pressure {
 
 /// How a checkpoint gets on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     /// Bytes of the log behind the last checkpoint.
-    pub(super) kept: u64,
+    pub(crate) kept: u64,
     /// Of them, since this one writes pages.
-    pub(super) grown: u64,
+    pub(crate) grown: u64,
     /// Since then.
-    pub(super) nanos: u64,
+    pub(crate) nanos: u64,
     /// Pages written since then, and pages to be written in all.
-    pub(super) done: u64,
-    pub(super) total: u64,
+    pub(crate) done: u64,
+    pub(crate) total: u64,
 }
 
 impl Progress {
@@ -67,25 +67,25 @@ impl Progress {
         per_page * self.total.saturating_sub(self.done) as f64 * 1.125
     }
 
-    /// Whether the log will not have room enough, and what it costs then.
-    fn price(&self, capacity: u64) -> u64 {
+    /// Whether the log will not have space enough, and what it costs then.
+    fn delay_rate(&self, capacity: u64) -> u64 {
         let capacity = capacity as f64;
         let left = self.nanos_left();
         let grows_by = self.grown as f64 / self.nanos.max(1) as f64 * left;
         if (self.kept as f64 + grows_by) * 16.0 <= capacity * TIGHT as f64 {
             return 0;
         }
-        let room = (capacity * AIM as f64 / 16.0 - self.kept as f64).max(capacity / 64.0);
-        (left * 1024.0 / room).clamp(1.0, PRICE_MAX) as u64
+        let space = (capacity * AIM as f64 / 16.0 - self.kept as f64).max(capacity / 64.0);
+        (left * 1024.0 / space).clamp(1.0, DELAY_RATE_MAX) as u64
     }
 }
 
-impl Pressure {
-    pub(crate) fn new(capacity: u64) -> Pressure {
+impl LogThrottle {
+    pub(crate) fn new(capacity: u64) -> LogThrottle {
         let zero = || AtomicU64::new(0);
-        Pressure {
+        LogThrottle {
             capacity: AtomicU64::new(capacity),
-            price: zero(),
+            delay_rate: zero(),
             paid_at: zero(),
             charged: zero(),
             delays: zero(),
@@ -103,43 +103,43 @@ impl Pressure {
 
     /// With so many bytes of the log behind the last checkpoint the next one begins.
     #[inline]
-    pub(crate) fn begins_at(&self) -> u64 {
+    pub(crate) fn checkpoint_starts_at(&self) -> u64 {
         self.capacity() / 2
     }
 
     #[inline]
-    fn is_free(&self) -> bool {
-        self.price.load(Ordering::Relaxed) == 0
+    fn is_off(&self) -> bool {
+        self.delay_rate.load(Ordering::Relaxed) == 0
     }
 
-    /// Sets the price. True if the checkpoint is to hurry.
-    pub(super) fn estimate(&self, progress: &Progress, end: u64) -> bool {
-        let price = progress.price(self.capacity());
-        if price != 0 && self.is_free() {
+    /// Sets the delay_rate. True if the checkpoint is to hurry.
+    pub(crate) fn estimate(&self, progress: &Progress, end: u64) -> bool {
+        let delay_rate = progress.delay_rate(self.capacity());
+        if delay_rate != 0 && self.is_off() {
             self.charged.store(end, Ordering::Relaxed);
         }
-        self.price.store(price, Ordering::Relaxed);
-        price != 0
+        self.delay_rate.store(delay_rate, Ordering::Relaxed);
+        delay_rate != 0
     }
 
     /// A checkpoint ended: nobody owes anything.
-    pub(super) fn relax(&self) {
-        self.price.store(0, Ordering::Relaxed);
+    pub(crate) fn relax(&self) {
+        self.delay_rate.store(0, Ordering::Relaxed);
         self.paid_at.store(0, Ordering::Relaxed);
     }
 
     /// The log has grown up to `end`.
     fn charge(&self, end: u64, kept: u64, now: Monotonic) {
-        let price = self.price.load(Ordering::Relaxed);
-        if price == 0 {
+        let delay_rate = self.delay_rate.load(Ordering::Relaxed);
+        if delay_rate == 0 {
             if kept >= self.capacity() / 16 * NEAR {
                 self.charged.store(end, Ordering::Relaxed);
-                self.price.store(1, Ordering::Relaxed);
+                self.delay_rate.store(1, Ordering::Relaxed);
             }
             return;
         }
         let bytes = end.saturating_sub(self.charged.fetch_max(end, Ordering::Relaxed));
-        let nanos = u64::try_from(u128::from(bytes) * u128::from(price) / 1024).unwrap_or(u64::MAX);
+        let nanos = u64::try_from(u128::from(bytes) * u128::from(delay_rate) / 1024).unwrap_or(u64::MAX);
         let least = now.nanos.saturating_sub(CREDIT_NANOS);
         let later = |paid_at: u64| Some(paid_at.max(least).saturating_add(nanos));
         // Always has a later time.
@@ -149,11 +149,11 @@ impl Pressure {
     /// How long who begins to write waits before he looks again: not at all, or until it is his turn.
     fn delay(&self, kept: u64, now: Monotonic) -> Duration {
         match () {
-            () if self.is_free() => Duration::ZERO,
-            () if kept >= self.capacity() => PATIENCE,
+            () if self.is_off() => Duration::ZERO,
+            () if kept >= self.capacity() => SLEEP_MAX,
             () => {
                 let owed = self.paid_at.load(Ordering::Relaxed).saturating_sub(now.nanos);
-                Duration::from_nanos(owed).min(PATIENCE)
+                Duration::from_nanos(owed).min(SLEEP_MAX)
             }
         }
     }
@@ -175,36 +175,36 @@ impl Inner {
     #[inline]
     pub(crate) fn charge_log(&self, end: Csn) {
         let kept = self.log_kept(end.0);
-        if kept > self.checkpointer.pressure.begins_at() {
+        if kept > self.checkpointer.throttle.checkpoint_starts_at() {
             self.charge_more(end, kept);
         }
     }
 
     #[cold]
     fn charge_more(&self, end: Csn, kept: u64) {
-        self.checkpointer.pressure.charge(end.0, kept, self.env.clock.now());
+        self.checkpointer.throttle.charge(end.0, kept, self.env.clock.now());
     }
 
-    /// Waits for one's turn to write, where writers outrun the checkpoint. Outside the gate, without a latch; best without locks.
+    /// Waits for one's turn to write, where writers outrun the checkpoint. Outside a critical section, without a latch; best without locks.
     ///
     /// # Errors
     /// The store has stopped.
     #[inline]
     pub(crate) fn wait_for_log(&self) -> Result<(), StoreError> {
-        if self.checkpointer.pressure.is_free() { Ok(()) } else { self.wait_for_log_room() }
+        if self.checkpointer.throttle.is_off() { Ok(()) } else { self.wait_for_log_space() }
     }
 
     #[cold]
-    fn wait_for_log_room(&self) -> Result<(), StoreError> {
-        let pressure = &self.checkpointer.pressure;
+    fn wait_for_log_space(&self) -> Result<(), StoreError> {
+        let throttle = &self.checkpointer.throttle;
         let end = || self.log.get().map_or(0, |log| log.end_lsn().0);
         if !self.options.background_threads {
-            // Nobody else makes room.
-            if self.log_kept(end()) < pressure.capacity() || self.checkpointer.is_full() {
+            // Nobody else makes space.
+            if self.log_kept(end()) < throttle.capacity() || self.checkpointer.is_full() {
                 return Ok(());
             }
             return match self.checkpoint() {
-                Err(StoreError::DiskFull { .. }) => Ok(()), // The log has no room either: its writers are told.
+                Err(StoreError::DiskFull { .. }) => Ok(()), // The log has no space either: its writers get the error.
                 outcome => outcome,
             };
         }
@@ -213,7 +213,7 @@ impl Inner {
         loop {
             self.check_writable()?;
             let now = self.env.clock.now();
-            let delay = pressure.delay(self.log_kept(end()), now);
+            let delay = throttle.delay(self.log_kept(end()), now);
             if delay.is_zero() || self.checkpointer.is_full() || self.worker.is_ending() {
                 break;
             }
@@ -222,8 +222,8 @@ impl Inner {
         }
         if waits.is_some() {
             let micros = self.env.clock.now().since(began).as_micros();
-            pressure.delays.fetch_add(1, Ordering::Relaxed);
-            pressure.delay_micros.fetch_add(u64::try_from(micros).unwrap_or(u64::MAX), Ordering::Relaxed);
+            throttle.delays.fetch_add(1, Ordering::Relaxed);
+            throttle.delay_micros.fetch_add(u64::try_from(micros).unwrap_or(u64::MAX), Ordering::Relaxed);
         }
         Ok(())
     }
@@ -235,7 +235,7 @@ mod tests {
 
     /// A store in a world of numbers, in steps of a tenth of a millisecond.
     struct World {
-        pressure: Pressure,
+        throttle: LogThrottle,
         now: u64,
         end: u64,
         position: u64,
@@ -260,7 +260,7 @@ mod tests {
         /// Writers that would log so many bytes in a step, all together.
         fn new(capacity: u64, writers: usize, bytes: u64, bytes_per_step: u64) -> World {
             World {
-                pressure: Pressure::new(capacity),
+                throttle: LogThrottle::new(capacity),
                 now: 0,
                 end: 0,
                 position: 0,
@@ -282,7 +282,7 @@ mod tests {
                 writer.wants = (writer.wants + commits).min(1.0 + commits);
                 while self.writers[number].wants >= 1.0 {
                     let since = *self.writers[number].wants_since.get_or_insert(self.now);
-                    if !self.pressure.delay(self.end - self.position, now).is_zero() {
+                    if !self.throttle.delay(self.end - self.position, now).is_zero() {
                         break;
                     }
                     self.longest_wait = self.longest_wait.max(self.now - since);
@@ -291,8 +291,8 @@ mod tests {
                     self.end += self.bytes;
                     let kept = self.end - self.position;
                     self.most_kept = self.most_kept.max(kept);
-                    if kept > self.pressure.begins_at() {
-                        self.pressure.charge(self.end, kept, now);
+                    if kept > self.throttle.checkpoint_starts_at() {
+                        self.throttle.charge(self.end, kept, now);
                     }
                 }
             }
@@ -300,7 +300,7 @@ mod tests {
 
         /// Steps until a checkpoint is due, then that, of so many pages, each of which takes so long.
         fn checkpoint(&mut self, pages: u64, page_nanos: u64) {
-            while self.end - self.position <= self.pressure.begins_at() {
+            while self.end - self.position <= self.throttle.checkpoint_starts_at() {
                 self.step();
             }
             let (cut, began) = (self.end, self.now);
@@ -312,11 +312,11 @@ mod tests {
                     let kept = self.end - self.position;
                     let (grown, nanos) = (self.end - cut, self.now - began);
                     let progress = Progress { kept, grown, nanos, done, total: pages };
-                    self.pressure.estimate(&progress, self.end);
+                    self.throttle.estimate(&progress, self.end);
                 }
             }
             self.position = cut;
-            self.pressure.relax();
+            self.throttle.relax();
         }
     }
 
@@ -359,7 +359,7 @@ mod tests {
         let kept = world.end - world.position;
         assert!(((1 << 20)..(1 << 20) + 1_000).contains(&kept), "{kept}");
         world.position = world.end;
-        world.pressure.relax();
+        world.throttle.relax();
         world.step();
         assert!(world.end - world.position >= 3_000);
     }

@@ -1,30 +1,30 @@
-//! The end of dropped trees: their pages are freed a part at a time.
+//! Freeing dropped trees, some pages at a time.
 //!
-//! A dropped tree stays in the tree of trees, marked, until no snapshot needs it. Then purge takes leaf after leaf from its end,
-//! [`crate::Options::drop_leaves_max`] of them in one passage of the gate: others change records and commit between two of them,
-//! however large the tree is. First the root gets another page, and the tree of trees says so: who comes late, with the root's old number,
-//! finds the tree gone, never a part of it.
+//! A dropped tree stays in the tree of trees, marked as dropped, until no snapshot needs it. Then purge frees leaf after leaf from its end, up to
+//! [`crate::Options::drop_leaves_max`] in one critical section. Between two of them other transactions change records and commit, however
+//! large the tree is. First the root gets another page number, recorded in the tree of trees: a reader that comes late with the old
+//! number finds that the tree is gone, never a part of it.
 //!
 //! Invariants:
-//! 1. After each passage the tree named in the tree of trees names only pages that exist. So a checkpoint may come between any two,
-//!    and after a crash it goes on from what that saw.
-//! 2. The tree's record goes in the passage that frees its root.
+//! 1. After each critical section, the tree recorded in the tree of trees refers only to pages that exist. So a checkpoint may come between any
+//!    two, and recovery continues from what that checkpoint contains.
+//! 2. The record of the tree is deleted in the critical section that frees its root.
 
 use crate::btree::Seek;
 use crate::btree::node;
 use crate::btree::tree::Exclusive;
 use crate::error::StoreError;
 use crate::ids::TreeId;
-use crate::pager::Fault;
+use crate::pager::PageMiss;
+use crate::store::space::Purpose;
 use crate::store::{Inner, meta_root, meta_value};
-use crate::upkeep::room::Purpose;
 
-/// What a passage counts for, beside entries of undo looked at: a tick of purge makes a few, then it looks after the rest.
-pub(super) const ENTRIES_PER_PASSAGE: usize = 512;
+/// What a step counts for, beside entries of undo looked at: a tick of purge makes a few, then it looks after the rest.
+pub(crate) const ENTRIES_PER_STEP: usize = 512;
 
 impl Inner {
     /// Nobody can reach this tree any more, and its record says that it is dropped: purge frees it. Takes no latch.
-    pub(crate) fn forget_later(&self, tree: TreeId) {
+    pub(crate) fn free_tree_later(&self, tree: TreeId) {
         if let Some(tree) = self.trees.write().remove(&tree) {
             tree.state.set_dropped();
         }
@@ -32,24 +32,24 @@ impl Inner {
     }
 
     /// Frees trees that nobody can reach, for about the price of `budget` entries. True if there is more to do.
-    pub(super) fn forget_waiting(&self, mut budget: usize) -> Result<bool, StoreError> {
+    pub(crate) fn free_waiting_trees(&self, mut budget: usize) -> Result<bool, StoreError> {
         loop {
             let Some(tree) = self.purge.waiting.lock().last().copied() else { return Ok(false) };
             if budget == 0 {
                 return Ok(true);
             }
-            budget = budget.saturating_sub(ENTRIES_PER_PASSAGE);
+            budget = budget.saturating_sub(ENTRIES_PER_STEP);
             self.check_space(Purpose::Remove)?;
-            if self.with_room(|| self.forget_some(&tree.0.to_be_bytes()))? {
+            if self.retry_misses(|| self.free_tree_part(&tree.0.to_be_bytes()))? {
                 self.purge.waiting.lock().retain(|&waiting| waiting != tree);
             }
         }
     }
 
-    /// One passage: frees a part of the tree with this record in the tree of trees, if it is dropped. The drop has committed, whatever stamp
+    /// Frees, in one critical section, a part of the tree with this record in the tree of trees, if it is dropped. The drop has committed, whatever transaction id
     /// the record has by now: who wanted to drop the tree later locked it and left it as it is. True when nothing of it is left.
-    pub(crate) fn forget_some(&self, key: &[u8]) -> Result<bool, Fault> {
-        let _inside = self.gate.enter();
+    pub(crate) fn free_tree_part(&self, key: &[u8]) -> Result<bool, PageMiss> {
+        let _section = self.checkpoint_latch.shared();
         let meta = self.meta();
         let mut leaf = meta.state.root.leaf::<Exclusive>(&self.pool, Seek::At(key))?;
         let Ok(index) = node::search(leaf.body(), key) else { return Ok(true) };
@@ -124,7 +124,7 @@ mod tests {
             }
             txn.commit().unwrap();
         }
-        assert!(store.inner.with_room(|| tree.state.root.level(&store.inner.pool)).unwrap() >= 2);
+        assert!(store.inner.retry_misses(|| tree.state.root.level(&store.inner.pool)).unwrap() >= 2);
         id
     }
 
@@ -154,10 +154,10 @@ mod tests {
         let mut passages = 0;
         loop {
             let before = freed();
-            let done = store.inner.with_room(|| store.inner.forget_some(&id.0.to_be_bytes())).unwrap();
-            let in_passage = freed() - before;
+            let done = store.inner.retry_misses(|| store.inner.free_tree_part(&id.0.to_be_bytes())).unwrap();
+            let in_one_step = freed() - before;
             // The nodes above the leaves, and the root's old page.
-            assert!(in_passage <= u64::from(LEAVES_MAX) + 4, "{in_passage} pages in one passage");
+            assert!(in_one_step <= u64::from(LEAVES_MAX) + 4, "{in_one_step} pages in one critical section");
             assert!(store.tree(id).is_err(), "who comes now finds it gone");
             passages += 1;
             write(&store, &tree, passages);
@@ -184,8 +184,8 @@ mod tests {
             drop_tree(&store, id);
             let passages = |count: u32| {
                 for _ in 0..count {
-                    let some = || store.inner.forget_some(&id.0.to_be_bytes());
-                    assert!(!store.inner.with_room(some).unwrap());
+                    let some = || store.inner.free_tree_part(&id.0.to_be_bytes());
+                    assert!(!store.inner.retry_misses(some).unwrap());
                 }
             };
             passages(before);

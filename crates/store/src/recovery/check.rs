@@ -10,17 +10,18 @@
 //! Damage is collected, each with its place, and the walk goes on beside it. Memory: two bits for each block and page, a
 //! bounded part of the map, one page for each level of a tree.
 
-use super::checkpoint::{MAP_PAGES, zero_block};
-use super::recover::{DATA, META_ROOT, io, read_chain, read_piece};
-use super::superblock::{FORMAT, Found, Superblock, WRITTEN_BYTES};
 use super::undo_image::UndoImage;
+use super::{META_ROOT, io, read_chain, read_piece};
 use crate::btree::node;
 use crate::error::{OpenError, StoreError};
 use crate::ids::{PageId, TreeId};
 use crate::pager::blocks::FIRST_BLOCK;
 use crate::pager::frame::{BODY_BYTES, Body, PAGE_BYTES};
 use crate::pager::image::{self, Block, Kind};
+use crate::store::DATA;
+use crate::store::checkpoint::{MAP_PAGES, zero_block};
 use crate::store::meta_root;
+use crate::store::superblock::{FORMAT, Found, Superblock, WRITTEN_BYTES};
 use crate::wal::{LogError, Lsn, Replay};
 use env::Env;
 use env::disk::{File, FileOptions};
@@ -28,8 +29,8 @@ use hashbrown::HashMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// So many damages are told; more are counted.
-pub const DAMAGES_TOLD_MAX: usize = 1_000;
+/// So many damages are reported; more are counted.
+pub const DAMAGES_REPORTED_MAX: usize = 1_000;
 /// Blocks of the map in memory, 16 KiB each.
 const MAP_BLOCKS_KEPT: usize = 256;
 
@@ -51,7 +52,7 @@ pub struct Damage {
 /// What was found.
 #[derive(Clone, Debug, Default)]
 pub struct FileReport {
-    /// The first damages, at most [`DAMAGES_TOLD_MAX`].
+    /// The first damages, at most [`DAMAGES_REPORTED_MAX`].
     pub damages: Vec<Damage>,
     /// All of them.
     pub damage_count: u64,
@@ -147,7 +148,7 @@ pub fn check_files(env: &Env, path: &Path) -> Result<FileReport, OpenError> {
 impl Checker<'_> {
     fn damaged(&mut self, damage: Damage) {
         self.report.damage_count += 1;
-        if self.report.damages.len() < DAMAGES_TOLD_MAX {
+        if self.report.damages.len() < DAMAGES_REPORTED_MAX {
             self.report.damages.push(damage);
         }
     }
@@ -279,7 +280,7 @@ impl Checker<'_> {
         }
         if !self.map.contains_key(&part) {
             if self.map.len() >= MAP_BLOCKS_KEPT {
-                // What could not be read stays, so that it is told once; of the others any may go.
+                // What could not be read stays, so that it is reported once; of the others any may go.
                 self.map.retain(|_, entries| entries.is_none());
             }
             let number = self.map_blocks[part];
