@@ -158,6 +158,18 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 explained_count += 1;
                 return;
             }
+            // What is left of the statement may show a contradiction that other parts of it had hidden.
+            if cutter.is_some() {
+                match oracle.contradiction(&finding, *lenience) {
+                    Ok(Some(variant)) => {
+                        println!("the oracle contradicts itself, {kind}, seed {seed}, cut down: {variant}");
+                        *contradictions.entry(kind).or_default() += 1;
+                        return;
+                    }
+                    Ok(None) => {}
+                    Err(error) => failure = Some(error.to_string()),
+                }
+            }
             let kind = format!("{:?}", finding.difference.kind);
             let count = counts.entry(kind.clone()).or_default();
             *count += 1;
