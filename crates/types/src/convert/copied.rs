@@ -7,7 +7,7 @@ use super::number::only_spaces;
 use super::show::write_text;
 use super::store;
 use crate::charset::Charset;
-use crate::data_type::{DataType, TypeKind};
+use crate::data_type::{DataType, SCALE_NOT_FIXED, TypeKind};
 use crate::number;
 use crate::vector::{Cell, Column};
 
@@ -17,6 +17,8 @@ enum Way {
     Stored,
     /// As its text: 1 becomes the member '1' of an ENUM, not the first.
     Text,
+    /// A FLOAT as the text of its six digits.
+    FloatText,
     /// As its number: '31' becomes the bits of 31, not of two characters.
     Number,
     /// Not at all: bytes are no JSON.
@@ -43,6 +45,9 @@ fn way(from: &DataType, to: &DataType) -> Way {
         TypeKind::Decimal => Way::Stored,
         _ if from.kind == TypeKind::Json && (to.is_numeric() || to.is_temporal()) => Way::Text,
         TypeKind::Year if from.is_temporal() => Way::Number,
+        _ if from.kind == TypeKind::Float && from.scale == SCALE_NOT_FIXED && to.is_string() => {
+            Way::FloatText
+        }
         TypeKind::Json if bit || from.is_binary_string() => Way::Refused,
         TypeKind::Json if number || member || from.is_temporal() => Way::Text,
         _ => Way::Stored,
@@ -70,6 +75,20 @@ pub fn store_copied(
             write_text(cell, from, &mut text);
             let is_member = matches!(from.kind, TypeKind::Enum | TypeKind::Set);
             let collation = if is_member { from.collation } else { Charset::Utf8mb4.default_collation() };
+            store(Cell::Bytes(&text), of(&DataType::varchar(text.len() as u32, collation)), to, options, out)
+        }
+        Way::FloatText => {
+            const DIGITS: usize = 6;
+            const CHARS: usize = 12;
+            let value = match cell {
+                Cell::Double(value) => value,
+                _ => 0.0,
+            };
+            // The nearest number of so many digits is written as a DOUBLE would be.
+            let short = format!("{value:.*e}", DIGITS - 1).parse().unwrap_or(value);
+            let mut text = Vec::new();
+            number::write_double_fitted(short, CHARS + usize::from(short < 0.0), &mut text);
+            let collation = Charset::Utf8mb4.default_collation();
             store(Cell::Bytes(&text), of(&DataType::varchar(text.len() as u32, collation)), to, options, out)
         }
         Way::Number => match cell {

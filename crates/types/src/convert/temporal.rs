@@ -58,8 +58,9 @@ pub(super) fn store_datetime(
         (Cell::Int(micros), TypeKind::Time) => {
             Ok(DateTime::from_linear_micros(options.today.date_part().linear_micros() + micros))
         }
+        // A YEAR is the number that it is, and none of these is a date.
         (Cell::Int(year), TypeKind::Year) => {
-            parse::datetime_from_number(year * 10_000, options.date_mode).map(|(value, _)| Some(value))
+            parse::datetime_from_number(year, options.date_mode).map(|(value, _)| Some(value))
         }
         (Cell::Bytes(document), TypeKind::Json) => match json::to_datetime(document) {
             Some(value) => Ok(Some(value)),
