@@ -1,7 +1,7 @@
 //! Differences that are known, true and permanent: `explained.txt`.
 //!
 //! An entry is a line `kind: words` below lines `# reason`. It explains a difference of that kind whose script, answers
-//! and SQL hold all words, which are separated by ` && `.
+//! and SQL hold all words, which are separated by ` && `. Of descriptions of columns each column needs an entry.
 
 use crate::compare::Difference;
 
@@ -44,8 +44,20 @@ pub fn explanation<'a>(
     sql: &str,
     difference: &Difference,
 ) -> Option<&'a Explanation> {
-    entries.iter().find(|entry| {
-        entry.kind == format!("{:?}", difference.kind)
-            && entry.words.iter().all(|word| sql.contains(word) || difference.text.contains(word))
-    })
+    let kind = format!("{:?}", difference.kind);
+    let entry_of = |text: &str| {
+        entries.iter().find(|entry| {
+            entry.kind == kind && entry.words.iter().all(|word| sql.contains(word) || text.contains(word))
+        })
+    };
+    if difference.unlike.is_empty() {
+        return entry_of(&difference.text);
+    }
+    // Of descriptions of columns each must be explained by itself: two lines.
+    let lines: Vec<&str> = difference.text.lines().collect();
+    let mut found = None;
+    for column in lines.chunks(2) {
+        found = Some(entry_of(&column.join("\n"))?);
+    }
+    found
 }

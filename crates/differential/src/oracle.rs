@@ -40,7 +40,7 @@ enum Variant {
     DerivedSubqueries,
     /// By the other protocol, without parameters.
     OtherProtocol,
-    /// With WHERE (p) as WHERE (p XOR RAND() > 2), which MySQL does not know to be false or true.
+    /// With p of WHERE and ON as (p XOR RAND() > 2), which MySQL does not know to be false or true.
     Unknown,
     /// With more rows in each table.
     MoreRows,
@@ -66,7 +66,7 @@ impl Variant {
             Variant::DerivedSets => "IN (SELECT * FROM (set operation))",
             Variant::DerivedSubqueries => "IN (SELECT * FROM (subquery))",
             Variant::OtherProtocol => "the other protocol",
-            Variant::Unknown => "WHERE ... XOR RAND() > 2",
+            Variant::Unknown => "... XOR RAND() > 2",
             Variant::MoreRows => "more rows",
             Variant::NoRows => "no rows",
         }
@@ -299,10 +299,12 @@ fn varied(
         Variant::DerivedSubqueries => derived(statement, is_prepared, |_| true),
         Variant::Unknown => {
             let mut varied = statement.clone();
-            let filter = filter_of(&mut varied)?;
-            let zero = Expr::Literal { value: Value::Int(0), is_bound: false };
-            let condition = std::mem::replace(filter, zero);
-            *filter = Expr::Call { form: forms::UNKNOWN, arguments: vec![condition] };
+            let query = query_of(&mut varied)?;
+            walk::query_conditions(query, &mut |condition| {
+                let zero = Expr::Literal { value: Value::Int(0), is_bound: false };
+                let known = std::mem::replace(condition, zero);
+                *condition = Expr::Call { form: forms::UNKNOWN, arguments: vec![known] };
+            });
             Some((RESET.to_owned(), varied, is_prepared))
         }
         Variant::MoreRows | Variant::NoRows => Some((RESET.to_owned(), statement.clone(), is_prepared)),

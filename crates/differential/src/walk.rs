@@ -86,6 +86,52 @@ pub fn statement_expressions(statement: &mut Statement, see: &mut impl FnMut(&mu
     }
 }
 
+/// Calls `see` with WHERE and ON of a query and of its subqueries and derived tables.
+pub fn query_conditions(query: &mut Query, see: &mut impl FnMut(&mut Expr)) {
+    query_expressions(query, &mut |expr| match expr {
+        Expr::Scalar(query)
+        | Expr::Exists { query, .. }
+        | Expr::InQuery { query, .. }
+        | Expr::Quantified { query, .. } => own_conditions(query, see),
+        _ => {}
+    });
+    own_conditions(query, see);
+}
+
+fn own_conditions(query: &mut Query, see: &mut impl FnMut(&mut Expr)) {
+    for cte in &mut query.with {
+        own_conditions(&mut cte.query, see);
+    }
+    match &mut query.body {
+        Body::Set { left, right, .. } => {
+            own_conditions(left, see);
+            own_conditions(right, see);
+        }
+        Body::Select(select) => {
+            if let Some(from) = &mut select.from {
+                source_conditions(from, see);
+            }
+            if let Some(filter) = &mut select.filter {
+                see(filter);
+            }
+        }
+    }
+}
+
+fn source_conditions(source: &mut Source, see: &mut impl FnMut(&mut Expr)) {
+    match source {
+        Source::Table { .. } => {}
+        Source::Derived { query, .. } => own_conditions(query, see),
+        Source::Join { left, right, on, .. } => {
+            source_conditions(left, see);
+            source_conditions(right, see);
+            if let Some(on) = on {
+                see(on);
+            }
+        }
+    }
+}
+
 /// Calls `see` with every table that a query reads, those of its subqueries included.
 pub fn query_tables(query: &mut Query, see: &mut impl FnMut(&mut Source)) {
     from_tables(query, see);
