@@ -184,8 +184,8 @@ impl LocalSession {
                 nullable: column.nullable,
                 created: match column.source {
                     _ if column.created_type.is_some() => column.created,
-                    OutputSource::Expression => column.created,
-                    OutputSource::Column | OutputSource::SetOperation => Created::Column,
+                    source if source.is_computed() => column.created,
+                    _ => Created::Column,
                 },
             })
             .collect();

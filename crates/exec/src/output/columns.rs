@@ -108,7 +108,7 @@ pub fn encode_columns_with_defaults<'a>(
 fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> ColumnDefinition<'a> {
     let data_type = column.data_type;
     // A document's text is said to be bytes where a column holds it, and characters where it is computed.
-    let is_document = data_type.kind == TypeKind::Json && column.source == OutputSource::Expression;
+    let is_document = data_type.kind == TypeKind::Json && column.source.is_computed();
     let has_text = is_document
         || (data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set))
             && data_type.collation.charset() != Charset::Binary;
@@ -121,16 +121,19 @@ fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> Col
         _ => (types::collation::CollationId::BINARY, 1),
     };
     let mut flags = column.flags | data_type.protocol_flags();
-    if column.source == OutputSource::Expression {
+    if column.source.is_computed() {
         // A table keeps the value apart from its row, a computed one lies nowhere.
         flags &= !column_flag::BLOB;
+    }
+    if is_member(data_type.kind)
+        && !matches!(column.source, OutputSource::Column | OutputSource::SetOperation)
+    {
+        flags &= !(column_flag::ENUM | column_flag::SET);
     }
     if !column.nullable {
         flags |= column_flag::NOT_NULL;
     }
-    if data_type.kind == TypeKind::Null
-        || (column.source == OutputSource::Expression && is_number(data_type.kind))
-    {
+    if data_type.kind == TypeKind::Null || (column.source.is_computed() && is_number(data_type.kind)) {
         // Numbers sort and compare as bytes do, says the protocol's flag; of a table's columns it does not.
         flags |= column_flag::BINARY;
     }
@@ -153,7 +156,9 @@ fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> Col
         column_type: ColumnType::from_byte(protocol_type(column)).unwrap_or(ColumnType::VarString),
         flags: ColumnFlags(flags),
         decimals: match decimals(data_type) {
-            0 if column.source == OutputSource::Expression && is_text(data_type) => DECIMALS_NOT_FIXED,
+            0 if column.source.is_computed() && (is_text(data_type) || is_member(data_type.kind)) => {
+                DECIMALS_NOT_FIXED
+            }
             decimals => decimals,
         },
     }
@@ -162,8 +167,11 @@ fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> Col
 /// The type as the protocol names it: computed texts by their size, those of columns all as BLOB.
 fn protocol_type(column: &ResultColumn<'_>) -> u8 {
     const MEDIUM_TEXT_BYTES_MAX: u32 = 0xff_ffff;
-    let is_computed = column.source == OutputSource::Expression;
+    let is_computed = column.source.is_computed();
     match column.data_type.kind {
+        TypeKind::Enum if column.source == OutputSource::Expression => ColumnType::Enum as u8,
+        TypeKind::Set if column.source == OutputSource::Expression => ColumnType::Set as u8,
+        kind if is_member(kind) && column.source == OutputSource::Kept => ColumnType::VarString as u8,
         // What MAX and its like make of a column of this kind is larger.
         TypeKind::MediumText if is_computed && column.data_type.length <= MEDIUM_TEXT_BYTES_MAX => 250,
         TypeKind::LongText if is_computed => 251,
@@ -176,6 +184,10 @@ const DECIMALS_NOT_FIXED: u8 = 31;
 
 fn is_text(data_type: &DataType) -> bool {
     (data_type.is_string() && !data_type.is_hex_literal()) || data_type.kind == TypeKind::Json
+}
+
+fn is_member(kind: TypeKind) -> bool {
+    matches!(kind, TypeKind::Enum | TypeKind::Set)
 }
 
 fn is_number(kind: TypeKind) -> bool {

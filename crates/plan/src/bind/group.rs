@@ -112,6 +112,13 @@ impl Binder<'_> {
                 for column in output.iter_mut().filter(|column| column.id == *id) {
                     column.nullable = true;
                 }
+                self.columns[id.0 as usize].nullable = true;
+            }
+            for (id, item) in items.iter_mut() {
+                self.columns[id.0 as usize].nullable |= note_null_keys(item, &group.keys);
+            }
+            for expr in having.iter_mut().chain(sort.iter_mut().map(|key| &mut key.expr)) {
+                note_null_keys(expr, &group.keys);
             }
         }
         let mut calls = std::mem::take(&mut self.block().aggregates);
@@ -324,6 +331,19 @@ fn computed_columns(
 }
 
 /// Puts the key's column in place of every expression that equals a key.
+/// Notes in an expression above the groups of ROLLUP that keys may be NULL, and with them what is computed from them.
+fn note_null_keys(expr: &mut Expr, keys: &[(ColumnId, Expr)]) -> bool {
+    let is_key = |id: ColumnId| keys.iter().any(|(key, _)| *key == id);
+    let mut reads_key = match &expr.kind {
+        ExprKind::Column(id) => is_key(*id),
+        ExprKind::Subquery(subquery) => subquery.outer.iter().any(|id| is_key(*id)),
+        _ => false,
+    };
+    expr.each_child_mut(&mut |child| reads_key |= note_null_keys(child, keys));
+    expr.nullable |= reads_key;
+    reads_key
+}
+
 fn replace_keys(expr: &mut Expr, keys: &[(ColumnId, Expr)]) {
     if expr.as_column().is_none() {
         for (id, key) in keys {

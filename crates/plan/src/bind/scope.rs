@@ -42,6 +42,17 @@ pub(crate) enum ScopeColumns {
 }
 
 impl ScopeTable {
+    /// Whether the column is one of this table's.
+    pub(crate) fn holds(&self, id: ColumnId) -> bool {
+        match &self.columns {
+            ScopeColumns::Base { first, definition, .. } => {
+                let ordinal = id.0.checked_sub(first.0);
+                ordinal.is_some_and(|ordinal| (ordinal as usize) < definition.columns.len())
+            }
+            ScopeColumns::Derived { columns, .. } => columns.iter().any(|(_, other)| *other == id),
+        }
+    }
+
     pub(crate) fn find(&self, name: &str) -> Option<(u32, ColumnId)> {
         match &self.columns {
             ScopeColumns::Base { first, definition, .. } => definition

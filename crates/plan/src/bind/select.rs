@@ -259,13 +259,15 @@ impl<'a> Binder<'a> {
             items: &items,
         };
         self.describe(&steps, &mut output);
-        // What is the same in all rows orders none, and is not computed for it. Rows above the groups have NULL for a constant key.
+        self.describe_nulled(&items, &mut output);
+        let rolled: Vec<Expr> =
+            if rollup { keys.iter().map(|(_, key)| key.clone()).collect() } else { Vec::new() };
+        // What is the same in all rows orders none, and is not computed for it.
         sort.retain(|key| {
-            if rollup {
-                return true;
-            }
             let item = key.expr.as_column().and_then(|id| items.iter().find(|(item, _)| *item == id));
-            !item.map_or(&key.expr, |(_, expr)| expr).is_constant()
+            let expr = item.map_or(&key.expr, |(_, expr)| expr);
+            // A constant that ROLLUP groups by is NULL in the rows above the groups.
+            !expr.is_constant() || rolled.contains(expr)
         });
         if aggregated {
             self.block().is_grouped = true;
@@ -351,6 +353,9 @@ impl<'a> Binder<'a> {
                         {
                             column.created_type = Some(DataType::bit(bits));
                         }
+                        if matches!(bound.kind, ExprKind::Subquery(_)) {
+                            column.source = OutputSource::Value;
+                        }
                         items.push((id, bound.clone()));
                         column
                     }
@@ -427,15 +432,8 @@ impl<'a> Binder<'a> {
     fn output_of_column(&mut self, id: ColumnId, expr: &Expr) -> OutputColumn {
         let info = &self.columns[id.0 as usize];
         let mut column = plain_output(id, info.name.clone(), expr.data_type.clone(), expr.nullable);
-        let scope_alias = self.blocks.last().and_then(|block| {
-            block.tables.iter().find(|table| match &table.columns {
-                ScopeColumns::Base { first, definition, .. } => {
-                    id.0.checked_sub(first.0)
-                        .is_some_and(|ordinal| (ordinal as usize) < definition.columns.len())
-                }
-                ScopeColumns::Derived { columns, .. } => columns.iter().any(|(_, other)| *other == id),
-            })
-        });
+        let scope_alias =
+            self.blocks.last().and_then(|block| block.tables.iter().find(|table| table.holds(id)));
         if let Some(table) = scope_alias {
             column.table = table.alias.clone();
             let is_merged = info.origin.is_none() && !self.kept_columns.contains(&id);
@@ -454,6 +452,7 @@ impl<'a> Binder<'a> {
         if let Some(held) = self.held_columns.get(&id) {
             column.data_type = held.data_type.clone();
             column.flags = held.flags;
+            column.source = held.source;
         }
         column
     }
@@ -803,7 +802,11 @@ fn created(item: &Expr) -> Created {
 }
 
 fn is_limit_zero(limit: &Limit<'_>) -> bool {
-    matches!(limit.count.kind, ast::ExprKind::Literal(ast::Literal::Number(ast::NumberKind::Integer, b"0")))
+    limit.offset.is_none()
+        && matches!(
+            limit.count.kind,
+            ast::ExprKind::Literal(ast::Literal::Number(ast::NumberKind::Integer, b"0"))
+        )
 }
 
 /// The flags that a table's column has in its definition packet beside those of its type.

@@ -106,8 +106,8 @@ impl<'a> Binder<'a> {
             if matches!(column.data_type.kind, TypeKind::VarChar | TypeKind::Null) {
                 super::temporary::keep_text(&mut column.data_type);
             }
-            if !nullable && column.data_type.has_date() {
-                // MySQL gives a DATE or DATETIME that is not NULL no default.
+            if !nullable && column.data_type.has_date() && self.types.is_strict {
+                // The zero date cannot be the default of a DATE or DATETIME that is not NULL.
                 column.flags |= column_flag::NO_DEFAULT_VALUE;
             }
             output.push(OutputColumn { source: OutputSource::SetOperation, ..column });

@@ -12,10 +12,11 @@ use types::data_type::column_flag as flag;
 use types::{CollationId, DataType, TypeKind};
 
 use super::Binder;
+use super::scope::{ScopeColumns, ScopeTable};
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
 use crate::function::{FunctionId, text_chars};
 use crate::logical::{
-    AggregateCall, AggregateFunction, BoundTable, Logical, OutputColumn, OutputSource, SortKey,
+    AggregateCall, AggregateFunction, BoundTable, JoinKind, Logical, OutputColumn, OutputSource, SortKey,
 };
 use crate::rewrite::is_repeatable;
 
@@ -29,6 +30,7 @@ const VARCHAR_CHARS_MAX: u32 = 512;
 pub(super) struct Held {
     pub(super) data_type: DataType,
     pub(super) flags: u16,
+    pub(super) source: OutputSource,
 }
 
 /// What a query block does with the rows of its FROM.
@@ -117,10 +119,21 @@ impl Binder<'_> {
         };
         for column in output {
             let item = steps.item(column.id).filter(|_| !self.kept_columns.contains(&column.id));
+            let is_key = |id: ColumnId| steps.keys.iter().any(|(key, _)| *key == id);
+            let is_key_item =
+                steps.rollup && item.is_some_and(|item| steps.keys.iter().any(|(_, key)| key == item));
+            if steps.rollup {
+                let reads_key = |item: &Expr| item.any(&mut |node| node.as_column().is_some_and(is_key));
+                let is_group = !self.holds_aggregate(column.id, item);
+                column.nullable |= is_key_item || is_group && item.is_some_and(reads_key);
+                if is_key(column.id) {
+                    column.data_type = self.columns[column.id.0 as usize].data_type.clone();
+                    make_computed(column);
+                }
+            }
             let is_kept = match kept {
                 Kept::RolledUp => {
-                    if steps.keys.iter().any(|(id, _)| *id == column.id) {
-                        make_computed(column);
+                    if is_key(column.id) {
                         column.data_type = match column.data_type.kind {
                             TypeKind::Year => DataType::COMPUTED_YEAR,
                             _ => crate::function::computed(&column.data_type),
@@ -135,22 +148,30 @@ impl Binder<'_> {
                     !steps.rollup || item.is_none_or(|item| !self.holds_aggregate(column.id, Some(item)))
                 }
             };
-            // Constants are not kept.
-            if is_kept && !item.is_some_and(is_fixed_value) {
-                let is_key = |id: ColumnId| steps.keys.iter().any(|(key, _)| *key == id);
-                if steps.rollup && !self.holds_aggregate(column.id, item) {
-                    let is_or_reads_key = |item: &Expr| {
-                        steps.keys.iter().any(|(_, key)| key == item)
-                            || item.any(&mut |node| node.as_column().is_some_and(is_key))
-                    };
-                    column.nullable |= item.is_some_and(is_or_reads_key);
-                    if is_key(column.id) {
-                        column.data_type = self.columns[column.id.0 as usize].data_type.clone();
-                        make_computed(column);
-                    }
-                }
+            // Constants are not kept, unless the rows above the groups have NULL in their place.
+            let is_fixed = item.is_some_and(is_fixed_value) && !is_padded(steps.rows, column.id);
+            if is_kept && (is_key_item || !is_fixed) {
                 self.keep(column, self.blocks.last().map_or(&[][..], |block| &block.aggregates));
             }
+        }
+    }
+
+    /// Of a table whose columns an aggregate query in the select list reads for each row, MySQL says that all columns may be NULL.
+    pub(super) fn describe_nulled(&self, items: &[(ColumnId, Expr)], output: &mut [OutputColumn]) {
+        let mut read = Vec::new();
+        items.iter().for_each(|(_, item)| read_by_aggregates(item, &mut read));
+        if read.is_empty() {
+            return;
+        }
+        let tables = self.blocks.last().map_or(&[][..], |block| &block.tables);
+        for column in output.iter_mut().filter(|column| !column.source.is_computed()) {
+            // A table that is merged into this query is none of its own.
+            let is_own = |table: &ScopeTable| {
+                matches!(table.columns, ScopeColumns::Base { .. }) || self.kept_columns.contains(&column.id)
+            };
+            let is_of_one = |table: &&ScopeTable| table.holds(column.id) && is_own(table);
+            let table = tables.iter().find(is_of_one);
+            column.nullable |= table.is_some_and(|table| read.iter().any(|id| table.holds(*id)));
         }
     }
 
@@ -192,9 +213,13 @@ impl Binder<'_> {
             // MySQL keeps bits as texts are kept.
             column.flags = 0;
         }
-        if std::mem::replace(&mut column.source, OutputSource::Column) != OutputSource::Expression {
+        if !column.source.is_computed() {
+            if column.source == OutputSource::SetOperation {
+                column.source = OutputSource::Column;
+            }
             return;
         }
+        column.source = OutputSource::Kept;
         let data_type = &mut column.data_type;
         let Some((_, call)) = aggregates.iter().find(|(id, _)| *id == column.id) else {
             return keep_computed(column);
@@ -204,6 +229,7 @@ impl Binder<'_> {
                 let argument =
                     call.args.first().map(text_of_member).filter(|argument| self.is_field(argument));
                 if let Some(id) = argument.and_then(Expr::as_column) {
+                    column.source = OutputSource::Column;
                     column.flags = self.flags_of_field(id);
                     match self.type_of_field(id) {
                         of if of.kind == TypeKind::Enum => column.flags |= flag::ENUM,
@@ -249,7 +275,8 @@ impl Binder<'_> {
     pub(super) fn keep_derived(&mut self, plan: &Logical, output: &mut [OutputColumn]) {
         for column in output {
             self.keep(column, aggregates_of(plan));
-            let held = Held { data_type: column.data_type.clone(), flags: column.flags };
+            let held =
+                Held { data_type: column.data_type.clone(), flags: column.flags, source: column.source };
             // Of a text or integer MySQL says the length of the value, but computes with as much as the type holds.
             let computed_with = match &held.data_type {
                 of if of.is_text_or_blob() => DataType::text(of.kind, of.collation),
@@ -328,6 +355,10 @@ impl Binder<'_> {
             false if steps.rollup => sort.is_empty(),
             false => groups.starts_with(&sort),
         };
+        if is_grouped && groups.is_empty() && !steps.rollup {
+            // One group has no order.
+            return None;
+        }
         if groups.is_empty() {
             let needed = !sort_is_free && !self.sorts_first(&leaves, first, &sort);
             return needed.then_some(Kept::Table);
@@ -417,6 +448,57 @@ fn text_of_member(argument: &Expr) -> &Expr {
     }
 }
 
+/// Gathers the columns of outer queries that the subqueries in `item` read below their aggregates or beside them.
+fn read_by_aggregates(item: &Expr, out: &mut Vec<ColumnId>) {
+    let _ = item.any(&mut |node| {
+        if let ExprKind::Subquery(subquery) = &node.kind
+            && !subquery.outer.is_empty()
+            && !aggregates_of(&subquery.plan).is_empty()
+        {
+            let mut read = Vec::new();
+            read_beside_aggregates(&subquery.plan, &mut read);
+            out.extend(read.into_iter().filter(|id| subquery.outer.contains(id)));
+        }
+        false
+    });
+}
+
+/// The columns that the query block of `plan` reads, but not in HAVING and in what it aggregates.
+fn read_beside_aggregates(plan: &Logical, out: &mut Vec<ColumnId>) {
+    match plan {
+        Logical::Filter { input, .. } | Logical::Sort { input, .. } | Logical::Limit { input, .. } => {
+            read_beside_aggregates(input, out);
+        }
+        Logical::Project { input, items } => {
+            items.iter().for_each(|(_, item)| read_columns(item, out));
+            read_beside_aggregates(input, out);
+        }
+        Logical::Distinct { input, .. } => read_beside_aggregates(input, out),
+        Logical::Aggregate { input, .. } => read_by_block(input, out),
+        _ => {}
+    }
+}
+
+/// The columns that WHERE and ON of a query block read; of queries in FROM those that aggregate.
+fn read_by_block(plan: &Logical, out: &mut Vec<ColumnId>) {
+    match plan {
+        Logical::Filter { conditions, .. } | Logical::Join { conditions, .. } => {
+            conditions.iter().for_each(|condition| read_columns(condition, out));
+            plan.each_input(&mut |input| read_by_block(input, out));
+        }
+        derived if !aggregates_of(derived).is_empty() => read_beside_aggregates(derived, out),
+        _ => {}
+    }
+}
+
+fn read_columns(expr: &Expr, out: &mut Vec<ColumnId>) {
+    read_by_aggregates(expr, out);
+    let _ = expr.any(&mut |node| {
+        out.extend(node.as_column());
+        false
+    });
+}
+
 /// The aggregates of the query block that this is the plan of.
 fn aggregates_of(plan: &Logical) -> &[(ColumnId, AggregateCall)] {
     match plan {
@@ -437,7 +519,7 @@ fn make_computed(column: &mut OutputColumn) {
     column.original_table = nowhere.clone();
     column.original_name = nowhere.clone();
     column.schema = nowhere;
-    column.source = OutputSource::Expression;
+    column.source = OutputSource::Value;
     column.flags = 0;
 }
 
@@ -462,6 +544,19 @@ fn merged_item(rows: &Logical, id: ColumnId) -> Option<&Expr> {
         Logical::Filter { input, .. } | Logical::Sort { input, .. } => merged_item(input, id),
         Logical::Project { input, items } => find(items, id).or_else(|| merged_item(input, id)),
         _ => None,
+    }
+}
+
+/// Whether the column is computed in a derived table whose rows an outer join adds NULL to.
+fn is_padded(rows: &Logical, id: ColumnId) -> bool {
+    match rows {
+        Logical::Join { kind, left, right, .. } => {
+            is_padded(left, id)
+                || is_padded(right, id)
+                || *kind == JoinKind::Left && merged_item(right, id).is_some()
+        }
+        Logical::Filter { input, .. } | Logical::Sort { input, .. } => is_padded(input, id),
+        _ => false,
     }
 }
 

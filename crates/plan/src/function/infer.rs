@@ -273,6 +273,11 @@ pub fn aggregate_type(
                 number(uint(INT_WIDTH), false)
             }
         }
+        A::Sum | A::Avg if first().kind == TypeKind::Null => {
+            let digits = if function == A::Avg { u32::from(context.div_precision_increment) } else { 0 };
+            let length = DOUBLE_DIGITS + digits;
+            number(DataType { scale: digits as u8, length, ..DataType::DOUBLE }, true)
+        }
         A::Sum => {
             let argument = first();
             match numeric(&argument) {

@@ -15,7 +15,7 @@ pub(super) fn infer_arms(arms: &mut [Expr], operation: &str, context: &TypeConte
     let mut data_type = merge_all(arms.iter().map(|arm| &arm.data_type));
     let mut coercibility = Coercibility::Numeric;
     if data_type.is_string() {
-        let widths: Vec<Width> = arms.iter().map(|arm| Width::of(&arm.data_type)).collect();
+        let widths: Vec<Width> = arms.iter().map(Width::of_arm).collect();
         let (collation, strength) = collate::aggregate(arms, operation, context, Purpose::Build)?;
         coercibility = strength;
         let chars = widths.iter().map(|width| width.chars_in(collation)).max().unwrap_or(0);

@@ -1,6 +1,6 @@
 //! How wide a value may be: characters, digits and scale of each type, as MySQL counts them.
 
-use types::data_type::{DECIMAL_SCALE_MAX, SCALE_NOT_FIXED};
+use types::data_type::{DECIMAL_SCALE_MAX, SCALE_NOT_FIXED, VARCHAR_BYTES_MAX};
 use types::{CollationId, DataType, TypeKind};
 
 use crate::expr::Expr;
@@ -53,6 +53,13 @@ impl Width {
             _ => 1,
         };
         Width { chars, bytes: chars.saturating_mul(char_bytes) }
+    }
+
+    /// As [`of`](Self::of); a parameter has as many bytes as a VARCHAR may have.
+    pub(super) fn of_arm(arm: &Expr) -> Width {
+        let width = Width::of(&arm.data_type);
+        let is_text = matches!(arm.kind, crate::expr::ExprKind::Param(_)) && arm.data_type.is_string();
+        if is_text { Width { bytes: width.bytes.max(VARCHAR_BYTES_MAX), ..width } } else { width }
     }
 
     /// Characters in a text of this collation: a text among bytes has room for its widest characters.

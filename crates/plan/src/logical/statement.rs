@@ -115,6 +115,18 @@ pub enum OutputSource {
     SetOperation,
     /// They are computed.
     Expression,
+    /// A scalar subquery or a key of ROLLUP, which may be a column.
+    Value,
+    /// They are computed and then kept in a temporary table.
+    Kept,
+}
+
+impl OutputSource {
+    /// The values come to the client from where they are computed.
+    #[must_use]
+    pub fn is_computed(self) -> bool {
+        matches!(self, OutputSource::Expression | OutputSource::Value)
+    }
 }
 
 /// A cell of VALUES.
