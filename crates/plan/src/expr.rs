@@ -117,6 +117,8 @@ pub enum CallOption {
     Characters,
     /// A cast of a constant to the year that it is beside a YEAR column; a number that is no year stays what it is.
     BesideYear,
+    /// No cast at all: a text in which a number is read without a warning.
+    Quiet,
     /// A cast to BINARY(n): filled up with zero bytes.
     Filled,
     /// A cast to a DATE or DATETIME as a statement writes it: NULL for dates that the session's mode does not have.
@@ -351,6 +353,19 @@ impl Expr {
             ExprKind::Call { function, .. } => !function.is_deterministic(),
             _ => false,
         })
+    }
+
+    /// Whether it may be NULL, where that is told more exactly than by its type: arithmetic and comparisons of what is not NULL are not.
+    #[must_use]
+    pub fn may_be_null(&self) -> bool {
+        use FunctionId as F;
+        match self.as_call() {
+            Some((
+                F::Add | F::Sub | F::Mul | F::Neg | F::Eq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge,
+                args,
+            )) => args.iter().any(Expr::may_be_null),
+            _ => self.nullable,
+        }
     }
 
     /// Holds a subquery.

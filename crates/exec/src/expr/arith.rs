@@ -76,7 +76,15 @@ impl Arith {
         rows: Rows<'_>,
     ) -> SqlResult<Operand<'b>> {
         let left = self.left.eval(input, run, rows)?;
-        let right = self.right.eval(input, run, rows)?;
+        let is_of_bits = matches!(
+            self.op,
+            ArithOp::BitOr | ArithOp::BitAnd | ArithOp::BitXor | ArithOp::ShiftLeft | ArithOp::ShiftRight
+        );
+        let right = if is_of_bits {
+            self.right.eval_beside(&left, input, run, rows)?
+        } else {
+            self.right.eval(input, run, rows)?
+        };
         let physical = match (self.class, self.op) {
             (_, ArithOp::IntDiv) => Physical::Int,
             (ArithClass::Int { .. }, _) => Physical::Int,

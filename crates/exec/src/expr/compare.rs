@@ -96,6 +96,8 @@ pub(super) struct Comparison {
     pub(super) how: How,
     pub(super) left: Node,
     pub(super) right: Node,
+    /// The right side is evaluated even if the left one is NULL: an item of a list.
+    pub(super) is_listed: bool,
 }
 
 impl Comparison {
@@ -106,7 +108,12 @@ impl Comparison {
         rows: Rows<'_>,
     ) -> SqlResult<Operand<'b>> {
         let left = self.left.eval(input, run, rows)?;
-        let right = self.right.eval(input, run, rows)?;
+        let right = match self.op {
+            // Whether NULL equals it is asked of the value.
+            CompareOp::NullSafeEq => self.right.eval(input, run, rows)?,
+            _ if self.is_listed => self.right.eval(input, run, rows)?,
+            _ => self.right.eval_beside(&left, input, run, rows)?,
+        };
         let mut out = run.scratch.pool.take(Physical::Int);
         let constant = left.is_constant() && right.is_constant() && rows.len() > 0;
         let count = if constant { 1 } else { rows.len() };
@@ -198,29 +205,43 @@ pub(super) fn eval_in<'b>(
         }
         run.scratch.slots[slot].state = state;
     } else {
-        let mut listed = Vec::with_capacity(items.len());
-        for (how, item) in items {
-            listed.push((*how, item.eval(input, run, rows)?));
-        }
         let view = operand.view();
-        for i in 0..count {
-            if view.is_null(i) {
-                out.push_null();
-                continue;
-            }
-            let mut result = Some(false);
-            for (how, item) in &listed {
-                if item.view().is_null(i) {
-                    result = None;
-                } else if how.compare(view, i, item.view(), i).is_eq() {
-                    result = Some(true);
+        let start = |i| if view.is_null(i) { None } else { Some(false) };
+        let mut results: Vec<Option<bool>> = (0..count).map(start).collect();
+        // An item is not computed for the rows that one before it equals.
+        let mut open: Vec<u32> = Vec::new();
+        let mut input_rows: Vec<u32> = Vec::new();
+        for (how, item) in items {
+            let is_whole = item.is_harmless() || !results.contains(&Some(true));
+            let listed = if is_whole {
+                item.eval(input, run, rows)?
+            } else {
+                open.clear();
+                open.extend((0..count as u32).filter(|&i| results[i as usize] != Some(true)));
+                if open.is_empty() {
                     break;
                 }
+                input_rows.clear();
+                input_rows.extend(open.iter().map(|&i| rows.input_row(i as usize)));
+                item.eval(input, run, Rows::Some(&input_rows))?
+            };
+            let item = listed.view();
+            let positions = if is_whole { count } else { open.len() };
+            for at in 0..positions {
+                let i = if is_whole { at } else { open.get(at).map_or(at, |&i| i as usize) };
+                if view.is_null(i) || results[i] == Some(true) {
+                    continue;
+                }
+                if item.is_null(at) {
+                    results[i] = None;
+                } else if how.compare(view, i, item, at).is_eq() {
+                    results[i] = Some(true);
+                }
             }
-            push_tri(&mut out, result);
+            run.scratch.pool.give(listed);
         }
-        for (_, item) in listed {
-            run.scratch.pool.give(item);
+        for result in results {
+            push_tri(&mut out, result);
         }
     }
     run.scratch.pool.give(operand);

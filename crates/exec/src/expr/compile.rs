@@ -93,6 +93,14 @@ fn own(value: &Expr) -> &Expr {
     }
 }
 
+/// A text in which MySQL reads a number without a warning: COALESCE and its like choose it, unlike CASE, IF and functions of texts.
+fn is_quiet_text(expr: &Expr) -> bool {
+    use FunctionId as F;
+    let ExprKind::Call { function, option, .. } = &expr.kind else { return false };
+    let chooses = matches!(function, F::Coalesce | F::IfNull | F::Greatest | F::Least | F::AnyValue);
+    expr.data_type.is_string() && (chooses || matches!(option, CallOption::Quiet))
+}
+
 /// The type that a value is converted from: years that COALESCE and its like give are numbers.
 fn given_type(expr: &Expr) -> DataType {
     use FunctionId as F;
@@ -332,8 +340,9 @@ impl Compiler {
         let is_text_column = is_column && expr.data_type.is_text_or_blob();
         let target = match target {
             Target::Int | Target::Double | Target::Decimal if is_text_column => {
-                Target::OfTextColumn(Box::new(target))
+                Target::Quiet(Box::new(target))
             }
+            Target::Int | Target::Double if is_quiet_text(expr) => Target::Quiet(Box::new(target)),
             target => target,
         };
         let constant = expr.is_constant();
@@ -473,6 +482,7 @@ impl Compiler {
             how: Self::how(class, left, right),
             left: self.side(left, right, class)?,
             right: self.side(right, left, class)?,
+            is_listed: false,
         })
     }
 
@@ -489,6 +499,7 @@ impl Compiler {
             for item in list {
                 let class = class_in_mixed_list(value, item);
                 let mut comparison = self.comparison_in(class, CompareOp::Eq, value, item)?;
+                comparison.is_listed = true;
                 if class == CompareClass::Time && is_text(&item.data_type) {
                     comparison.right = self.converted(item, Target::ListedTime)?;
                 }
@@ -616,6 +627,7 @@ impl Compiler {
                         how: Self::how(class, &args[0], bound),
                         left: this.side(&args[0], bound, class)?,
                         right: this.side_of_dates(bound, &args[0], class, Target::Bound)?,
+                        is_listed: false,
                     })
                 };
                 Node::Between {
@@ -657,6 +669,7 @@ impl Compiler {
             F::Cast if matches!(option, CallOption::BesideYear) => {
                 self.converted(&args[0], Target::BesideYear)?
             }
+            F::Cast if matches!(option, CallOption::Quiet) => self.compile(&args[0])?,
             F::Cast if matches!(option, CallOption::Filled) => {
                 let filled = DataType::char(result.length, result.collation);
                 self.converted(&args[0], Target::Cast(filled))?
@@ -726,6 +739,7 @@ impl Compiler {
             result: result.clone(),
             option: option.clone(),
             null_propagates: recipe.null_propagates,
+            stops_at_null: stops_at_null(function),
             name: function.name(),
             slot: self.slot(),
         };
@@ -733,6 +747,12 @@ impl Compiler {
         debug_assert!(function.stability() != Stability::Volatile || !call.name.is_empty());
         Ok(Node::Call(Box::new(call)))
     }
+}
+
+/// The function does not compute its later arguments for a row where an earlier one is NULL. Most functions compute all.
+fn stops_at_null(function: FunctionId) -> bool {
+    use FunctionId as F;
+    matches!(function, F::Greatest | F::Least | F::Pow | F::Round | F::Truncate | F::Atan | F::Atan2)
 }
 
 /// How a date is checked for what the session's mode refuses; the time that a parameter holds is taken as it was sent.

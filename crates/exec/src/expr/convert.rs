@@ -23,8 +23,8 @@ pub(super) enum Target {
     Int,
     Double,
     Decimal,
-    /// One of the numbers above from a column of a TEXT or BLOB type: read as far as it goes, without a warning.
-    OfTextColumn(Box<Target>),
+    /// One of the numbers above from a text: read as far as it goes, without a warning.
+    Quiet(Box<Target>),
     /// Text in the character set of this collation.
     Text(CollationId),
     /// As above; what the character set does not hold is error 3854.
@@ -95,7 +95,7 @@ impl Target {
             | Target::Time => Physical::Int,
             Target::Double => Physical::Double,
             Target::Decimal => Physical::Decimal,
-            Target::OfTextColumn(number) => number.physical(),
+            Target::Quiet(number) => number.physical(),
             Target::Text(_)
             | Target::Lossless(_)
             | Target::Characters(_)
@@ -138,7 +138,7 @@ impl Target {
             Target::Int => from.is_integer() || matches!(from.kind, TypeKind::Enum | TypeKind::Set),
             Target::Double => matches!(from.kind, TypeKind::Float | TypeKind::Double),
             Target::Decimal => from.kind == TypeKind::Decimal,
-            Target::OfTextColumn(_) => false,
+            Target::Quiet(_) => false,
             Target::Text(to) => {
                 from.is_string()
                     && (from.collation.charset() == to.charset()
@@ -659,7 +659,7 @@ pub(super) fn cell(
         Target::Int => out.push_int(to_int(cell, from, from.unsigned, false, ctx)?),
         Target::Double => out.push_double(to_double(cell, from, ctx)?),
         Target::Decimal => out.push_decimal(to_decimal(cell, from, ctx)?),
-        Target::OfTextColumn(number) => {
+        Target::Quiet(number) => {
             let Cell::Bytes(text) = cell else { return Err(internal("a text column without texts")) };
             match **number {
                 Target::Decimal => out.push_decimal(Decimal::parse(text).value),

@@ -41,6 +41,8 @@ pub struct Scratch {
     wide_bytes: usize,
     /// Rows that a wide program takes at a time.
     rows_max: usize,
+    /// What is wrong with the row after those that [`Program::filter_to_error`] gave.
+    failure: Option<Box<service::SqlError>>,
 }
 
 impl std::fmt::Debug for Scratch {
@@ -56,6 +58,15 @@ impl Scratch {
             *slot = Slot::default();
         }
         self.rows_max = 1;
+        self.failure = None;
+    }
+
+    /// The error of the row after those that [`Program::filter_to_error`] gave last.
+    ///
+    /// # Errors
+    /// There is one.
+    pub(crate) fn check_failure(&mut self) -> SqlResult<()> {
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     /// How many rows the next batch should have for a wide program whose last one had `rows`: at first one, then as many as stay below
@@ -99,6 +110,8 @@ pub(super) struct RowCall {
     pub(super) option: CallOption,
     /// NULL if any argument is NULL, without calling the kernel.
     pub(super) null_propagates: bool,
+    /// An argument is not computed for rows where one before it is NULL.
+    pub(super) stops_at_null: bool,
     pub(super) name: &'static str,
     pub(super) slot: usize,
 }
@@ -326,6 +339,43 @@ impl Program {
         Ok(())
     }
 
+    /// As [`Program::filter`]; an error of a row counts only once the rows before it have been given: `selected` holds these, and
+    /// [`Scratch::check_failure`] the error. So what is done with them, which may end the statement or fail itself, comes first, as if rows
+    /// went one by one.
+    ///
+    /// # Errors
+    /// As [`Program::eval`], if no row comes before it.
+    pub(crate) fn filter_to_error(
+        &self,
+        scratch: &mut Scratch,
+        input: &Batch,
+        ctx: &mut EvalContext<'_>,
+        selected: &mut Vec<u32>,
+    ) -> SqlResult<()> {
+        let warnings = ctx.warnings.total();
+        let Err(error) = self.filter(scratch, input, ctx, selected) else { return Ok(()) };
+        // What sets variables has been seen.
+        if self.row_by_row || input.row_count < 2 {
+            return Err(error);
+        }
+        ctx.warnings.truncate(warnings);
+        let mut given = Vec::new();
+        for row in 0..input.row_count as u32 {
+            ctx.session.check_killed()?;
+            let mut one = vec![row];
+            if let Err(error) = self.filter_rows(scratch, input, ctx, &mut one) {
+                *selected = given;
+                if selected.is_empty() {
+                    return Err(error);
+                }
+                scratch.failure = Some(error);
+                return Ok(());
+            }
+            given.extend(one);
+        }
+        Err(error)
+    }
+
     /// Finds the rows for which every expression is true: `selected` becomes their numbers, ascending. Later
     /// expressions are evaluated only for rows that are still in.
     ///
@@ -339,6 +389,9 @@ impl Program {
         selected: &mut Vec<u32>,
     ) -> SqlResult<()> {
         selected.clear();
+        if input.row_count == 0 {
+            return Ok(()); // Constants are not evaluated for no row.
+        }
         if self.row_by_row {
             for row in 0..input.row_count as u32 {
                 let mut all = true;
@@ -469,7 +522,7 @@ pub(super) struct Run<'s, 'x> {
 
 impl Node {
     /// Evaluating it cannot be noticed and costs little: no error, no warning, no effect.
-    fn is_harmless(&self) -> bool {
+    pub(super) fn is_harmless(&self) -> bool {
         match self {
             Node::Input(_) | Node::Outer(_) | Node::Const(_) | Node::Param { .. } => true,
             Node::Compare(c) => c.left.is_harmless() && c.right.is_harmless() && !c.how.can_fail(),
@@ -568,7 +621,7 @@ impl Node {
             Node::Or(nodes) => eval_logic(nodes, true, input, run, rows),
             Node::Xor(left, right) => {
                 let left = left.eval(input, run, rows)?;
-                let right = right.eval(input, run, rows)?;
+                let right = right.eval_beside(&left, input, run, rows)?;
                 let mut out = run.scratch.pool.take(Physical::Int);
                 let (a, b) = (left.view(), right.view());
                 for i in 0..count {
@@ -619,6 +672,46 @@ impl Node {
             Node::Call(call) => eval_call(call, input, run, rows),
         }
     }
+}
+
+impl Node {
+    /// Evaluates the right side of an operator: NULL, without being evaluated, where the left side is NULL. Both sides are of one
+    /// physical type.
+    pub(super) fn eval_beside<'b>(
+        &'b self,
+        left: &Operand<'b>,
+        input: &'b Batch,
+        run: &mut Run<'_, '_>,
+        rows: Rows<'_>,
+    ) -> SqlResult<Operand<'b>> {
+        eval_without_nulls(self, std::slice::from_ref(left), left.column().physical(), input, run, rows)
+    }
+}
+
+/// Evaluates `node` for the rows where none of `before` is NULL. It is NULL for the others, unless evaluating it for them cannot be
+/// noticed. `physical`: of the result where no row is left.
+fn eval_without_nulls<'b>(
+    node: &'b Node,
+    before: &[Operand<'b>],
+    physical: Physical,
+    input: &'b Batch,
+    run: &mut Run<'_, '_>,
+    rows: Rows<'_>,
+) -> SqlResult<Operand<'b>> {
+    if !before.iter().any(|operand| operand.view().may_be_null()) || node.is_harmless() {
+        return node.eval(input, run, rows);
+    }
+    let has_no_null = |row: usize| !before.iter().any(|operand| operand.view().is_null(row));
+    let positions: Vec<u32> = (0..rows.len() as u32).filter(|&i| has_no_null(i as usize)).collect();
+    let mut pieces = Pieces::new(rows.len());
+    let mut physical = physical;
+    if !positions.is_empty() {
+        let input_rows: Vec<u32> = positions.iter().map(|&i| rows.input_row(i as usize)).collect();
+        let value = node.eval(input, run, Rows::Some(&input_rows))?;
+        physical = value.column().physical();
+        pieces.add(value, &positions);
+    }
+    Ok(pieces.assemble(physical, run))
 }
 
 /// Three-valued truth: `None` is NULL.
@@ -841,7 +934,12 @@ fn eval_call<'b>(
     let count = rows.len();
     let mut operands = smallvec::SmallVec::<[Operand<'b>; 4]>::new();
     for arg in &call.args {
-        operands.push(arg.eval(input, run, rows)?);
+        let operand = if call.stops_at_null {
+            eval_without_nulls(arg, &operands, call.result.physical(), input, run, rows)?
+        } else {
+            arg.eval(input, run, rows)?
+        };
+        operands.push(operand);
     }
     let mut out = run.scratch.pool.take(call.result.physical());
     let mut state = run.scratch.slots[call.slot].state.take();

@@ -172,7 +172,8 @@ pub(crate) fn build<'p>(
         )),
         Op::Filter { input, conditions } => {
             let input = Source::new(plan, input, programs)?;
-            Box::new(simple::Filter::new(input, programs.take(conditions)?))
+            let is_constant = conditions.iter().all(plan::Expr::is_constant);
+            Box::new(simple::Filter::new(input, programs.take(conditions)?, is_constant))
         }
         Op::Project { input, exprs } => {
             let input = Source::new(plan, input, programs)?;

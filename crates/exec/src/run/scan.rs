@@ -358,6 +358,9 @@ impl Operator for TableScanOperator<'_> {
 
     fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
         let Some(state) = &mut self.state else { return Ok(false) };
+        if let Some((scratch, _)) = &mut self.filter {
+            scratch.check_failure()?;
+        }
         loop {
             // The locator, if asked for, is the last column: the table fills the ones before.
             let mut locator = if self.scan.locator { out.columns.pop() } else { None };
@@ -403,7 +406,7 @@ impl Operator for TableScanOperator<'_> {
                 pad_columns(self.table.definition, &self.scan.columns, &mut out.columns);
             }
             let Some((scratch, program)) = &mut self.filter else { return Ok(true) };
-            program.filter(scratch, out, &mut ctx.eval, &mut self.selected)?;
+            program.filter_to_error(scratch, out, &mut ctx.eval, &mut self.selected)?;
             if self.selected.len() == out.row_count {
                 return Ok(true);
             }

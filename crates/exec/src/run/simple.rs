@@ -88,18 +88,27 @@ pub(super) struct Filter<'p> {
     program: Arc<Program>,
     scratch: Scratch,
     selected: Vec<u32>,
+    /// The conditions read no row: they are evaluated once, before the input starts.
+    is_constant: bool,
+    /// They are not true.
+    is_empty: bool,
 }
 
 impl<'p> Filter<'p> {
-    pub(super) fn new(input: Source<'p>, program: Arc<Program>) -> Filter<'p> {
+    pub(super) fn new(input: Source<'p>, program: Arc<Program>, is_constant: bool) -> Filter<'p> {
         let scratch = program.scratch();
-        Filter { input, program, scratch, selected: Vec::new() }
+        Filter { input, program, scratch, selected: Vec::new(), is_constant, is_empty: false }
     }
 }
 
 impl Operator for Filter<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.scratch.reset();
+        if self.is_constant {
+            self.program.filter(&mut self.scratch, &no_input(), &mut ctx.eval, &mut self.selected)?;
+            self.is_empty = self.selected.is_empty();
+            return if self.is_empty { Ok(()) } else { self.input.start(ctx) };
+        }
         if self.program.is_wide() {
             self.input.want_rows(1);
         }
@@ -107,9 +116,17 @@ impl Operator for Filter<'_> {
     }
 
     fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
+        if self.is_constant {
+            if self.is_empty || !self.input.next(ctx)? {
+                return Ok(false);
+            }
+            std::mem::swap(out, &mut self.input.batch);
+            return Ok(true);
+        }
+        self.scratch.check_failure()?;
         while self.input.next(ctx)? {
             let batch = &mut self.input.batch;
-            self.program.filter(&mut self.scratch, batch, &mut ctx.eval, &mut self.selected)?;
+            self.program.filter_to_error(&mut self.scratch, batch, &mut ctx.eval, &mut self.selected)?;
             if self.program.is_wide() {
                 let rows = batch.row_count;
                 self.input.want_rows(self.scratch.rows_next(rows, &[]));

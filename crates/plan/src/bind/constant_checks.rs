@@ -5,15 +5,21 @@
 //! | --- | --- | --- |
 //! | a text beside a date, or one of a subquery's rows that a date is looked for in | `=`, `<=>`, `<>`, `<` ..., STRCMP, NULLIF | 1525 |
 //! | a text beside a TIME column | the same, and BETWEEN of two constants | 1292 where changes are strict |
-//! | a text that is written beside a column of numbers, or in the rows of a subquery that it is looked for in | the same, in WHERE, ON and HAVING | 1292 where changes are strict |
+//! | a number beside a column of dates or times | the same | 1292 where changes are strict |
+//! | a document beside a TIME or BIGINT column | `=`, `<=>`, `<>`, `<` ... | 3156 where changes are strict |
+//! | a text that is written beside a column of numbers, or in the rows of a subquery that it is looked for in | the same, anywhere in WHERE, ON and HAVING | 1292 where changes are strict |
 //! | the items of IN, if all are constants of one class | IN | that of the item |
-//! | a part of WHERE, ON and HAVING that AND, OR and NOT join to others | always | that of the part |
+//! | a part of WHERE, ON and HAVING that AND, OR and NOT join to others | always, before the texts beside columns | that of the part |
+//!
+//! A column that an outer join fills with NULL is no constant except beside `=`, whatever computes it, nor is a row of a set operation that comes from
+//! no table.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId as F;
-use crate::logical::{BoundAssignment, BoundKind, ColumnInfo, InsertRows, Logical};
+use crate::logical::{BoundAssignment, BoundKind, ColumnInfo, InsertRows, JoinKind, Logical};
+use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX};
 use types::{DataType, TypeKind, Value};
 
 /// A constant is followed through at most this many nodes of the expressions that it is made of.
@@ -25,6 +31,28 @@ const SEARCHED_ITEMS_MAX: usize = 16;
 /// A constant text and the type of what it is compared with, as an expression of constants: computing it converts the text, with the
 /// error that the comparison of a row would give.
 fn conversion(mut constant: Expr, to: &DataType) -> Expr {
+    if constant.data_type.kind == TypeKind::Json {
+        let kind = ExprKind::Call { function: F::Cast, args: vec![constant], option: CallOption::None };
+        return call(F::Eq, vec![Expr::new(kind, to.clone(), true), typed_null(to)]);
+    }
+    if constant.data_type.is_string() && to.kind == TypeKind::Decimal {
+        // Unlike beside a DOUBLE, no digit at all is an error, too.
+        let widest = DataType::decimal(DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX);
+        let kind = ExprKind::Call { function: F::Cast, args: vec![constant], option: CallOption::None };
+        return call(F::Eq, vec![Expr::new(kind, widest.clone(), true), typed_null(&widest)]);
+    }
+    if constant.data_type.is_numeric() && to.is_temporal() {
+        // 0 is the zero date, whatever the mode says of it.
+        let to = if to.kind == TypeKind::Timestamp { DataType::datetime(to.scale) } else { to.clone() };
+        let is_zero = call(F::Eq, vec![constant.clone(), Expr::int(0)]);
+        let kind = ExprKind::Call { function: F::Cast, args: vec![constant], option: CallOption::None };
+        let whens = vec![(is_zero, typed_null(&to))];
+        let otherwise = Some(Box::new(Expr::new(kind, to.clone(), true)));
+        return call(
+            F::Eq,
+            vec![Expr::new(ExprKind::Case { whens, otherwise }, to.clone(), true), typed_null(&to)],
+        );
+    }
     if to.kind == TypeKind::Time || matches!(constant.kind, ExprKind::Param(_)) {
         // A parameter is wrapped so that it does not take the type of what stands beside it.
         let (data_type, option) = match to.kind {
@@ -63,15 +91,20 @@ pub(super) fn of(
     let mut checks = Vec::new();
     for comparison in &found.comparisons {
         match *comparison {
-            Comparison::Sides(left, right) => {
-                checks.extend(resolve.pair(left, right));
-                checks.extend(resolve.pair(right, left));
+            Comparison::Sides(left, right, is_equality) => {
+                checks.extend(resolve.pair(left, right, is_equality));
+                checks.extend(resolve.pair(right, left, is_equality));
             }
             Comparison::Output(left, output) => {
                 for right in resolve.branches(output) {
-                    checks.extend(resolve.pair(left, &right));
-                    checks.extend(resolve.pair(&right, left));
+                    checks.extend(resolve.pair(left, &right, false));
+                    checks.extend(resolve.pair(&right, left, false));
                 }
+            }
+            Comparison::Extreme(left, output) => {
+                let info = &columns[output.0 as usize];
+                let output = Expr::column(output, info.data_type.clone(), true);
+                checks.extend(resolve.pair(left, &output, false));
             }
             Comparison::List(value, list) => checks.extend(resolve.list(value, list)),
         }
@@ -83,9 +116,12 @@ pub(super) fn of(
 /// What is compared.
 #[derive(Clone, Copy)]
 enum Comparison<'t> {
-    Sides(&'t Expr, &'t Expr),
+    /// Whether they are compared by `=`.
+    Sides(&'t Expr, &'t Expr, bool),
     /// With an output column of a subquery.
     Output(&'t Expr, ColumnId),
+    /// With the least or greatest value of an output column.
+    Extreme(&'t Expr, ColumnId),
     /// IN, and BETWEEN of a TIME.
     List(&'t Expr, &'t [Expr]),
 }
@@ -109,6 +145,12 @@ struct Found<'t> {
     items: HashMap<ColumnId, &'t Expr>,
     /// The columns of the sides of UNION, EXCEPT and INTERSECT, by column of the result.
     unions: HashMap<ColumnId, (ColumnId, ColumnId)>,
+    /// Columns of queries without a table.
+    tableless: HashSet<ColumnId>,
+    /// Columns that an outer join fills with NULL.
+    padded: HashSet<ColumnId>,
+    /// How many outer joins around what is visited may fill it with NULL.
+    padding_depth: usize,
 }
 
 impl<'t> Found<'t> {
@@ -139,7 +181,15 @@ impl<'t> Found<'t> {
 
     fn tree(&mut self, tree: &'t Logical) {
         match tree {
-            Logical::Project { items, .. } => self.projections.push(items),
+            Logical::Project { input, items } => {
+                self.projections.push(items);
+                if has_no_table(input) {
+                    self.tableless.extend(items.iter().map(|(id, _)| *id));
+                }
+                if self.padding_depth > 0 {
+                    self.padded.extend(items.iter().map(|(id, _)| *id));
+                }
+            }
             Logical::SetOp { left_columns, right_columns, columns, .. } => {
                 let sides = left_columns.iter().copied().zip(right_columns.iter().copied());
                 self.unions.extend(columns.iter().copied().zip(sides));
@@ -148,6 +198,14 @@ impl<'t> Found<'t> {
                 let has_constant = parts.iter().any(|part| self.has_constant_part(part));
                 if has_constant || parts.iter().any(|part| part.any(&mut |node| is_never_null(node))) {
                     self.conditions.push(Condition { parts, has_constant });
+                }
+                if let Logical::Join { kind: JoinKind::Left, left, right, .. } = tree {
+                    self.tree(left);
+                    self.padding_depth += 1;
+                    self.tree(right);
+                    self.padding_depth -= 1;
+                    tree.each_expr(&mut |expr| self.expr(expr));
+                    return;
                 }
             }
             Logical::Apply { subquery, .. } => self.subquery(subquery),
@@ -163,11 +221,13 @@ impl<'t> Found<'t> {
                 self.subquery(subquery);
                 return;
             }
-            ExprKind::Call { function, args, .. } if compares_two(*function) => {
+            ExprKind::Call { function, args, option }
+                if compares_two(*function) && !matches!(option, CallOption::AsIs) =>
+            {
                 if let [left, right] = &args[..]
                     && (converts(left, right) || converts(right, left))
                 {
-                    self.comparisons.push(Comparison::Sides(left, right));
+                    self.comparisons.push(Comparison::Sides(left, right, *function == F::Eq));
                 }
             }
             ExprKind::Call { function: F::Between, args, .. } if is_time_column(&args[0]) => {
@@ -191,13 +251,12 @@ impl<'t> Found<'t> {
             ExprKind::Subquery(subquery) => {
                 matches!(subquery.kind, SubqueryKind::Quantified { all: false, .. })
             }
-            ExprKind::Call { function, args, .. }
-                if compares_numbers(*function) && self.text_beside_numbers(&args[0], &args[1]).is_some() =>
-            {
-                true
-            }
-            _ => condition.is_constant(),
+            _ => condition.is_constant() || condition.any(&mut |node| self.has_text_beside_numbers(node)),
         }
+    }
+
+    fn has_text_beside_numbers(&self, expr: &Expr) -> bool {
+        compared_sides(expr).is_some_and(|(left, right)| self.text_beside_numbers(left, right).is_some())
     }
 
     /// Those without a constant whose columns no query computes: most conditions of small statements.
@@ -242,7 +301,9 @@ impl<'t> Found<'t> {
     }
 
     fn subquery(&mut self, subquery: &'t Subquery) {
+        let depth = std::mem::take(&mut self.padding_depth);
         self.tree(&subquery.plan);
+        self.padding_depth = depth;
         let SubqueryKind::Quantified { condition, .. } = &subquery.kind else { return };
         for part in condition {
             let Some((function, [left, right])) = part.as_call() else { continue };
@@ -251,6 +312,9 @@ impl<'t> Found<'t> {
             match output {
                 Some(output) if compares_rows(function, subquery) => {
                     self.comparisons.push(Comparison::Output(left, output));
+                }
+                Some(output) if compares_two(function) && left.data_type.is_string() => {
+                    self.comparisons.push(Comparison::Extreme(left, output));
                 }
                 _ => {}
             }
@@ -268,6 +332,17 @@ fn compares_numbers(function: F) -> bool {
     compares_two(function) && !matches!(function, F::Strcmp | F::NullIf)
 }
 
+/// The sides of a comparison that converts constants to the type of a column.
+fn compared_sides(expr: &Expr) -> Option<(&Expr, &Expr)> {
+    match &expr.kind {
+        ExprKind::Call { function, args, option } if !matches!(option, CallOption::AsIs) => match &args[..] {
+            [left, right] if compares_numbers(*function) => Some((left, right)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Whether MySQL compares with each row of the subquery, and not with its least or greatest value.
 fn compares_rows(function: F, subquery: &Subquery) -> bool {
     matches!(function, F::Eq | F::Ne | F::NullSafeEq) || !subquery.outer.is_empty()
@@ -275,7 +350,17 @@ fn compares_rows(function: F, subquery: &Subquery) -> bool {
 
 /// Whether a constant would be converted to the type of what it is compared with.
 fn converts(constant: &Expr, other: &Expr) -> bool {
-    constant.data_type.is_string() && (other.data_type.has_date() || is_time_column(other))
+    match constant.data_type.kind {
+        TypeKind::Json => is_time_column(other) || is_bigint_column(other),
+        _ if constant.data_type.is_numeric() => {
+            other.data_type.is_temporal() && matches!(other.kind, ExprKind::Column(_))
+        }
+        _ => constant.data_type.is_string() && (other.data_type.has_date() || is_time_column(other)),
+    }
+}
+
+fn is_bigint_column(expr: &Expr) -> bool {
+    expr.data_type.kind == TypeKind::BigInt && matches!(expr.kind, ExprKind::Column(_))
 }
 
 fn is_time_column(expr: &Expr) -> bool {
@@ -316,13 +401,16 @@ struct Resolve<'f, 't> {
 
 impl<'t> Resolve<'_, 't> {
     /// The check of `constant` beside `other`, if it is one.
-    fn pair(&self, constant: &Expr, other: &Expr) -> Option<Expr> {
+    fn pair(&self, constant: &Expr, other: &Expr, is_equality: bool) -> Option<Expr> {
         // A `?` takes the type of what stands beside it.
         let is_parameter = matches!(constant.kind, ExprKind::Param(_)) && !self.literals_are_parameters;
         if is_parameter || !converts(constant, other) {
             return None;
         }
-        let constant = self.constant(constant)?;
+        if constant.data_type.is_numeric() && !matches!(self.computed(other).kind, ExprKind::Column(_)) {
+            return None;
+        }
+        let constant = self.constant_of(constant, is_equality)?;
         Some(conversion(constant, &other.data_type))
     }
 
@@ -349,21 +437,45 @@ impl<'t> Resolve<'_, 't> {
             return self.all_of(parts, function);
         }
         match &condition.kind {
-            ExprKind::Call { function: F::IsNull, .. } => None,
-            ExprKind::Call { function, args, .. } if compares_numbers(*function) => {
-                self.beside_numbers(&args[0], &args[1]).or_else(|| self.constant_condition(condition))
+            // What cannot be NULL is not computed for it.
+            ExprKind::Call { function: F::IsNull, args, .. } if args[0].may_be_null() => {
+                self.constant_condition(condition).or_else(|| self.within(condition))
             }
-            ExprKind::Subquery(subquery) => self.looked_for(subquery),
-            _ => self.constant_condition(condition),
+            ExprKind::Call { function: F::IsNull, .. } => self.within(condition),
+            ExprKind::Subquery(subquery) => self.looked_for(subquery, false),
+            _ => self.constant_condition(condition).or_else(|| self.within(condition)),
+        }
+    }
+
+    /// The texts beside columns of numbers in a condition that is no constant.
+    fn within(&self, condition: &Expr) -> Option<Expr> {
+        let mut checks = Vec::new();
+        self.gather_within(condition, &mut checks);
+        // A conversion gives NULL, which ends no OR.
+        checks.into_iter().reduce(|one, other| call(F::Or, vec![one, other]))
+    }
+
+    fn gather_within(&self, expr: &Expr, checks: &mut Vec<Expr>) {
+        if let Some((left, right)) = compared_sides(expr) {
+            checks.extend(self.beside_numbers(left, right));
+        }
+        if !matches!(expr.kind, ExprKind::Subquery(_)) {
+            expr.each_child(&mut |child| self.gather_within(child, checks));
         }
     }
 
     /// Those of several parts.
     fn all_of(&self, parts: &[Expr], function: F) -> Option<Expr> {
-        // NOT IN (SELECT ...) is no semijoin.
-        let is_looked_at = |part: &&Expr| function != F::Not || !matches!(part.kind, ExprKind::Subquery(_));
-        let mut parts: Vec<Expr> =
-            parts.iter().filter(is_looked_at).filter_map(|part| self.condition(part)).collect();
+        let checks = parts.iter().filter_map(|part| {
+            let is_whole = joins_conditions(part).is_some();
+            let check = match &part.kind {
+                ExprKind::Subquery(subquery) if function == F::Not => self.looked_for(subquery, true),
+                _ => self.condition(part),
+            };
+            Some((check?, !is_whole && self.constant_condition(part).is_none()))
+        });
+        let (later, first): (Vec<_>, Vec<_>) = checks.partition(|(_, is_conversion)| *is_conversion);
+        let mut parts: Vec<Expr> = first.into_iter().chain(later).map(|(check, _)| check).collect();
         match (function, parts.len()) {
             (_, 0) => None,
             (F::Not, _) => Some(call(F::Not, parts)),
@@ -406,27 +518,54 @@ impl<'t> Resolve<'_, 't> {
         self.constant(text).map(|text| conversion(text, to))
     }
 
-    /// As above for `column IN (SELECT text ...)`.
-    fn looked_for(&self, subquery: &Subquery) -> Option<Expr> {
+    /// As above for `column IN (SELECT text ...)`, which is a comparison where it is a join; and for constants on both sides.
+    fn looked_for(&self, subquery: &Subquery, is_negated: bool) -> Option<Expr> {
         let SubqueryKind::Quantified { all: false, condition, .. } = &subquery.kind else { return None };
         let checks = condition.iter().filter_map(|part| {
             let (_, sides) = part.as_call().filter(|(function, _)| *function == F::Eq)?;
             let [left, right] = sides else { return None };
-            let item = self.found.items.get(&right.as_column()?)?;
-            self.beside_numbers(left, item)
+            let item = self.found.items.get(&right.as_column()?).copied().unwrap_or(right);
+            let is_read = is_negated || item.data_type.kind == TypeKind::Year;
+            let beside = if is_read { None } else { self.beside_numbers(left, item) };
+            beside.or_else(|| self.constant(part))
         });
-        checks.reduce(|one, other| call(F::Or, vec![one, other]))
+        let check = checks.reduce(|one, other| call(F::Or, vec![one, other]))?;
+        // Nothing is compared where the subquery has no row.
+        let own = match &subquery.plan {
+            Logical::Project { input, .. } => match &**input {
+                Logical::Filter { conditions, .. } => self.all_of(conditions, F::And),
+                _ => None,
+            },
+            _ => None,
+        };
+        let check = match own {
+            Some(own) => call(F::And, vec![own, check]),
+            None => check,
+        };
+        // Whether there is a row is not known here: the check is NULL.
+        Some(call(F::Xor, vec![check, typed_null(&DataType::BOOL)]))
     }
 
     fn constant(&self, expr: &Expr) -> Option<Expr> {
+        self.constant_of(expr, false)
+    }
+
+    /// `is_equality`: what equals a column is followed through outer joins, too.
+    fn constant_of(&self, expr: &Expr, is_equality: bool) -> Option<Expr> {
         // Most have a column of a table, and are not worth a copy.
-        let is_read = |id| self.kept.contains(&id) || !self.found.items.contains_key(&id);
+        let is_read = |id| !self.is_computed(id, is_equality);
         if expr.any(&mut |node| node.as_column().is_some_and(is_read)) {
             return None;
         }
         let mut constant = expr.clone();
         let mut nodes = NODES_MAX;
-        self.make_constant(&mut constant, &mut nodes).then_some(constant)
+        self.make_constant(&mut constant, is_equality, &mut nodes).then_some(constant)
+    }
+
+    /// Whether the column is what an expression gives, in every row.
+    fn is_computed(&self, id: ColumnId, is_equality: bool) -> bool {
+        let is_padded = !is_equality && self.found.padded.contains(&id);
+        !self.kept.contains(&id) && !is_padded && self.found.items.contains_key(&id)
     }
 
     /// What the queries of a UNION compute for a column, or the one query there is.
@@ -438,6 +577,9 @@ impl<'t> Resolve<'_, 't> {
                 && let Some((left, right)) = self.found.unions.get(&column)
             {
                 columns.extend([*right, *left]);
+                continue;
+            }
+            if column != output && self.found.tableless.contains(&column) {
                 continue;
             }
             let item = self.found.items.get(&column).filter(|_| !self.kept.contains(&column));
@@ -455,14 +597,14 @@ impl<'t> Resolve<'_, 't> {
     }
 
     /// Puts what computes them in place of columns and of subqueries without tables. `false`: it is no constant.
-    fn make_constant(&self, expr: &mut Expr, nodes: &mut usize) -> bool {
+    fn make_constant(&self, expr: &mut Expr, is_equality: bool, nodes: &mut usize) -> bool {
         crate::progress::step();
         if *nodes == 0 {
             return false;
         }
         *nodes -= 1;
         let item = match &expr.kind {
-            ExprKind::Column(id) if self.kept.contains(id) => return false,
+            ExprKind::Column(id) if !self.is_computed(*id, is_equality) => return false,
             ExprKind::Column(id) => match self.found.items.get(id) {
                 Some(item) => Some((*item).clone()),
                 None => return false,
@@ -477,18 +619,30 @@ impl<'t> Resolve<'_, 't> {
         };
         if let Some(item) = item {
             *expr = item;
-            return self.make_constant(expr, nodes);
+            return self.make_constant(expr, is_equality, nodes);
         }
         let mut is_constant = true;
-        expr.each_child_mut(&mut |child| is_constant = is_constant && self.make_constant(child, nodes));
+        expr.each_child_mut(&mut |child| {
+            is_constant = is_constant && self.make_constant(child, is_equality, nodes);
+        });
         is_constant
     }
 }
 
 fn uncast(item: &Expr) -> &Expr {
     match item.as_call() {
-        Some((F::Cast, [arg])) => arg,
+        // What is cast to the type of a set operation is a column.
+        Some((F::Cast, [arg])) if arg.as_column().is_some() => arg,
         _ => item,
+    }
+}
+
+/// One row that is made of no table.
+fn has_no_table(tree: &Logical) -> bool {
+    match tree {
+        Logical::OneRow => true,
+        Logical::Project { input, .. } => has_no_table(input),
+        _ => false,
     }
 }
 

@@ -396,6 +396,14 @@ impl<'b> Builder<'b> {
     }
 
     fn filter(&mut self, input: &Logical, conditions: &[Expr], needed: &Needed) -> Node {
+        if conditions.iter().any(Expr::is_constant) {
+            // By themselves, they are evaluated before a row is read.
+            let (constants, rest): (Vec<Expr>, Vec<Expr>) =
+                conditions.iter().cloned().partition(Expr::is_constant);
+            let node =
+                if rest.is_empty() { self.build(input, needed) } else { self.filter(input, &rest, needed) };
+            return self.filter_node(node, &constants);
+        }
         match input {
             Logical::Scan { table } => self.scan(*table, conditions, needed, None).0,
             Logical::Join { kind: JoinKind::Inner, .. } => self.join_group(input, conditions, needed),
@@ -523,6 +531,10 @@ impl<'b> Builder<'b> {
         }
         let column = call.args.first()?.as_column()?;
         let (table, mut conditions) = match input {
+            Logical::Filter { input, conditions } if conditions.iter().all(Expr::is_constant) => {
+                let node = self.first_by_index(input, keys, calls, needed)?;
+                return Some(self.filter_node(node, conditions));
+            }
             Logical::Scan { table } => (*table, Vec::new()),
             Logical::Filter { input, conditions } => match **input {
                 Logical::Scan { table } => (table, conditions.clone()),
@@ -606,6 +618,10 @@ impl<'b> Builder<'b> {
         needed: &Needed,
     ) -> Option<Node> {
         match input {
+            Logical::Filter { input, conditions } if conditions.iter().all(Expr::is_constant) => {
+                let node = self.ordered(input, keys, limit, needed)?;
+                Some(self.filter_node(node, conditions))
+            }
             Logical::Scan { table } => {
                 let (node, ordered) = self.scan(*table, &[], needed, Some((keys, limit)));
                 ordered.then_some(node)
@@ -638,6 +654,10 @@ impl<'b> Builder<'b> {
         needed: &Needed,
     ) -> Option<Node> {
         let (table, conditions): (TableIndex, &[Expr]) = match input {
+            Logical::Filter { input, conditions } if conditions.iter().all(Expr::is_constant) => {
+                let node = self.sort_then_fetch(input, keys, limit, needed)?;
+                return Some(self.filter_node(node, conditions));
+            }
             Logical::Scan { table } => (*table, &[]),
             Logical::Filter { input, conditions } => match **input {
                 Logical::Scan { table } => (table, conditions),

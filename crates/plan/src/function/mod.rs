@@ -149,13 +149,9 @@ pub fn build(
     if beside::is_strcmp_of_temporal(function, &args) {
         return compared(&args, context);
     }
-    let option = match option {
-        CallOption::AsIs => CallOption::None,
-        option => {
-            beside::convert(function, &mut args, context);
-            option
-        }
-    };
+    if !matches!(option, CallOption::AsIs) {
+        beside::convert(function, &mut args, context);
+    }
     let typed = infer::infer(function, &mut args, &option, context)?;
     let shows_values = typed.data_type.is_string() || typed.data_type.kind == TypeKind::Json;
     if shows_values || matches!(function, FunctionId::Length | FunctionId::CharLength | FunctionId::NullIf) {

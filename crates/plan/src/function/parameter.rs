@@ -184,6 +184,7 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
         return;
     }
     let has_text = args.iter().any(|arg| arg.data_type.is_string() && !is_untyped(arg, context));
+    let has_bytes = args.iter().any(|arg| arg.data_type.is_binary_string() && !is_untyped(arg, context));
     let has_number = args.iter().any(|arg| arg.data_type.is_numeric());
     let mut at = |position: usize, data_type: DataType| {
         if let Some(arg) = args.get_mut(position) {
@@ -208,6 +209,10 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
         }
         F::BitOr | F::BitAnd | F::BitXor if has_number => {
             derive_beside(args, None, context);
+        }
+        // Beside bytes it is bytes, whatever text comes.
+        F::BitOr | F::BitAnd | F::BitXor if has_bytes => {
+            give_all(args, &DataType::varchar(TEXT_BYTES, CollationId::BINARY), context);
         }
         F::ShiftLeft | F::ShiftRight => at(1, integer()),
         F::And | F::Or | F::Xor | F::Not | F::IsTrue | F::IsFalse => give_all(args, &integer(), context),

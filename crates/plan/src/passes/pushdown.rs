@@ -1,4 +1,5 @@
-//! Conditions move down to the rows they are about; outer joins that a condition makes inner become inner.
+//! Conditions move down to the rows they are about; outer joins that a condition makes inner become inner. Constant conditions move up
+//! instead, out of inner joins: where one is not true no row is read, and no other condition evaluated.
 
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
@@ -32,8 +33,11 @@ fn filter(input: Logical, conditions: Vec<Expr>) -> Logical {
     if conditions.is_empty() { input } else { Logical::Filter { input: Box::new(input), conditions } }
 }
 
-/// The truth of a condition that is a literal.
+/// The truth of a condition that is a literal, or asks whether a constant is NULL that is not.
 fn constant_truth(expr: &Expr) -> Option<bool> {
+    if let Some((FunctionId::IsNull, [arg])) = expr.as_call() {
+        return (arg.is_constant() && !arg.may_be_null()).then_some(false);
+    }
     match expr.as_literal()? {
         types::Value::Null => Some(false),
         types::Value::Int(value) => Some(*value != 0),
@@ -62,8 +66,10 @@ fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_in
             if never {
                 return Logical::Empty { columns: input.output(&bound.tables) };
             }
-            let (down, here): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_repeatable);
-            let input = push(bound, *input, down, outer_to_inner);
+            let is_about_rows = |condition: &Expr| is_repeatable(condition) && !condition.is_constant();
+            let (down, mut here): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_about_rows);
+            let mut input = push(bound, *input, down, outer_to_inner);
+            lift_constants(&mut input, &mut here);
             filter(input, here)
         }
         Logical::Project { input, items } => {
@@ -219,8 +225,13 @@ fn push_join(
     match kind {
         JoinKind::Inner | JoinKind::Straight => {
             for condition in own_parts.into_iter().chain(conditions) {
-                // A condition on no column at all (a constant) goes to the left side.
-                if reads_any(&condition, &right_columns) {
+                if condition.is_constant() {
+                    match constant_truth(&condition) {
+                        Some(true) => continue,
+                        Some(false) => return nothing(left_columns, right_columns),
+                        None => &mut above,
+                    }
+                } else if reads_any(&condition, &right_columns) {
                     if reads_any(&condition, &left_columns) { &mut here } else { &mut to_right }
                 } else {
                     &mut to_left
@@ -248,7 +259,9 @@ fn push_join(
         JoinKind::Semi | JoinKind::Anti => {
             for condition in own_parts {
                 if reads_any(&condition, &left_columns) || !reads_any(&condition, &right_columns) {
-                    if kind == JoinKind::Semi && !reads_any(&condition, &right_columns) {
+                    if kind == JoinKind::Semi && condition.is_constant() {
+                        &mut above
+                    } else if kind == JoinKind::Semi && !reads_any(&condition, &right_columns) {
                         &mut to_left
                     } else {
                         &mut here
@@ -271,9 +284,28 @@ fn push_join(
             drop_null_rows(bound, &mut right, &here);
         }
     }
-    let left = Box::new(push(bound, left, to_left, outer_to_inner));
-    let right = Box::new(push(bound, right, to_right, outer_to_inner));
+    let mut left = Box::new(push(bound, left, to_left, outer_to_inner));
+    let mut right = Box::new(push(bound, right, to_right, outer_to_inner));
+    lift_constants(&mut left, &mut above);
+    if matches!(kind, JoinKind::Inner | JoinKind::Straight) {
+        lift_constants(&mut right, &mut above);
+    }
     filter(Logical::Join { kind, left, right, conditions: here }, above)
+}
+
+/// An inner join without rows.
+fn nothing(mut left_columns: Vec<ColumnId>, right_columns: Vec<ColumnId>) -> Logical {
+    left_columns.extend(right_columns);
+    Logical::Empty { columns: left_columns }
+}
+
+/// Takes the constant conditions of a tree to `above`.
+fn lift_constants(tree: &mut Logical, above: &mut Vec<Expr>) {
+    let Logical::Filter { input, conditions } = tree else { return };
+    above.extend(conditions.extract_if(.., |condition| condition.is_constant()));
+    if conditions.is_empty() {
+        *tree = take(input);
+    }
 }
 
 /// Makes LEFT JOINs inner whose rows of NULLs meet one of `conditions`, which stay where they are, above.

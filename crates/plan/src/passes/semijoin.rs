@@ -2,11 +2,12 @@
 //!
 //! Only a condition that is a subquery (or its negation) as a whole becomes a join: inside OR or a CASE the answer is
 //! a value that may be NULL. What reads the outer row inside the subquery is pulled up into the join's conditions; where
-//! that cannot be done the subquery stays as it is, for the pass `apply`.
+//! that cannot be done the subquery stays as it is, for the pass `apply`: a text that is looked for among its numbers is then read
+//! without a warning, as in MySQL.
 
 use types::planted::{self, Plant};
 
-use crate::expr::{ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
+use crate::expr::{CallOption, ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId;
 use crate::logical::{Bound, JoinKind, Logical};
 use crate::rewrite;
@@ -16,7 +17,13 @@ use super::{apply, take};
 /// Runs the pass over a tree and the trees of the subqueries in it, innermost first.
 pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
     tree.each_input_mut(&mut |input| run(bound, input));
-    tree.each_expr_mut(&mut |expr| in_expr(bound, expr));
+    tree.each_expr_mut(&mut |expr| below(bound, expr));
+    join(bound, tree);
+    tree.each_expr_mut(&mut read_quietly);
+}
+
+/// Makes joins of the conditions of a filter.
+fn join(bound: &mut Bound, tree: &mut Logical) {
     let Logical::Filter { input, conditions } = tree else { return };
     if !conditions.iter().any(Expr::has_subquery) {
         return;
@@ -40,10 +47,51 @@ pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
 
 /// Runs the pass over the trees of an expression's subqueries.
 pub(super) fn in_expr(bound: &mut Bound, expr: &mut Expr) {
-    expr.each_child_mut(&mut |child| in_expr(bound, child));
+    below(bound, expr);
+    read_quietly(expr);
+}
+
+fn below(bound: &mut Bound, expr: &mut Expr) {
+    expr.each_child_mut(&mut |child| below(bound, child));
     if let ExprKind::Subquery(subquery) = &mut expr.kind {
         run(bound, &mut subquery.plan);
     }
+}
+
+/// Lets texts that are looked for among numbers be read without a warning.
+fn read_quietly(expr: &mut Expr) {
+    expr.each_child_mut(&mut read_quietly);
+    let ExprKind::Subquery(subquery) = &mut expr.kind else { return };
+    if let SubqueryKind::Quantified { condition, single: false, .. } = &mut subquery.kind {
+        condition.iter_mut().for_each(read_left_quietly);
+    }
+}
+
+/// MySQL makes a join of the subquery, too: it has no groups and is no set operation.
+fn is_simple(plan: &Logical) -> bool {
+    match plan {
+        Logical::Project { input, .. }
+        | Logical::Filter { input, .. }
+        | Logical::Sort { input, .. }
+        | Logical::Distinct { input, .. } => is_simple(input),
+        Logical::Aggregate { .. } | Logical::SetOp { .. } | Logical::Recursive { .. } => false,
+        _ => true,
+    }
+}
+
+fn read_left_quietly(part: &mut Expr) {
+    let ExprKind::Call { function: FunctionId::Eq | FunctionId::Ne, args, .. } = &mut part.kind else {
+        return;
+    };
+    let [left, right] = &mut args[..] else { return };
+    let is_quiet = matches!(left.kind, ExprKind::Call { option: CallOption::Quiet, .. });
+    if is_quiet || !left.data_type.is_string() || !right.data_type.is_numeric() {
+        return;
+    }
+    let (data_type, nullable) = (left.data_type.clone(), left.nullable);
+    let text = std::mem::replace(left, Expr::literal(types::Value::Null));
+    let kind = ExprKind::Call { function: FunctionId::Cast, args: vec![text], option: CallOption::Quiet };
+    *left = Expr::new(kind, data_type, nullable);
 }
 
 /// The kind, the conditions and the right side of the join that a condition is, if it is one.
@@ -71,7 +119,15 @@ fn join_sides(bound: &mut Bound, subquery: &Subquery, kind: JoinKind) -> Option<
             {
                 return None;
             }
-            condition.clone()
+            let mut condition = condition.clone();
+            if !is_simple(&subquery.plan) {
+                condition.iter_mut().for_each(read_left_quietly);
+            } else if kind == JoinKind::Anti {
+                let is_fixed =
+                    |part: &&mut Expr| part.as_call().is_some_and(|(_, sides)| sides[0].is_constant());
+                condition.iter_mut().filter(is_fixed).for_each(read_left_quietly);
+            }
+            condition
         }
         _ => return None,
     };
