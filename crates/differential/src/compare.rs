@@ -37,6 +37,8 @@ pub struct Difference {
     pub text: String,
     /// The left server's answer; none for warnings.
     pub left: Option<Answer>,
+    /// The right server's answer; none for warnings.
+    pub right: Option<Answer>,
     /// Where descriptions of columns differ: the right server's.
     pub right_columns: Vec<Described>,
     /// Where descriptions of columns differ: in what, by column. Those that [`crate::oracle`] explains are taken out.
@@ -95,9 +97,9 @@ pub fn compare(
 ) -> Option<Difference> {
     let difference = |kind: Kind, text: String| {
         let errors = (left.error(), right.error());
-        let left = Some(left.clone());
+        let (left, right) = (Some(left.clone()), Some(right.clone()));
         let (right_columns, unlike) = (Vec::new(), Vec::new());
-        Some(Difference { kind, errors, text, left, right_columns, unlike, content_of: None })
+        Some(Difference { kind, errors, text, left, right, right_columns, unlike, content_of: None })
     };
     let both = |kind: Kind| difference(kind, format!("left:  {}\nright: {}", left.show(12), right.show(12)));
     match (left, right) {
@@ -254,6 +256,7 @@ pub fn compare_warnings(left: &[String], right: &[String], lenience: Lenience) -
         errors: (None, None),
         text: format!("left:  {}\nright: {}", show(left), show(right)),
         left: None,
+        right: None,
         right_columns: Vec::new(),
         unlike: Vec::new(),
         content_of: None,

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! seed -> generate (tables, queries, changes) -> ast -> round: both servers answer -> compare
-//!                                                         a difference -> explained? -> does the oracle contradict itself? -> minimise
+//!                   a difference -> explained? -> does the oracle contradict itself, does it depend on the plan? -> minimise
 //! ```
 //!
 //! Invariants:
 //! 1. A seed gives the same statements on every machine as long as the servers answer alike.
 //! 2. What is generated has one right answer; see [`generate`].
-//! 3. A difference is reported unless `explained.txt` names its pattern with the reason, or [`oracle`] finds that the right server
-//!    contradicts itself; both are counted.
+//! 3. A difference is reported unless `explained.txt` names its pattern with the reason, [`oracle`] finds that the right server
+//!    contradicts itself, or [`plan_errors`] that an error depends on the plan alone; all are counted.
 //!
 //! Without another server: [`alone`] compares a server with itself under other plans, and with a naive [`interpreter`].
 //!
@@ -29,6 +29,7 @@ pub mod interpreter;
 pub mod minimise;
 pub mod oracle;
 pub mod plain;
+pub mod plan_errors;
 pub mod random;
 pub mod round;
 pub mod schema;

@@ -12,6 +12,7 @@ use differential::explained;
 use differential::generate::Settings;
 use differential::minimise::{minimise, script_text};
 use differential::oracle::{Oracle, Verdict};
+use differential::plan_errors::PlanErrors;
 use differential::round::Pair;
 
 const USAGE: &str = "\
@@ -118,6 +119,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut explained_count = 0;
     let mut contradictions: BTreeMap<String, usize> = BTreeMap::new();
+    let mut plan_errors = PlanErrors::connect(left, right, &format!("{database}_plans"))
+        .map_err(|error| format!("cannot connect: {error}"))?;
+    let mut of_plan: BTreeMap<String, usize> = BTreeMap::new();
     let mut seed = arguments.seed;
     let mut failure = None;
     while done < arguments.statements && failure.is_none() {
@@ -150,7 +154,17 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 Ok(Verdict::Stands(unlike)) => finding.difference.narrow(unlike),
                 Err(error) => failure = Some(error.to_string()),
             }
-            let finding = match &mut cutter {
+            match plan_errors.plan(&finding) {
+                Ok(Some(plan)) => {
+                    let (left, right) = finding.difference.errors;
+                    println!("depends on the plan, {kind} {left:?} {right:?}, seed {seed}: {plan}");
+                    *of_plan.entry(kind).or_default() += 1;
+                    return;
+                }
+                Ok(None) => {}
+                Err(error) => failure = Some(error.to_string()),
+            }
+            let mut finding = match &mut cutter {
                 Some(cutter) => minimise(cutter, finding),
                 None => finding,
             };
@@ -160,13 +174,13 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             }
             // What is left of the statement may show a contradiction that other parts of it had hidden.
             if cutter.is_some() {
-                match oracle.contradiction(&finding, *lenience) {
-                    Ok(Some(variant)) => {
+                match oracle.verdict(&finding, *lenience) {
+                    Ok(Verdict::Contradicts(variant)) => {
                         println!("the oracle contradicts itself, {kind}, seed {seed}, cut down: {variant}");
                         *contradictions.entry(kind).or_default() += 1;
                         return;
                     }
-                    Ok(None) => {}
+                    Ok(Verdict::Stands(unlike)) => finding.difference.narrow(unlike),
                     Err(error) => failure = Some(error.to_string()),
                 }
             }
@@ -196,7 +210,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let mut line = format!("{done} statements, seeds {} to {}, {seconds:.0} s", arguments.seed, seed - 1);
     let _ =
         write!(line, ", explained {explained_count}, right server broke off {} times", pair.right_crashes);
-    println!("{line}; the oracle contradicts itself: {contradictions:?}; differences: {counts:?}");
+    println!(
+        "{line}; the oracle contradicts itself: {contradictions:?}; depends on the plan: {of_plan:?}; differences: {counts:?}"
+    );
     for (key, count) in seen {
         println!("{count:6} {key}");
     }

@@ -23,7 +23,7 @@ use crate::value::Value;
 use crate::walk;
 
 /// How a statement is asked again.
-enum Variant {
+pub(crate) enum Variant {
     /// Under this value of `optimizer_switch`.
     Switch(&'static str),
     /// Under these session settings.
@@ -46,6 +46,10 @@ enum Variant {
     MoreRows,
     /// With no rows in each table.
     NoRows,
+    /// With the parts of AND and OR in the other order.
+    Reversed,
+    /// With the tables of inner joins in the other order.
+    Swapped,
 }
 
 /// What the right server says when it is asked again.
@@ -58,7 +62,7 @@ pub enum Verdict {
 }
 
 impl Variant {
-    fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Variant::Switch(text) | Variant::Settings(text) | Variant::Modifier(text) => text,
             Variant::IgnoreIndexes => "IGNORE INDEX",
@@ -69,12 +73,14 @@ impl Variant {
             Variant::Unknown => "... XOR RAND() > 2",
             Variant::MoreRows => "more rows",
             Variant::NoRows => "no rows",
+            Variant::Reversed => "AND and OR reversed",
+            Variant::Swapped => "joins swapped",
         }
     }
 }
 
 /// Every variant, those that most often show a contradiction first.
-const VARIANTS: [Variant; 21] = [
+pub(crate) const VARIANTS: [Variant; 21] = [
     Variant::Switch("DEFAULT"),
     Variant::Switch("derived_merge=off"),
     Variant::Switch("hypergraph_optimizer=on"),
@@ -109,7 +115,7 @@ const VARIANTS_OF_COLUMNS: [Variant; 5] = [
     Variant::NoRows,
 ];
 
-const RESET: &str = "SET optimizer_switch = DEFAULT, optimizer_search_depth = DEFAULT, \
+pub(crate) const RESET: &str = "SET optimizer_switch = DEFAULT, optimizer_search_depth = DEFAULT, \
                      internal_tmp_mem_storage_engine = DEFAULT";
 
 /// The right server, asked again.
@@ -163,14 +169,7 @@ impl Oracle {
             if has_other_rows {
                 self.change_rows(&finding.script.tables, matches!(variant, Variant::MoreRows));
             }
-            let mut answer = match (is_prepared, finding.is_prepared) {
-                (false, _) => self.server.ask(&statement.sql()),
-                (true, false) => self.server.ask_prepared(&statement.sql(), &[]),
-                (true, true) => {
-                    let (sql, values) = statement.prepared_sql();
-                    self.server.ask_prepared(&sql, &values)
-                }
-            };
+            let mut answer = ask(&mut self.server, &statement, is_prepared, finding.is_prepared);
             if let Answer::Broken(_) = answer {
                 self.server.reconnect()?;
                 self.loaded.clear();
@@ -255,8 +254,25 @@ fn more_rows(table: &Table) -> String {
     )
 }
 
+/// The answer to a variant of a statement.
+pub(crate) fn ask(
+    server: &mut Server,
+    statement: &Statement,
+    is_prepared: bool,
+    was_prepared: bool,
+) -> Answer {
+    match (is_prepared, was_prepared) {
+        (false, _) => server.ask(&statement.sql()),
+        (true, false) => server.ask_prepared(&statement.sql(), &[]),
+        (true, true) => {
+            let (sql, values) = statement.prepared_sql();
+            server.ask_prepared(&sql, &values)
+        }
+    }
+}
+
 /// The settings, the statement and whether it is prepared; nothing where the variant does not apply.
-fn varied(
+pub(crate) fn varied(
     variant: &Variant,
     statement: &Statement,
     is_prepared: bool,
@@ -311,6 +327,58 @@ fn varied(
         Variant::OtherProtocol => {
             let is_applicable = !is_prepared || statement.prepared_sql().1.is_empty();
             is_applicable.then(|| (RESET.to_owned(), statement.clone(), !is_prepared))
+        }
+        Variant::Reversed | Variant::Swapped => {
+            let turned = turned(statement, matches!(variant, Variant::Swapped))?;
+            Some((RESET.to_owned(), turned, is_prepared))
+        }
+    }
+}
+
+/// The statement with the parts of AND, OR and the tables of inner joins in the other order, whichever is asked for; nothing if it has
+/// none.
+fn turned(statement: &Statement, turns_joins: bool) -> Option<Statement> {
+    let mut turned = statement.clone();
+    let mut is_turned = false;
+    if turns_joins {
+        each_join(&mut turned, &mut |source| {
+            if let Source::Join { kind: "JOIN" | "CROSS JOIN", left, right, using, .. } = source
+                && using.is_empty()
+            {
+                std::mem::swap(left, right);
+                is_turned = true;
+            }
+        });
+    } else {
+        let mut turn = |expr: &mut Expr| {
+            if let Expr::Call { form, arguments } = expr
+                && (form.template == forms::AND.template || form.template == "({} OR {})")
+            {
+                arguments.reverse();
+                is_turned = true;
+            }
+        };
+        walk::statement_expressions(&mut turned, &mut turn);
+    }
+    is_turned.then_some(turned)
+}
+
+fn each_join(statement: &mut Statement, see: &mut impl FnMut(&mut Source)) {
+    fn each_below(source: &mut Source, see: &mut impl FnMut(&mut Source)) {
+        if let Source::Join { left, right, .. } = source {
+            each_below(left, see);
+            each_below(right, see);
+        }
+        see(source);
+    }
+    match statement {
+        Statement::Update { from, .. } | Statement::Delete { from, .. } => each_below(from, see),
+        _ => {
+            if let Some(Query { body: Body::Select(select), .. }) = query_of(statement)
+                && let Some(from) = &mut select.from
+            {
+                each_below(from, see);
+            }
         }
     }
 }

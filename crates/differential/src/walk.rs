@@ -68,21 +68,29 @@ pub fn query_expressions(query: &mut Query, see: &mut impl FnMut(&mut Expr)) {
     }
 }
 
-/// Calls `see` with every expression of a statement but those that INSERT and ON DUPLICATE KEY UPDATE compute.
+/// Calls `see` with every expression of a statement.
 pub fn statement_expressions(statement: &mut Statement, see: &mut impl FnMut(&mut Expr)) {
     match statement {
         Statement::Query(query) | Statement::CreateSelect { query, .. } => query_expressions(query, see),
-        Statement::Insert { rows: Rows::Query(query), .. } => query_expressions(query, see),
+        Statement::Insert { rows, on_duplicate, .. } => {
+            match rows {
+                Rows::Values(rows) => {
+                    rows.iter_mut().flatten().flatten().for_each(|expr| expressions(expr, see));
+                }
+                Rows::Query(query) => query_expressions(query, see),
+            }
+            on_duplicate.iter_mut().for_each(|(_, expr)| expressions(expr, see));
+        }
         Statement::Update { from, sets, filter, .. } => {
             source_expressions(from, see);
-            sets.iter_mut().for_each(|(_, value)| expressions(value, see));
-            filter.iter_mut().for_each(|filter| expressions(filter, see));
+            sets.iter_mut().for_each(|(_, expr)| expressions(expr, see));
+            filter.iter_mut().for_each(|expr| expressions(expr, see));
         }
         Statement::Delete { from, filter, .. } => {
             source_expressions(from, see);
-            filter.iter_mut().for_each(|filter| expressions(filter, see));
+            filter.iter_mut().for_each(|expr| expressions(expr, see));
         }
-        Statement::Insert { .. } | Statement::Alter { .. } | Statement::Plain(_) => {}
+        Statement::Alter { .. } | Statement::Plain(_) => {}
     }
 }
 

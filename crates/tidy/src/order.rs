@@ -69,6 +69,7 @@ const ORDER: &[(&str, &[Line])] = &[
             Apart(&["alone", "explained", "generate"]),
             Apart(&["round"]),
             Apart(&["bad_values", "minimise", "oracle"]),
+            Apart(&["plan_errors"]),
         ],
     ),
     (
