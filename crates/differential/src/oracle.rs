@@ -38,6 +38,8 @@ pub(crate) enum Variant {
     DerivedSets,
     /// With each subquery of an expression so.
     DerivedSubqueries,
+    /// With each `x IN (a, b)` as `x = a OR x = b`.
+    InAsOr,
     /// By the other protocol, without parameters.
     OtherProtocol,
     /// With p of WHERE and ON as (p XOR RAND() > 2), which MySQL does not know to be false or true.
@@ -69,6 +71,7 @@ impl Variant {
             Variant::Coalesced => "WHERE COALESCE(..., 0)",
             Variant::DerivedSets => "IN (SELECT * FROM (set operation))",
             Variant::DerivedSubqueries => "IN (SELECT * FROM (subquery))",
+            Variant::InAsOr => "IN (a, b) as = a OR = b",
             Variant::OtherProtocol => "the other protocol",
             Variant::Unknown => "... XOR RAND() > 2",
             Variant::MoreRows => "more rows",
@@ -80,7 +83,7 @@ impl Variant {
 }
 
 /// Every variant, those that most often show a contradiction first.
-pub(crate) const VARIANTS: [Variant; 21] = [
+pub(crate) const VARIANTS: [Variant; 22] = [
     Variant::Switch("DEFAULT"),
     Variant::Switch("derived_merge=off"),
     Variant::Switch("hypergraph_optimizer=on"),
@@ -103,6 +106,7 @@ pub(crate) const VARIANTS: [Variant; 21] = [
     Variant::Coalesced,
     Variant::DerivedSets,
     Variant::DerivedSubqueries,
+    Variant::InAsOr,
     Variant::OtherProtocol,
 ];
 
@@ -324,6 +328,7 @@ pub(crate) fn varied(
             Some((RESET.to_owned(), varied, is_prepared))
         }
         Variant::MoreRows | Variant::NoRows => Some((RESET.to_owned(), statement.clone(), is_prepared)),
+        Variant::InAsOr => in_as_or(statement, is_prepared),
         Variant::OtherProtocol => {
             let is_applicable = !is_prepared || statement.prepared_sql().1.is_empty();
             is_applicable.then(|| (RESET.to_owned(), statement.clone(), !is_prepared))
@@ -404,6 +409,29 @@ fn derived(
             let from = Source::Derived { query: Box::new(inner), alias: format!("kept{count}") };
             **query = Query::of(Select { from: Some(from), ..Select::default() });
         }
+    });
+    (count > 0).then(|| (RESET.to_owned(), varied, is_prepared))
+}
+
+/// Lists of IN as disjunctions; nothing if there is none.
+fn in_as_or(statement: &Statement, is_prepared: bool) -> Option<(String, Statement, bool)> {
+    let (equal, or, not) = (
+        forms::by_template("({} = {})")?,
+        forms::by_template("({} OR {})")?,
+        forms::by_template("(NOT {})")?,
+    );
+    let mut varied = statement.clone();
+    let mut count = 0;
+    walk::statement_expressions(&mut varied, &mut |expr| {
+        let Expr::In { left, list, is_negated } = expr else { return };
+        let compared =
+            list.drain(..).map(|item| Expr::Call { form: equal, arguments: vec![(**left).clone(), item] });
+        let Some(any) = compared.reduce(|any, next| Expr::Call { form: or, arguments: vec![any, next] })
+        else {
+            return;
+        };
+        *expr = if *is_negated { Expr::Call { form: not, arguments: vec![any] } } else { any };
+        count += 1;
     });
     (count > 0).then(|| (RESET.to_owned(), varied, is_prepared))
 }
