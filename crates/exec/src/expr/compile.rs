@@ -337,7 +337,11 @@ impl Compiler {
             return Ok(if is_once { Node::Once { slot: self.slot(), node: Box::new(node) } } else { node });
         }
         let is_column = matches!(expr.kind, ExprKind::Input(_) | ExprKind::Outer(_));
-        let is_text_column = is_column && expr.data_type.is_text_or_blob();
+        let is_stored = matches!(
+            expr.kind,
+            ExprKind::Call { function: FunctionId::Cast, option: CallOption::Stored, .. }
+        );
+        let is_text_column = (is_column || is_stored) && expr.data_type.is_text_or_blob();
         let target = match target {
             Target::Int | Target::Double | Target::Decimal if is_text_column => {
                 Target::Quiet(Box::new(target))
@@ -617,7 +621,13 @@ impl Compiler {
             F::Between => {
                 // One class for all three, the widest.
                 let (low, high) = (compare_class(&args[0], &args[1]), compare_class(&args[0], &args[2]));
-                let class = match between_class(low, high) {
+                // NULL decides nothing.
+                let class = match (args[1].data_type.kind, args[2].data_type.kind) {
+                    (TypeKind::Null, _) => high,
+                    (_, TypeKind::Null) => low,
+                    _ => between_class(low, high),
+                };
+                let class = match class {
                     CompareClass::Json => between_documents(args),
                     class => class,
                 };

@@ -17,6 +17,30 @@ use crate::logical::{AggregateCall, Logical, SortKey};
 /// Bytes a value of BIT_AND, BIT_OR and BIT_XOR over byte strings may have.
 const BIT_AGGREGATE_BYTES_MAX: u32 = 511;
 
+/// How MySQL compares what stands left of a subquery with its rows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum LeftSide {
+    /// Compared with one row.
+    Row,
+    /// The subquery is joined, unless it is a set operation: a literal of bytes is a number beside numbers.
+    Joined,
+    /// Kept and compared row by row: it is a text.
+    Kept,
+    /// Compared with the least or greatest value if that is all that counts.
+    Bound,
+}
+
+/// What is kept of a literal of bytes is a text, read as a number without a warning.
+fn keep_as_text(left: &mut Expr) {
+    if left.data_type.is_hex_literal() && matches!(left.kind, ExprKind::Literal(_)) {
+        let text = DataType::text(TypeKind::Text, left.data_type.collation);
+        *left = function::cast(std::mem::replace(left, Expr::null()), text);
+        if let ExprKind::Call { option, .. } = &mut left.kind {
+            *option = CallOption::Stored;
+        }
+    }
+}
+
 /// A query without FROM that always has its row: MySQL takes it for its value.
 fn is_one_row(plan: &Logical) -> bool {
     match plan {
@@ -69,6 +93,7 @@ impl<'a> Binder<'a> {
     /// A condition: joined by AND, taken apart.
     pub(crate) fn condition(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Vec<Expr>> {
         let mut conditions = Vec::new();
+        self.is_conjunct = self.block().clause != "having clause";
         let bound = self.expr(expr)?;
         let mut bound = self.truth(bound)?;
         function::derive_condition(&mut bound, &self.types);
@@ -154,6 +179,7 @@ impl<'a> Binder<'a> {
     }
 
     fn expr_here(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Expr> {
+        let is_conjunct = std::mem::take(&mut self.is_conjunct);
         match &expr.kind {
             Ast::Literal(literal) => self.literal(literal, expr.span.start),
             Ast::Column(name) => self.column(name),
@@ -176,11 +202,16 @@ impl<'a> Binder<'a> {
                 Ok(Expr::literal(self.session.system_variable(variable.scope, &name)?))
             }
             Ast::Unary { op, expr: operand } => self.unary(*op, operand),
-            Ast::Binary { op, left, right } => self.binary(*op, left, right),
+            Ast::Binary { op, left, right } => self.binary(*op, left, right, is_conjunct),
             Ast::Compare { op, left, right } => self.compare(*op, left, right),
             Ast::Quantified { op, all, left, query } => {
                 let left = self.row(left)?;
-                self.quantified(*op, *all, false, left, query)
+                let side = match op {
+                    CompareOp::Eq if !*all && is_conjunct => LeftSide::Joined,
+                    CompareOp::Eq | CompareOp::Ne => LeftSide::Kept,
+                    _ => LeftSide::Bound,
+                };
+                self.quantified(*op, *all, side, left, query)
             }
             Ast::Is { expr, test, negated } => {
                 let function = match test {
@@ -188,6 +219,7 @@ impl<'a> Binder<'a> {
                     IsTest::True => FunctionId::IsTrue,
                     IsTest::False => FunctionId::IsFalse,
                 };
+                self.is_conjunct = is_conjunct && *test == IsTest::True && !*negated;
                 let mut operand = self.expr(expr)?;
                 if function != FunctionId::IsNull {
                     operand = self.truth(operand)?;
@@ -219,7 +251,8 @@ impl<'a> Binder<'a> {
                     return Err(PlanError::not_supported("LIMIT & IN/ALL/ANY/SOME subquery"));
                 }
                 let left = self.row(expr)?;
-                let call = self.quantified(CompareOp::Eq, false, false, left, query)?;
+                let side = if is_conjunct && !*negated { LeftSide::Joined } else { LeftSide::Kept };
+                let call = self.quantified(CompareOp::Eq, false, side, left, query)?;
                 self.negate(call, *negated)
             }
             Ast::Exists(query) => {
@@ -396,6 +429,7 @@ impl<'a> Binder<'a> {
         op: BinaryOp,
         left: &'a ast::Expr<'a>,
         right: &'a ast::Expr<'a>,
+        is_conjunct: bool,
     ) -> PlanResult<Expr> {
         let function = match op {
             BinaryOp::Add => FunctionId::Add,
@@ -427,6 +461,7 @@ impl<'a> Binder<'a> {
             operands.push(rest);
             let mut args = Vec::with_capacity(operands.len());
             for operand in operands.into_iter().rev() {
+                self.is_conjunct = is_conjunct && op == BinaryOp::And;
                 let bound = self.expr(operand)?;
                 match bound.kind {
                     ExprKind::Call { function: inner, args: inner_args, .. } if inner == function => {
@@ -455,7 +490,7 @@ impl<'a> Binder<'a> {
                 && op == CompareOp::Eq
             {
                 let left = self.row(left)?;
-                return self.quantified(op, false, true, left, query);
+                return self.quantified(op, false, LeftSide::Row, left, query);
             }
             let (left, right) = (self.row(left)?, self.row(right)?);
             return self.compare_rows(op, left, right);
@@ -589,11 +624,13 @@ impl<'a> Binder<'a> {
         &mut self,
         op: CompareOp,
         all: bool,
-        single: bool,
+        side: LeftSide,
         left: Vec<Expr>,
         query: &'a Query<'a>,
     ) -> PlanResult<Expr> {
+        let clause = self.block().clause;
         let (mut plan, columns, outer) = self.subquery(query)?;
+        let single = side == LeftSide::Row;
         if !single {
             crate::rewrite::ignore_order_and_duplicates(&mut plan);
         }
@@ -604,7 +641,17 @@ impl<'a> Binder<'a> {
             return Err(operand_columns(1));
         }
         let mut condition = Vec::new();
-        for (left, right) in left.into_iter().zip(&columns) {
+        let keeps_left = match side {
+            LeftSide::Row => false,
+            _ if is_one_row(&plan) => false,
+            LeftSide::Joined => matches!(query.body, ast::QueryBody::SetOp { .. }),
+            LeftSide::Kept => true,
+            LeftSide::Bound => clause == "field list" || all && !outer.is_empty(),
+        };
+        for (mut left, right) in left.into_iter().zip(&columns) {
+            if keeps_left {
+                keep_as_text(&mut left);
+            }
             let right = self.column_expr(*right);
             condition.push(self.call(compare_function(op), vec![left, right])?);
         }
@@ -903,6 +950,11 @@ impl<'a> Binder<'a> {
             function::derive_summed(&mut arg, true, &self.types);
         }
         self.note_parameters(std::slice::from_ref(&arg));
+        let bits = matches!(function, AggregateFunc::BitAnd | AggregateFunc::BitOr | AggregateFunc::BitXor);
+        if bits && arg.data_type.is_hex_literal() && arg.as_column().is_some() {
+            // A derived table's column is no literal.
+            arg.data_type.unsigned = false;
+        }
         let data_type = &arg.data_type;
         let is_bytes = |data_type: &DataType| data_type.is_binary_string() && !data_type.is_hex_literal();
         match function {
@@ -927,9 +979,12 @@ impl<'a> Binder<'a> {
                 let [arg] = args;
                 self.typed(FunctionId::Cast, arg, data_type)
             }
-            // What is computed of BIT values is a number in the table of groups, and bits where there is none.
+            // What is computed of BIT and YEAR values is a number in the table of groups, and not where there is none.
             AggregateFunc::Min | AggregateFunc::Max if arg.as_column().is_none() => {
                 match function::bits_of(&arg) {
+                    None if data_type.kind == TypeKind::Year && self.is_plainly_grouped() => {
+                        self.typed(FunctionId::Cast, arg, DataType::BIGINT_UNSIGNED)
+                    }
                     Some(_) if self.is_plainly_grouped() => {
                         self.typed(FunctionId::Cast, arg, DataType::BIGINT_UNSIGNED)
                     }

@@ -58,20 +58,13 @@ impl Binder<'_> {
         for (position, column) in output.iter_mut().enumerate() {
             match items.iter_mut().find(|(id, _)| *id == column.id) {
                 Some((id, expr)) => {
-                    let bits = function::bits_of(expr);
                     let was_computed = expr.as_column().is_none();
                     replace_keys(expr, &group.keys);
                     if was_computed && expr.as_column().is_some() {
-                        // A row above the groups has NULL for its key; groups without such rows lie in a table, bits as bits.
+                        // A row above the groups has NULL for its key.
                         expr.nullable |= group.rollup;
                         column.nullable |= expr.nullable;
-                        let info = &mut self.columns[id.0 as usize];
-                        info.nullable = expr.nullable;
-                        if let Some(bits) = bits.filter(|_| !group.rollup) {
-                            expr.data_type = DataType::bit(bits);
-                            column.data_type = expr.data_type.clone();
-                            info.data_type = expr.data_type.clone();
-                        }
+                        self.columns[id.0 as usize].nullable = expr.nullable;
                     }
                     expr.each_column(&mut |id| read.push((id, Place::Select(position))));
                 }

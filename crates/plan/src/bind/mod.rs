@@ -256,6 +256,8 @@ pub(crate) struct Binder<'a> {
     view_depth: u32,
     /// Nesting of the expression being bound.
     depth: u32,
+    /// The expression that is bound next is a condition of WHERE or ON, or one of those that AND joins there.
+    is_conjunct: bool,
     /// The tables of the outermost FROM of UPDATE or DELETE.
     top_tables: Vec<TableIndex>,
     /// What an INSERT computes with subqueries.
@@ -302,6 +304,7 @@ impl<'a> Binder<'a> {
             new_row: None,
             view_depth: 0,
             depth: 0,
+            is_conjunct: false,
             top_tables: Vec::new(),
             row_queries: Vec::new(),
             last_block: None,

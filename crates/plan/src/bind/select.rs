@@ -183,9 +183,6 @@ impl<'a> Binder<'a> {
         if let Some(error) = self.block().error.take() {
             return Err(error);
         }
-        if select.options.distinct {
-            self.keep_bits(&mut items, &mut output);
-        }
 
         // GROUP BY.
         let grouped = !select.group_by.is_empty();
@@ -259,6 +256,14 @@ impl<'a> Binder<'a> {
             items: &items,
         };
         self.describe(&steps, &mut output);
+        // What COALESCE and its like give of BIT values is bits again where the rows are kept in a temporary table.
+        let kept_bits: Vec<(ColumnId, DataType)> = items
+            .iter()
+            .filter(|(id, _)| {
+                output.iter().any(|shown| shown.id == *id && shown.source == OutputSource::Column)
+            })
+            .filter_map(|(id, item)| Some((*id, DataType::bit(function::bits_of(item)?))))
+            .collect();
         self.describe_nulled(&items, &mut output);
         let rolled: Vec<Expr> =
             if rollup { keys.iter().map(|(_, key)| key.clone()).collect() } else { Vec::new() };
@@ -273,6 +278,13 @@ impl<'a> Binder<'a> {
             self.block().is_grouped = true;
             let group = super::group::Group { keys, rollup, grouped, conditions: &conditions };
             tree = self.aggregate_node(tree, group, &mut items, &mut output, &mut having, &mut sort)?;
+        }
+        for (id, data_type) in kept_bits {
+            let columns =
+                output.iter_mut().filter(|column| column.id == id).map(|column| &mut column.data_type);
+            let items = items.iter_mut().filter(|(item, _)| *item == id).map(|(_, item)| &mut item.data_type);
+            columns.chain(items).for_each(|of| *of = data_type.clone());
+            self.columns[id.0 as usize].data_type = data_type;
         }
         if !items.is_empty() {
             tree = Logical::Project { input: Box::new(tree), items };
@@ -371,19 +383,6 @@ impl<'a> Binder<'a> {
                 let is_field = self.is_field(&bound);
                 self.block().aliases.push(Alias { name, shown, expr: bound, is_field });
                 Ok(())
-            }
-        }
-    }
-
-    /// DISTINCT keeps its rows: what COALESCE and its like give of BIT values is bits again.
-    fn keep_bits(&mut self, items: &mut [(ColumnId, Expr)], output: &mut [OutputColumn]) {
-        for (id, item) in items {
-            let Some(bits) = function::bits_of(item) else { continue };
-            item.data_type = DataType::bit(bits);
-            self.columns[id.0 as usize].data_type = item.data_type.clone();
-            for (position, column) in output.iter_mut().enumerate().filter(|(_, column)| column.id == *id) {
-                column.data_type = item.data_type.clone();
-                self.block().aliases[position].shown.data_type = item.data_type.clone();
             }
         }
     }

@@ -14,7 +14,7 @@ use super::temporary::Held;
 use super::{Binder, NamedColumns, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
-use crate::function::{self, FunctionId};
+use crate::function::{self, FunctionId, StoredDigits};
 use crate::logical::{Logical, OutputColumn, OutputSource};
 
 impl<'a> Binder<'a> {
@@ -73,19 +73,22 @@ impl<'a> Binder<'a> {
                 } else {
                     let mut expr = expr;
                     let member = if side == 0 { &mut left.plan } else { &mut right.plan };
-                    let has_own_digits = data_type.is_string()
-                        && expr
-                            .as_column()
-                            .and_then(|id| item_of(member, id))
-                            .is_some_and(function::keep_stored_scale);
+                    let digits = match expr.as_column().and_then(|id| item_of(member, id)) {
+                        Some(item) if data_type.is_string() => function::keep_stored_scale(item),
+                        _ => StoredDigits::OfType,
+                    };
                     if data_type.is_string() {
                         function::convert_to_set(&mut expr, data_type.collation)?;
                     }
                     let mut cast = stored(expr, &data_type);
-                    if has_own_digits {
-                        let none = text(NO_FRACTION, &data_type);
-                        let trimmed = self.call(FunctionId::RTrim, vec![cast, none])?;
-                        cast = Expr { data_type: data_type.clone(), ..trimmed };
+                    let cut = match digits {
+                        StoredDigits::OfType => None,
+                        StoredDigits::SixOrNone => Some((FunctionId::RTrim, text(NO_FRACTION, &data_type))),
+                        StoredDigits::None => Some((FunctionId::Left, Expr::int(DATETIME_CHARS))),
+                    };
+                    if let Some((function, arg)) = cut {
+                        let cut = self.call(function, vec![cast, arg])?;
+                        cast = Expr { data_type: data_type.clone(), ..cut };
                     }
                     if fills && data_type.kind == TypeKind::Char {
                         let length = Expr::int(i64::from(data_type.length));
@@ -304,8 +307,10 @@ fn text(bytes: &[u8], beside: &DataType) -> Expr {
     Expr::literal(types::Value::Bytes { bytes: bytes.into(), collation: beside.collation })
 }
 
-/// What a date without a fraction has more than MySQL stores of it.
+/// What a time without a fraction has more than MySQL stores of it.
 const NO_FRACTION: &[u8] = b".000000";
+/// Characters of a DATETIME without a fraction.
+const DATETIME_CHARS: i64 = 19;
 
 /// The expression that a member of a set operation computes a column by.
 fn item_of(member: &mut Logical, column: ColumnId) -> Option<&mut Expr> {

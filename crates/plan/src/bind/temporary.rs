@@ -61,9 +61,7 @@ fn without_keys(flags: u16) -> u16 {
 /// Turns the type of a computed value into that of a column. CREATE TABLE ... SELECT makes a column of the type before that.
 fn keep_computed(column: &mut OutputColumn) {
     let data_type = &mut column.data_type;
-    if data_type.integer_bytes().is_some() || data_type.kind == TypeKind::Year {
-        column.created_type.get_or_insert_with(|| data_type.clone());
-    }
+    column.created_type.get_or_insert_with(|| data_type.clone());
     let whole = |length: u32| if length < INT_DIGITS { TypeKind::Int } else { TypeKind::BigInt };
     match data_type.kind {
         TypeKind::Null => *data_type = DataType::varchar(0, CollationId::BINARY),

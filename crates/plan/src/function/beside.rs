@@ -2,7 +2,7 @@
 
 use super::{FunctionId, TypeContext, collate};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
-use types::{CollationId, DataType, TypeKind};
+use types::{CollationId, DataType, TypeKind, Value};
 
 /// Which argument a function searches or changes, and which ones it brings to that one's character set.
 fn texts_of(function: FunctionId) -> Option<(usize, &'static [usize])> {
@@ -73,6 +73,24 @@ fn constants_beside_years(function: FunctionId, args: &mut [Expr]) {
     }
 }
 
+/// STRCMP makes a literal beside a BIGINT column a BIGINT before both are texts.
+fn constants_beside_bigints(function: FunctionId, args: &mut [Expr]) {
+    if function != FunctionId::Strcmp {
+        return;
+    }
+    for (column, constant) in [(0, 1), (1, 0)] {
+        let is_bigint = matches!(args[column].kind, ExprKind::Column(_))
+            && args[column].data_type.kind == TypeKind::BigInt;
+        if is_bigint && let ExprKind::Literal(Value::Bytes { bytes, .. }) = &args[constant].kind {
+            let number = types::number::parse_integer_rounded(bytes).value;
+            args[constant] = match i64::try_from(number) {
+                Ok(number) => Expr::int(number),
+                Err(_) => continue,
+            };
+        }
+    }
+}
+
 /// FIELD compares dates, times and documents among texts as texts.
 fn texts_of_field(args: &mut [Expr], context: &TypeContext) {
     if args.iter().any(|arg| arg.data_type.is_numeric()) {
@@ -93,6 +111,7 @@ fn texts_of_field(args: &mut [Expr], context: &TypeContext) {
 pub(super) fn convert(function: FunctionId, args: &mut [Expr], context: &TypeContext) {
     bytes_beside_characters(function, args, context);
     constants_beside_years(function, args);
+    constants_beside_bigints(function, args);
     if function == FunctionId::Field {
         texts_of_field(args, context);
     }

@@ -487,8 +487,11 @@ pub(super) fn infer(
             plain(data_type, any_nullable)
         }
         F::BitOr | F::BitAnd | F::BitXor | F::ShiftLeft | F::ShiftRight | F::BitNot => {
-            // Byte strings keep being byte strings, unless one side is a number or a hex literal.
-            let bytes = |arg: &Expr| arg.data_type.is_binary_string() && !arg.data_type.is_hex_literal();
+            // Byte strings keep being byte strings, unless one side is a number or a hex literal, which a derived table's column is not.
+            let bytes = |arg: &Expr| {
+                arg.data_type.is_binary_string()
+                    && (!arg.data_type.is_hex_literal() || arg.as_column().is_some())
+            };
             let operands =
                 if matches!(function, F::ShiftLeft | F::ShiftRight) { &args[..1] } else { &args[..] };
             if operands.iter().all(|arg| arg.data_type.is_binary_string()) && operands.iter().any(bytes) {

@@ -39,7 +39,7 @@ use types::{CollationId, DataType, TypeKind};
 pub use infer::{Typed, aggregate_type, summed_temporal};
 pub(crate) use infer::{bits_of, computed};
 pub use merge::common_type;
-pub(crate) use own_scale::{keep_own_scale, keep_stored_scale};
+pub(crate) use own_scale::{StoredDigits, keep_own_scale, keep_stored_scale};
 pub use parameter::untyped;
 pub(crate) use parameter::{
     derive, derive_beside, derive_cast, derive_chosen, derive_condition, derive_limit, derive_stored,

@@ -14,6 +14,7 @@ use types::{DataType, TypeKind};
 pub(crate) fn keep_own_scale(expr: &mut Expr) {
     let is_decimal = expr.data_type.kind == TypeKind::Decimal;
     let is_text = expr.data_type.is_string();
+    let is_document = expr.data_type.kind == TypeKind::Json;
     match &mut expr.kind {
         ExprKind::Param(_) if is_decimal => expr.data_type.scale = SCALE_NOT_FIXED,
         ExprKind::Case { whens, otherwise } if is_decimal => {
@@ -34,34 +35,51 @@ pub(crate) fn keep_own_scale(expr: &mut Expr) {
             function: FunctionId::Cast,
             args,
             option: CallOption::None | CallOption::Common,
-        } if is_text => {
+        } if is_text || is_document => {
             args.iter_mut().for_each(keep_own_scale);
         }
         _ => {}
     }
 }
 
+/// Digits of the fraction of a text that a set operation stores.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum StoredDigits {
+    /// Those of the value's type.
+    OfType,
+    /// Six, or none where they are zeros: a parameter that is a TIME, UNIX_TIMESTAMP of a parameter.
+    SixOrNone,
+    /// None: a parameter that is a DATETIME.
+    None,
+}
+
 /// The same for a value that a set operation stores as a text: COALESCE and its like have a common scale where they are shown, but
-/// not there. Answers whether the value is a date or number whose digits follow from a parameter's: six, or none.
-pub(crate) fn keep_stored_scale(expr: &mut Expr) -> bool {
+/// not there.
+pub(crate) fn keep_stored_scale(expr: &mut Expr) -> StoredDigits {
     use FunctionId as F;
     match &mut expr.kind {
         ExprKind::Param(_) => {
             keep_own_scale(expr);
-            expr.data_type.is_temporal() && expr.data_type.kind != TypeKind::Date
+            match expr.data_type.kind {
+                TypeKind::Time => StoredDigits::SixOrNone,
+                TypeKind::DateTime => StoredDigits::None,
+                _ => StoredDigits::OfType,
+            }
         }
-        ExprKind::Call { function: F::UnixTimestamp, args, .. } => {
-            args.iter().any(|arg| matches!(arg.kind, ExprKind::Param(_)))
+        ExprKind::Call { function: F::UnixTimestamp, args, .. }
+            if args.iter().any(|arg| matches!(arg.kind, ExprKind::Param(_))) =>
+        {
+            StoredDigits::SixOrNone
         }
         ExprKind::Call { function: F::IfNull | F::Coalesce, args, .. }
             if expr.data_type.kind == TypeKind::Decimal =>
         {
             args.iter_mut().for_each(uncast);
-            false
+            StoredDigits::OfType
         }
         _ => {
             keep_own_scale(expr);
-            false
+            StoredDigits::OfType
         }
     }
 }

@@ -261,6 +261,9 @@ pub(super) fn store_year(
             let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
             (parsed.value, digits < 4)
         }
+        // Of a DOUBLE the fraction is cut off, of a DECIMAL it is rounded.
+        (Cell::Double(value), _) if (0.0..=2155.0).contains(&value) => (value as i128, false),
+        (Cell::Double(_), _) => (-1, false),
         _ => (whole_number(cell, from).unwrap_or(-1), false),
     };
     let year = match number {
