@@ -313,6 +313,11 @@ fn to_decimal(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> Sql
         (Cell::Decimal(value), _) => *value,
         (Cell::Bytes(document), TypeKind::Json) => {
             let text = json::scalar_text(document).unwrap_or_default();
+            match &text[..] {
+                b"true" if json::string(document).is_none() => return Ok(Decimal::from_i64(1)),
+                b"false" if json::string(document).is_none() => return Ok(Decimal::ZERO),
+                _ => {}
+            }
             return to_decimal(Cell::Bytes(&text), &DataType::varchar(0, CollationId::UTF8MB4_BIN), ctx);
         }
         (Cell::Bytes(bytes), _) if from.is_hex_literal() => Decimal::from_u64(hex_literal(bytes)),

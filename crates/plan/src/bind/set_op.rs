@@ -68,7 +68,10 @@ impl<'a> Binder<'a> {
                 let is_stored =
                     expr.as_column().is_some_and(|id| self.columns[id.0 as usize].origin.is_some());
                 let fills = fills(&expr.data_type, &data_type, is_stored, pads);
-                if same_shape(&expr.data_type, &data_type) && !fills {
+                // The year of a date may be none that a YEAR holds.
+                let is_year_of_date =
+                    data_type.kind == TypeKind::Year && expr.data_type.kind == TypeKind::Year && !is_stored;
+                if same_shape(&expr.data_type, &data_type) && !fills && !is_year_of_date {
                     sides[side].push(expr.as_column().unwrap_or(left_column.id));
                 } else {
                     let mut expr = expr;
@@ -80,7 +83,11 @@ impl<'a> Binder<'a> {
                     if data_type.is_string() {
                         function::convert_to_set(&mut expr, data_type.collation)?;
                     }
-                    let mut cast = stored(expr, &data_type);
+                    let mut cast = if is_year_of_date {
+                        self.stored_year(expr, &data_type)?
+                    } else {
+                        stored(expr, &data_type)
+                    };
                     let cut = match digits {
                         StoredDigits::OfType => None,
                         StoredDigits::SixOrNone => Some((FunctionId::RTrim, text(NO_FRACTION, &data_type))),
@@ -136,6 +143,15 @@ impl<'a> Binder<'a> {
             columns: output.iter().map(|column: &OutputColumn| column.id).collect(),
         };
         Ok(BoundQuery { plan, output, outer })
+    }
+
+    /// A year, or 0 where it is out of the range of the type YEAR.
+    fn stored_year(&mut self, year: Expr, to: &DataType) -> PlanResult<Expr> {
+        let is_early = self.call(FunctionId::Lt, vec![year.clone(), Expr::int(1901)])?;
+        let is_late = self.call(FunctionId::Gt, vec![year.clone(), Expr::int(2155)])?;
+        let is_none = self.call(FunctionId::Or, vec![is_early, is_late])?;
+        let chosen = self.call(FunctionId::If, vec![is_none, Expr::int(0), year])?;
+        Ok(Expr { data_type: to.clone(), ..chosen })
     }
 
     /// A column of a member of a set operation.

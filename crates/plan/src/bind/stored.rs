@@ -15,8 +15,11 @@ use crate::logical::{AggregateFunction, InsertRows, Logical};
 /// Characters of the longest text of a date: `-838:59:59.000000` is shorter.
 const DATE_TEXT_CHARS: u32 = 26;
 
-/// The value as a column of type `to` is given it.
-pub(super) fn given(expr: Expr, to: &DataType) -> Expr {
+/// The value as a column of type `to` is given it: a text of a decimal has the digits of the value chosen.
+pub(super) fn given(mut expr: Expr, to: &DataType) -> Expr {
+    if to.is_string() && expr.data_type.kind == TypeKind::Decimal {
+        function::keep_stored_scale(&mut expr);
+    }
     if differs(&expr.data_type, to) && is_general(&expr) { as_text(expr) } else { expr }
 }
 

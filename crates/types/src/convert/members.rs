@@ -124,7 +124,8 @@ pub(super) fn store_set(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mu
                 && let Some(number) =
                     std::str::from_utf8(&text).ok().and_then(|digits| digits.parse::<u64>().ok())
             {
-                (number & all, number & !all != 0)
+                // A text is one of the numbers that there are, or none.
+                if number & !all == 0 { (number, false) } else { (0, true) }
             } else {
                 (bits, bad)
             }
