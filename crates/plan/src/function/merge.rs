@@ -112,7 +112,15 @@ pub(super) fn merge(a: &DataType, b: &DataType) -> DataType {
                     let length = DataType::DOUBLE.length;
                     DataType { scale: SCALE_NOT_FIXED, length, ..DataType::FLOAT }
                 } else {
-                    DataType::DOUBLE
+                    // The digits of PI() hold beside numbers that have theirs.
+                    let digits = |t: &DataType| match t.kind {
+                        K::Float | K::Double => Some(t.scale).filter(|scale| *scale != SCALE_NOT_FIXED),
+                        _ => Some(t.scale),
+                    };
+                    match digits(a).zip(digits(b)) {
+                        Some((a, b)) => DataType { scale: a.max(b), ..DataType::DOUBLE },
+                        None => DataType::DOUBLE,
+                    }
                 }
             }
             Numeric::Decimal => decimal(integer_digits(a).max(integer_digits(b)), scale(a).max(scale(b))),
