@@ -13,7 +13,7 @@
 
 use client::{Error, Options};
 
-use crate::ast::{Body, Expr, Query, Script, Select, Source, Statement};
+use crate::ast::{Body, Expr, Query, Rows, Script, Select, Source, Statement};
 use crate::compare::{self, Attribute, Difference, Kind, Lenience};
 use crate::forms;
 use crate::round::{Finding, changed_tables};
@@ -52,6 +52,8 @@ pub(crate) enum Variant {
     Reversed,
     /// With the tables of inner joins in the other order.
     Swapped,
+    /// Both.
+    Turned,
 }
 
 /// What the right server says when it is asked again.
@@ -78,6 +80,7 @@ impl Variant {
             Variant::NoRows => "no rows",
             Variant::Reversed => "AND and OR reversed",
             Variant::Swapped => "joins swapped",
+            Variant::Turned => "AND, OR and joins the other way round",
         }
     }
 }
@@ -333,10 +336,9 @@ pub(crate) fn varied(
             let is_applicable = !is_prepared || statement.prepared_sql().1.is_empty();
             is_applicable.then(|| (RESET.to_owned(), statement.clone(), !is_prepared))
         }
-        Variant::Reversed | Variant::Swapped => {
-            let turned = turned(statement, matches!(variant, Variant::Swapped))?;
-            Some((RESET.to_owned(), turned, is_prepared))
-        }
+        Variant::Reversed => Some((RESET.to_owned(), turned(statement, false)?, is_prepared)),
+        Variant::Swapped => Some((RESET.to_owned(), turned(statement, true)?, is_prepared)),
+        Variant::Turned => Some((RESET.to_owned(), turned(&turned(statement, true)?, false)?, is_prepared)),
     }
 }
 
@@ -368,23 +370,53 @@ fn turned(statement: &Statement, turns_joins: bool) -> Option<Statement> {
     is_turned.then_some(turned)
 }
 
+/// Calls `see` with the joins of a statement, those of its subqueries included.
 fn each_join(statement: &mut Statement, see: &mut impl FnMut(&mut Source)) {
-    fn each_below(source: &mut Source, see: &mut impl FnMut(&mut Source)) {
-        if let Source::Join { left, right, .. } = source {
-            each_below(left, see);
-            each_below(right, see);
-        }
-        see(source);
-    }
     match statement {
-        Statement::Update { from, .. } | Statement::Delete { from, .. } => each_below(from, see),
+        Statement::Update { from, .. } | Statement::Delete { from, .. } => source_joins(from, see),
+        Statement::Insert { rows: Rows::Query(query), .. } => query_joins(query, see),
         _ => {
-            if let Some(Query { body: Body::Select(select), .. }) = query_of(statement)
-                && let Some(from) = &mut select.from
-            {
-                each_below(from, see);
+            if let Some(query) = query_of(statement) {
+                query_joins(query, see);
             }
         }
+    }
+    walk::statement_expressions(statement, &mut |expr| match expr {
+        Expr::Scalar(query)
+        | Expr::Exists { query, .. }
+        | Expr::InQuery { query, .. }
+        | Expr::Quantified { query, .. } => query_joins(query, see),
+        _ => {}
+    });
+}
+
+/// Calls `see` with the joins of a query, but not of the subqueries in its expressions.
+fn query_joins(query: &mut Query, see: &mut impl FnMut(&mut Source)) {
+    for cte in &mut query.with {
+        query_joins(&mut cte.query, see);
+    }
+    match &mut query.body {
+        Body::Select(select) => {
+            if let Some(from) = &mut select.from {
+                source_joins(from, see);
+            }
+        }
+        Body::Set { left, right, .. } => {
+            query_joins(left, see);
+            query_joins(right, see);
+        }
+    }
+}
+
+fn source_joins(source: &mut Source, see: &mut impl FnMut(&mut Source)) {
+    match source {
+        Source::Join { left, right, .. } => {
+            source_joins(left, see);
+            source_joins(right, see);
+            see(source);
+        }
+        Source::Derived { query, .. } => query_joins(query, see),
+        Source::Table { .. } => {}
     }
 }
 

@@ -26,9 +26,10 @@ pub const EVALUATION_ERRORS: [u16; 5] = [1292, 1365, 1411, 1441, 3156];
 pub const ROW_ERRORS: [u16; 7] = [1048, 1062, 1264, 1265, 1364, 1366, 3140];
 
 /// Further plans, beside those of [`oracle::VARIANTS`].
-const VARIANTS: [Variant; 5] = [
+const VARIANTS: [Variant; 6] = [
     Variant::Reversed,
     Variant::Swapped,
+    Variant::Turned,
     Variant::Switch("block_nested_loop=off,semijoin=off,derived_condition_pushdown=off"),
     Variant::Switch("derived_merge=off,semijoin=off,materialization=off"),
     Variant::Switch("firstmatch=off,loosescan=off,duplicateweedout=off"),

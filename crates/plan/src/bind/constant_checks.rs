@@ -313,7 +313,7 @@ impl<'t> Found<'t> {
                 Some(output) if compares_rows(function, subquery) => {
                     self.comparisons.push(Comparison::Output(left, output));
                 }
-                Some(output) if compares_two(function) && left.data_type.is_string() => {
+                Some(output) if compares_two(function) && converts_to_date(left, right) => {
                     self.comparisons.push(Comparison::Extreme(left, output));
                 }
                 _ => {}
@@ -346,6 +346,11 @@ fn compared_sides(expr: &Expr) -> Option<(&Expr, &Expr)> {
 /// Whether MySQL compares with each row of the subquery, and not with its least or greatest value.
 fn compares_rows(function: F, subquery: &Subquery) -> bool {
     matches!(function, F::Eq | F::Ne | F::NullSafeEq) || !subquery.outer.is_empty()
+}
+
+/// As below, where the other side is the least or greatest of several values.
+fn converts_to_date(constant: &Expr, other: &Expr) -> bool {
+    constant.data_type.is_string() && other.data_type.has_date()
 }
 
 /// Whether a constant would be converted to the type of what it is compared with.
