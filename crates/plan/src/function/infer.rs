@@ -77,6 +77,8 @@ fn truth_of_document(arg: &mut Expr) {
 pub(crate) fn computed(data_type: &DataType) -> DataType {
     match data_type.kind {
         TypeKind::Year => DataType::COMPUTED_YEAR,
+        // CURTIME says less of itself.
+        TypeKind::Time => DataType::time(data_type.scale),
         // Room for as many of the widest characters as a column's text has bytes.
         _ if data_type.is_text_or_blob() && !data_type.is_binary_string() => {
             let bytes = data_type.collation.charset().max_bytes_per_char() as u32;
@@ -300,6 +302,7 @@ pub fn aggregate_type(
             }
             let data_type = match argument.kind {
                 TypeKind::Enum | TypeKind::Set => DataType::char(argument.length, argument.collation),
+                TypeKind::Time => argument,
                 _ => computed(&argument),
             };
             Typed { data_type, nullable: true, coercibility }
@@ -459,7 +462,10 @@ pub(super) fn infer(
             let unsigned = args.iter().any(|arg| arg.data_type.unsigned && is_number(&arg.data_type));
             // Of numbers without a fixed scale and of texts all characters count, on both sides.
             let whole = |of: &DataType| match numeric(of) {
-                Numeric::Double => text_chars(of).saturating_sub(fixed_scale(of).unwrap_or(0)),
+                Numeric::Double => match fixed_scale(of) {
+                    Some(scale) if of.kind == TypeKind::Double => of.length.saturating_sub(scale),
+                    scale => text_chars(of).saturating_sub(scale.unwrap_or(0)),
+                },
                 _ => integer_digits(of),
             };
             let fraction = |of: &DataType| match numeric(of) {

@@ -52,7 +52,12 @@ impl Width {
             }
             _ => 1,
         };
-        Width { chars, bytes: chars.saturating_mul(char_bytes) }
+        let bytes = match data_type.kind {
+            // As bytes a number has room for all that it says of itself.
+            TypeKind::Double => data_type.length,
+            _ => chars.saturating_mul(char_bytes),
+        };
+        Width { chars, bytes }
     }
 
     /// As [`of`](Self::of); a parameter has as many bytes as a VARCHAR may have.
@@ -160,7 +165,11 @@ pub(super) fn double_of(args: &[Expr], more: u32) -> DataType {
         return DataType::DOUBLE;
     };
     let whole = args.iter().zip(scales).map(|(arg, scale)| {
-        let chars = if arg.data_type.kind == TypeKind::Null { 0 } else { text_chars(&arg.data_type) };
+        let chars = match arg.data_type.kind {
+            TypeKind::Null => 0,
+            TypeKind::Double => arg.data_type.length,
+            _ => text_chars(&arg.data_type),
+        };
         chars.saturating_sub(scale.unwrap_or(0))
     });
     DataType { scale: scale as u8, length: whole.max().unwrap_or(0) + scale, ..DataType::DOUBLE }

@@ -50,6 +50,7 @@ pub(super) fn store_datetime(
     };
     let mut issue = None;
     let mut from_text = false;
+    let mut whole = None;
     let parsed: Result<Option<DateTime>, TemporalError> = match (cell, from.kind) {
         (Cell::Int(packed), TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp) => {
             let value = DateTime::unpack(packed);
@@ -118,6 +119,7 @@ pub(super) fn store_datetime(
                 }
                 _ => (whole_number(cell, from).and_then(|n| i64::try_from(n).ok()).unwrap_or(-1), 0),
             };
+            whole = Some(number);
             parse::datetime_from_number(number, options.date_mode)
                 .map(|(value, _)| Some(DateTime { micros, ..value }))
         }
@@ -132,11 +134,13 @@ pub(super) fn store_datetime(
                     parse::parse_datetime(text, DateMode { allow_invalid: true, ..DateMode::default() })
                         .is_ok()
                 }
-                _ => false,
+                // So is a number below zero or beyond all dates.
+                _ => whole.is_some_and(|number| number < 0),
             };
             return wrong(day_only, out);
         }
-        Err(TemporalError::Zero) => return wrong(false, out),
+        // The zero date, and texts with a zero month or day, are out of range where the mode refuses them.
+        Err(TemporalError::Zero) => return wrong(from_text || whole == Some(0), out),
     };
     let fitted = match to.kind {
         TypeKind::Date => {
