@@ -9,7 +9,7 @@ use answers::{CAPABILITIES, ask};
 use engine::engine::{Engine, StartOptions};
 use env::Env;
 use env::blocking::{BlockingHook, Refused, WaitForOthers};
-use service::{CommandOutcome, Discard, Reply, RowFormat, Session};
+use service::{CommandOutcome, Discard, ExecuteRequest, Reply, RowFormat, Session};
 use wire::packet::PacketBuffer;
 
 /// A thread that must not wait for others.
@@ -76,4 +76,54 @@ fn a_statement_without_a_trace_is_requeued_and_counted_once() {
     assert!(matches!(give(&mut *waiter, update, true), CommandOutcome::Done(())));
     assert_eq!(ask(&mut *waiter, "SELECT v FROM t ORDER BY id").expect("it runs"), ["10", "22"]);
     assert_eq!(com_update(&mut *waiter), updates + 1, "however often it came");
+}
+
+/// One parameter of type BLOB, whose value came before.
+const LONG_PARAMETER: &[u8] = &[0, 1, 0xFC, 0];
+
+#[test]
+fn a_requeued_execution_has_its_long_data() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
+    let engine = Engine::open(&Env::real(), &options).expect("the folder opens");
+    let mut holder = root::connect_as(&engine, CAPABILITIES, 1);
+    let mut waiter = root::connect_as(&engine, CAPABILITIES, 2);
+    for sql in [
+        "CREATE DATABASE s",
+        "USE s",
+        "CREATE TABLE t (id INT PRIMARY KEY, c TEXT)",
+        "INSERT INTO t VALUES (1, '')",
+        "BEGIN",
+        "UPDATE t SET c = 'x' WHERE id = 1",
+    ] {
+        ask(&mut *holder, sql).expect("it runs");
+    }
+    ask(&mut *waiter, "USE s").expect("it runs");
+    let mut buffer = PacketBuffer::new();
+    let mut link = Discard;
+    let mut reply = Reply::new(&mut buffer, &mut link, CAPABILITIES, RowFormat::Text);
+    waiter.prepare(b"UPDATE t SET c = ? WHERE id = 1", &mut reply).expect("it is prepared");
+    waiter.send_long_data(1, 0, b"sent ");
+    waiter.send_long_data(1, 0, b"before");
+    let mut execute = |is_requeued| {
+        let request = ExecuteRequest {
+            statement_id: 1,
+            flags: 0,
+            iteration_count: 1,
+            parameters: LONG_PARAMETER,
+            query_attributes: false,
+        };
+        let mut buffer = PacketBuffer::new();
+        let mut reply =
+            Reply::new(&mut buffer, &mut link, CAPABILITIES, RowFormat::Binary).of_requeued(is_requeued);
+        let before = env::blocking::install(Some(Rc::new(NoRoom)));
+        let outcome = waiter.execute(request, &mut reply);
+        env::blocking::install(before);
+        outcome
+    };
+    assert!(matches!(execute(false), CommandOutcome::Requeue(_)));
+    assert!(matches!(execute(true), CommandOutcome::Requeue(_)));
+    ask(&mut *holder, "COMMIT").expect("it runs");
+    assert!(matches!(execute(true), CommandOutcome::Done(())));
+    assert_eq!(ask(&mut *waiter, "SELECT c FROM t").expect("it runs"), ["sent before"]);
 }

@@ -1,8 +1,8 @@
 //! What each kind of statement needs of the account that runs it: every requirement is written here and nowhere else.
 //!
-//! [`LocalSession::require_privileges`] is asked once by the dispatcher before a statement does anything; it knows every
+//! [`Access::require_privileges`] is asked once by the dispatcher before a statement does anything; it knows every
 //! kind of statement. Statements with a plan say themselves which tables and columns they touch (`plan::logical::Needs`,
-//! [`LocalSession::require_plan_privileges`]); those that change accounts ask again about each account while they hold
+//! [`require_plan`]); those that change accounts ask again about each account while they hold
 //! the accounts still ([`AccountAdmin`]). `crate::privilege` knows what an account holds, this module what is needed.
 //!
 //! Invariants:
@@ -12,15 +12,16 @@
 use catalog::{Account, Accounts, Privileges, TableKind};
 use plan::PlanError;
 use plan::logical::{ColumnNeed, TableIndex, TableNeed};
-use service::error::{ER_ACCESS_DENIED_ERROR, ER_NO_DB_ERROR};
+use service::error::ER_ACCESS_DENIED_ERROR;
 use service::{Outcome, SqlError};
 use syntax::ast::{
     AlterAction, CreateTable, Duplicates, Flush, LoadData, MaintainKind, ObjectName, References, Show,
     Statement, VarScope,
 };
 
-use super::LocalSession;
-use super::show::name_text;
+use super::accounts::{account_meant, account_named};
+use super::current_account::CurrentAccount;
+use super::names::{Names, name_text};
 use crate::ddl;
 use crate::plans::CachedPlan;
 use crate::privilege::{self, SessionAccount};
@@ -63,13 +64,20 @@ const SESSION_VARIABLES_OF_ADMINS: &[&str] = &[
 /// Named by refusals of GRANT and REVOKE of roles.
 const ROLE_ADMINS: &str = "WITH ADMIN, ROLE_ADMIN, SUPER";
 
-impl LocalSession {
+/// Asks what a statement's account may do, before the statement is planned or run.
+#[derive(Clone, Copy)]
+pub(super) struct Access<'a> {
+    pub(super) account: &'a SessionAccount,
+    pub(super) names: Names<'a>,
+}
+
+impl Access<'_> {
     /// Refuses a statement whose account lacks what it needs, as far as that is known before it is planned or run.
     ///
     /// # Errors
     /// 1044, 1045, 1142, 1227, and those of names (1046, 1049, 1146).
     pub(super) fn require_privileges(&self, statement: &Statement<'_>) -> Outcome {
-        let account = &*self.account;
+        let account = self.account;
         let global = |wanted, shown| privilege::require_global(account, wanted, shown);
         match statement {
             // Their plans know what they touch.
@@ -123,10 +131,7 @@ impl LocalSession {
             Statement::CreateDatabase(create) => self.require_schema(create.name.text, Privileges::CREATE),
             Statement::AlterDatabase(alter) => match &alter.name {
                 Some(name) => self.require_schema(name.text, Privileges::ALTER),
-                None => {
-                    let schema = self.database.as_ref().ok_or_else(|| ER_NO_DB_ERROR.bare())?;
-                    privilege::require_schema(account, schema, Privileges::ALTER)
-                }
+                None => privilege::require_schema(account, &self.names.schema(None)?, Privileges::ALTER),
             },
             Statement::DropDatabase { name, .. } => self.require_schema(name.text, Privileges::DROP),
             Statement::CreateTable(create) => self.require_create_table(create),
@@ -198,41 +203,41 @@ impl LocalSession {
     }
 
     fn require_schema(&self, name: &[u8], wanted: Privileges) -> Outcome {
-        privilege::require_schema(&self.account, &name_text(name), wanted)
+        privilege::require_schema(self.account, &name_text(name), wanted)
     }
 
     /// Privileges on a table that need not be there; nothing on a temporary table of this session.
     pub(super) fn require_on(&self, name: &ObjectName<'_>, wanted: Privileges) -> Outcome {
-        let (schema, table) = self.named(name)?;
-        if self.temporary.get(&schema, &table).is_some() {
+        let (schema, table) = self.names.table(name)?;
+        if self.names.is_temporary(&schema, &table) {
             return Ok(());
         }
-        privilege::require_table(&self.account, &schema, &table, wanted)
+        privilege::require_table(self.account, &schema, &table, wanted)
     }
 
     /// Any privilege on the table or on a column of it, or SELECT on the schema: what CHECK TABLE, DESCRIBE, SHOW COLUMNS and
     /// SHOW INDEX need of a table that must be there.
     fn require_any_on(&self, name: &ObjectName<'_>) -> Outcome {
-        let entry = self.table_entry(*name)?;
+        let entry = self.names.entry(name)?;
         let definition = &entry.definition;
         if definition.kind == TableKind::Temporary
-            || privilege::on_table(&self.account, &definition.schema, &definition.name)
+            || privilege::on_table(self.account, &definition.schema, &definition.name)
                 .contains(Privileges::SELECT)
-            || privilege::has_table_grant(&self.account, &definition.schema, &definition.name)
+            || privilege::has_table_grant(self.account, &definition.schema, &definition.name)
         {
             return Ok(());
         }
-        Err(privilege::table_denied(&self.account, &definition.name, Privileges::SELECT))
+        Err(privilege::table_denied(self.account, &definition.name, Privileges::SELECT))
     }
 
     fn require_create_table(&self, create: &CreateTable<'_>) -> Outcome {
         if create.temporary {
-            let (schema, _) = self.named(&create.name)?;
-            privilege::require_schema(&self.account, &schema, Privileges::CREATE_TEMPORARY_TABLES)?;
+            let (schema, _) = self.names.table(&create.name)?;
+            privilege::require_schema(self.account, &schema, Privileges::CREATE_TEMPORARY_TABLES)?;
         } else {
-            let (schema, table) = self.named(&create.name)?;
+            let (schema, table) = self.names.table(&create.name)?;
             let rows = if create.query.is_some() { Privileges::INSERT } else { Privileges::NONE };
-            privilege::require_table(&self.account, &schema, &table, Privileges::CREATE | rows)?;
+            privilege::require_table(self.account, &schema, &table, Privileges::CREATE | rows)?;
         }
         if let Some(like) = &create.like {
             self.require_on(like, Privileges::SELECT)?;
@@ -248,19 +253,19 @@ impl LocalSession {
     fn require_references(&self, table: &ObjectName<'_>, references: &References<'_>) -> Outcome {
         let schema = match references.table.schema {
             Some(schema) => name_text(schema.text),
-            None => self.named(table)?.0,
+            None => self.names.table(table)?.0,
         };
         let parent = name_text(references.table.name.text);
-        if privilege::on_table(&self.account, &schema, &parent).contains(Privileges::REFERENCES) {
+        if privilege::on_table(self.account, &schema, &parent).contains(Privileges::REFERENCES) {
             return Ok(());
         }
         let shown = format!("{schema}.{parent}");
-        Err(privilege::table_denied(&self.account, &shown, Privileges::REFERENCES))
+        Err(privilege::table_denied(self.account, &shown, Privileges::REFERENCES))
     }
 
     fn require_load(&self, load: &LoadData<'_>) -> Outcome {
         if !load.local && !self.account.global.contains(Privileges::FILE) {
-            return Err(access_denied(&self.account));
+            return Err(access_denied(self.account));
         }
         let mut wanted = Privileges::INSERT;
         if load.duplicates == Duplicates::Replace {
@@ -271,20 +276,20 @@ impl LocalSession {
 
     /// LOCK TABLES and FLUSH TABLES ... WITH READ LOCK of one table.
     fn require_lock_table(&self, name: &ObjectName<'_>) -> Outcome {
-        let (schema, table) = self.named(name)?;
-        if self.temporary.get(&schema, &table).is_some() {
+        let (schema, table) = self.names.table(name)?;
+        if self.names.is_temporary(&schema, &table) {
             return Ok(());
         }
-        privilege::require_schema(&self.account, &schema, Privileges::LOCK_TABLES)?;
+        privilege::require_schema(self.account, &schema, Privileges::LOCK_TABLES)?;
         if catalog::names_equal(&schema, "information_schema") {
-            return Err(privilege::schema_denied(&self.account, &schema));
+            return Err(privilege::schema_denied(self.account, &schema));
         }
-        privilege::require_table(&self.account, &schema, &table, Privileges::SELECT)
+        privilege::require_table(self.account, &schema, &table, Privileges::SELECT)
     }
 
     fn require_flush(&self, flush: &Flush<'_>) -> Outcome {
         let one_of = |names: &[&str], shown: &str| {
-            privilege::require_admin(&self.account, Privileges::RELOAD, names, shown)
+            privilege::require_admin(self.account, Privileges::RELOAD, names, shown)
         };
         match flush {
             Flush::Tables { names, read_lock, export } => {
@@ -303,14 +308,14 @@ impl LocalSession {
     }
 
     fn require_show(&self, show: &Show<'_>) -> Outcome {
-        let account = &*self.account;
+        let account = self.account;
         let global = |wanted, shown| privilege::require_global(account, wanted, shown);
         match show {
             Show::Columns { table, .. } | Show::Index { table, .. } => self.require_any_on(table),
             Show::CreateTable(name) => {
-                let (schema, table) = self.named(name)?;
+                let (schema, table) = self.names.table(name)?;
                 let any = privilege::on_table(account, &schema, &table).intersects(Privileges::TABLE);
-                if any || self.temporary.get(&schema, &table).is_some() {
+                if any || self.names.is_temporary(&schema, &table) {
                     return Ok(());
                 }
                 Err(privilege::command_denied(account, &table, "SHOW"))
@@ -325,15 +330,10 @@ impl LocalSession {
                 Err(service::error::ER_DBACCESS_DENIED_ERROR.with(&[user, host, &name]))
             }
             Show::Events { schema, .. } | Show::CreateRoutine("EVENT", ObjectName { schema, .. }) => {
-                let name = match (schema, &self.database) {
-                    (Some(name), _) => name_text(name.text),
-                    (None, Some(current)) => current.to_string(),
-                    (None, None) => return Err(ER_NO_DB_ERROR.bare()),
-                };
-                privilege::require_schema(account, &name, Privileges::EVENT)
+                privilege::require_schema(account, &self.names.schema(*schema)?, Privileges::EVENT)
             }
             Show::CreateUser(name) => {
-                let (user, host) = self.resolve(name);
+                let (user, host) = account_named(account, name);
                 if account.is_named(&user, &host) {
                     return Ok(());
                 }
@@ -341,7 +341,7 @@ impl LocalSession {
             }
             Show::Grants { user, .. } => {
                 let Some(user) = user else { return Ok(()) };
-                let (user, host) = self.resolve_ref(user);
+                let (user, host) = account_meant(account, user);
                 if account.is_named(&user, &host) {
                     return Ok(());
                 }
@@ -352,7 +352,7 @@ impl LocalSession {
                 global(Privileges::SUPER | Privileges::REPLICATION_CLIENT, "SUPER, REPLICATION CLIENT")
             }
             Show::Replicas => global(Privileges::REPLICATION_SLAVE, "REPLICATION SLAVE"),
-            // `schema_or_current` asks for those of one schema; the others show each account what it may see.
+            // `Names::listed_schema` asks for those of one schema; the others show each account what it may see.
             Show::Tables { .. }
             | Show::TableStatus { .. }
             | Show::OpenTables { .. }
@@ -376,120 +376,108 @@ impl LocalSession {
             | Show::Other(_) => Ok(()),
         }
     }
+}
 
-    /// Checks that the account may do what the plan does: all tables first, then single columns.
-    ///
-    /// # Errors
-    /// 1044, 1142, 1143.
-    pub(crate) fn require_plan_privileges(&self, plan: &CachedPlan) -> Outcome {
-        let plan = plan.physical();
-        let definition = |table: TableIndex| &*plan.tables[table.0 as usize].entry.definition;
-        for need in &plan.needs.tables {
-            require_need(&self.account, definition(need.table), need)?;
-        }
-        require_columns(&self.account, &plan.needs.columns, definition)
+/// Checks that the account may do what the plan does: all tables first, then single columns.
+///
+/// # Errors
+/// 1044, 1142, 1143.
+pub(super) fn require_plan(account: &SessionAccount, plan: &CachedPlan) -> Outcome {
+    let plan = plan.physical();
+    let definition = |table: TableIndex| &*plan.tables[table.0 as usize].entry.definition;
+    for need in &plan.needs.tables {
+        require_need(account, definition(need.table), need)?;
     }
+    require_columns(account, &plan.needs.columns, definition)
+}
 
-    /// The refusal that stands before an error of names: who may not read a table is not told what it lacks.
-    #[cold]
-    pub(super) fn denied_instead(&self, error: &PlanError) -> Option<Box<SqlError>> {
-        let bound = error.bound.as_ref()?;
-        let account = &*self.account;
-        let definition_of = |table: TableIndex| {
-            let (entry, _) =
-                bound.tables.iter().find(|(_, need)| need.table == table).expect("each has its need");
-            &*entry.definition
-        };
-        let check = || -> Outcome {
-            for (entry, need) in &bound.tables {
-                require_need(account, &entry.definition, need)?;
-            }
-            if let Some((schema, table, wanted)) = &bound.missing_table {
-                privilege::require_table(account, schema, table, *wanted)?;
-            }
-            require_columns(account, &bound.columns, definition_of)?;
-            if let Some(column) = &bound.missing_column {
-                for (entry, need) in bound.tables.iter().filter(|(_, need)| need.wanted == Privileges::SELECT)
-                {
-                    let definition = &entry.definition;
-                    if definition.kind == TableKind::Base && need.alternative.is_empty() {
-                        privilege::require_column(
-                            account,
-                            &definition.schema,
-                            &definition.name,
-                            column,
-                            Privileges::SELECT,
-                        )?;
-                    }
+/// The refusal that stands before an error of names: who may not read a table is not told what it lacks.
+#[cold]
+pub(super) fn denied_instead(account: &SessionAccount, error: &PlanError) -> Option<Box<SqlError>> {
+    let bound = error.bound.as_ref()?;
+    let definition_of = |table: TableIndex| {
+        let (entry, _) =
+            bound.tables.iter().find(|(_, need)| need.table == table).expect("each has its need");
+        &*entry.definition
+    };
+    let check = || -> Outcome {
+        for (entry, need) in &bound.tables {
+            require_need(account, &entry.definition, need)?;
+        }
+        if let Some((schema, table, wanted)) = &bound.missing_table {
+            privilege::require_table(account, schema, table, *wanted)?;
+        }
+        require_columns(account, &bound.columns, definition_of)?;
+        if let Some(column) = &bound.missing_column {
+            for (entry, need) in bound.tables.iter().filter(|(_, need)| need.wanted == Privileges::SELECT) {
+                let definition = &entry.definition;
+                if definition.kind == TableKind::Base && need.alternative.is_empty() {
+                    privilege::require_column(
+                        account,
+                        &definition.schema,
+                        &definition.name,
+                        column,
+                        Privileges::SELECT,
+                    )?;
                 }
             }
-            Ok(())
-        };
-        check().err()
-    }
-
-    /// KILL: connections of one's own user name, all others with SUPER or CONNECTION_ADMIN, those of accounts with SYSTEM_USER
-    /// only with SYSTEM_USER.
-    ///
-    /// # Errors
-    /// 1227; the caller names the connection.
-    pub(super) fn require_kill(&self, victim: &Identity) -> Outcome {
-        let account = &*self.account;
-        if self.account.user_and_host().0 != victim.user {
-            privilege::require_admin(account, Privileges::SUPER, &["CONNECTION_ADMIN"], "CONNECTION_ADMIN")?;
-        }
-        if account.is_named(&victim.account.0, &victim.account.1) {
-            return Ok(());
-        }
-        let catalog = self.core.catalog().load();
-        match catalog.accounts.find(&victim.account.0, &victim.account.1) {
-            Some(found) if privilege::is_system_user(&catalog.accounts, found) => {
-                privilege::require_system_user(account)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// SET of a system variable.
-    ///
-    /// # Errors
-    /// 1227.
-    pub(super) fn require_variable(&self, name: &str, scope: VarScope) -> Outcome {
-        let account = &*self.account;
-        if scope == VarScope::PersistOnly {
-            let names = ["SYSTEM_VARIABLES_ADMIN", "PERSIST_RO_VARIABLES_ADMIN"];
-            if names.iter().all(|name| privilege::has_dynamic(account, name)) {
-                return Ok(());
-            }
-            let shown = names.join(" and ");
-            return Err(service::error::ER_PERSIST_ONLY_ACCESS_DENIED_ERROR.with(&[&shown]));
-        }
-        let global = matches!(scope, VarScope::Global | VarScope::Persist);
-        if global {
-            let shown = "SUPER or SYSTEM_VARIABLES_ADMIN";
-            return privilege::require_admin(account, Privileges::SUPER, &["SYSTEM_VARIABLES_ADMIN"], shown);
-        }
-        let admins = &["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN"];
-        if name == "gtid_next" {
-            let shown = "SUPER, SYSTEM_VARIABLES_ADMIN, SESSION_VARIABLES_ADMIN or REPLICATION_APPLIER";
-            let names = &["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN", "REPLICATION_APPLIER"];
-            return privilege::require_admin(account, Privileges::SUPER, names, shown);
-        }
-        if SESSION_VARIABLES_OF_SUPER.contains(&name) {
-            let shown = "SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN";
-            return privilege::require_admin(account, Privileges::SUPER, admins, shown);
-        }
-        if SESSION_VARIABLES_OF_ADMINS.contains(&name) {
-            let shown = "SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN";
-            return privilege::require_admin(account, Privileges::NONE, admins, shown);
         }
         Ok(())
-    }
+    };
+    check().err()
+}
 
-    /// The accounts as an administering statement sees them.
-    pub(crate) fn account_admin<'a>(&'a self, accounts: &'a Accounts) -> AccountAdmin<'a> {
-        AccountAdmin { account: &self.account, accounts }
+/// KILL: connections of one's own user name, all others with SUPER or CONNECTION_ADMIN, those of accounts with SYSTEM_USER
+/// only with SYSTEM_USER.
+///
+/// # Errors
+/// 1227; the caller names the connection.
+pub(super) fn require_kill(account: &CurrentAccount, accounts: &Accounts, victim: &Identity) -> Outcome {
+    if account.user_and_host().0 != victim.user {
+        privilege::require_admin(account, Privileges::SUPER, &["CONNECTION_ADMIN"], "CONNECTION_ADMIN")?;
     }
+    if account.is_named(&victim.account.0, &victim.account.1) {
+        return Ok(());
+    }
+    match accounts.find(&victim.account.0, &victim.account.1) {
+        Some(found) if privilege::is_system_user(accounts, found) => privilege::require_system_user(account),
+        _ => Ok(()),
+    }
+}
+
+/// SET of a system variable.
+///
+/// # Errors
+/// 1227.
+pub(super) fn require_variable(account: &SessionAccount, name: &str, scope: VarScope) -> Outcome {
+    if scope == VarScope::PersistOnly {
+        let names = ["SYSTEM_VARIABLES_ADMIN", "PERSIST_RO_VARIABLES_ADMIN"];
+        if names.iter().all(|name| privilege::has_dynamic(account, name)) {
+            return Ok(());
+        }
+        let shown = names.join(" and ");
+        return Err(service::error::ER_PERSIST_ONLY_ACCESS_DENIED_ERROR.with(&[&shown]));
+    }
+    let global = matches!(scope, VarScope::Global | VarScope::Persist);
+    if global {
+        let shown = "SUPER or SYSTEM_VARIABLES_ADMIN";
+        return privilege::require_admin(account, Privileges::SUPER, &["SYSTEM_VARIABLES_ADMIN"], shown);
+    }
+    let admins = &["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN"];
+    if name == "gtid_next" {
+        let shown = "SUPER, SYSTEM_VARIABLES_ADMIN, SESSION_VARIABLES_ADMIN or REPLICATION_APPLIER";
+        let names = &["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN", "REPLICATION_APPLIER"];
+        return privilege::require_admin(account, Privileges::SUPER, names, shown);
+    }
+    if SESSION_VARIABLES_OF_SUPER.contains(&name) {
+        let shown = "SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN";
+        return privilege::require_admin(account, Privileges::SUPER, admins, shown);
+    }
+    if SESSION_VARIABLES_OF_ADMINS.contains(&name) {
+        let shown = "SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN";
+        return privilege::require_admin(account, Privileges::NONE, admins, shown);
+    }
+    Ok(())
 }
 
 /// 1045 as statements answer it.
@@ -553,12 +541,16 @@ fn require_columns<'d>(
 }
 
 /// Asks what an account may do to accounts, while these are held still.
-pub(crate) struct AccountAdmin<'a> {
+pub(super) struct AccountAdmin<'a> {
     account: &'a SessionAccount,
     accounts: &'a Accounts,
 }
 
-impl AccountAdmin<'_> {
+impl<'a> AccountAdmin<'a> {
+    pub(super) fn new(account: &'a SessionAccount, accounts: &'a Accounts) -> AccountAdmin<'a> {
+        AccountAdmin { account, accounts }
+    }
+
     /// CREATE USER, or `on_mysql` on the schema that holds MySQL's accounts.
     pub(super) fn require_create_user(&self, on_mysql: Privileges) -> Outcome {
         if self.may_write_mysql(on_mysql) {

@@ -11,9 +11,9 @@ use catalog::{
 };
 use service::error::{
     ER_CANNOT_USER, ER_CANT_CREATE_USER_WITH_GRANT, ER_CURRENT_PASSWORD_NOT_REQUIRED,
-    ER_INCORRECT_CURRENT_PASSWORD, ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT,
-    ER_NONEXISTING_TABLE_GRANT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_RENAME_ROLE,
-    ER_REVOKE_GRANTS, ER_ROLE_GRANTED_TO_ITSELF, ER_ROLE_NOT_GRANTED, ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID,
+    ER_INCORRECT_CURRENT_PASSWORD, ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT, ER_NONEXISTING_TABLE_GRANT,
+    ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_RENAME_ROLE, ER_REVOKE_GRANTS,
+    ER_ROLE_GRANTED_TO_ITSELF, ER_ROLE_NOT_GRANTED, ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID,
     ER_WRONG_STRING_LENGTH, ER_WRONG_USAGE, ER_WRONG_VALUE,
 };
 use service::{Diagnostic, Outcome, Reply, SqlError};
@@ -23,9 +23,10 @@ use syntax::ast::{
 };
 
 use super::LocalSession;
-use super::access;
+use super::access::{self, AccountAdmin};
 use super::listing::{Listing, text};
-use super::show::name_text;
+use super::names::{Names, name_text};
+use crate::core::Core;
 use crate::errors::not_supported;
 use crate::privilege::{self, RoleName, SessionAccount};
 use crate::status::StatementKind;
@@ -105,22 +106,33 @@ fn cannot(operation: &str, names: &[String], why: &str) -> Box<SqlError> {
 const EXISTS: &str = "User account already exists";
 const MISSING: &str = "User account does not exist";
 
-impl LocalSession {
-    pub(super) fn resolve<'n>(&'n self, name: &Name<'n>) -> (String, String) {
-        if name.current {
-            (self.account.user.to_string(), self.account.host.to_string())
-        } else {
-            (name_text(name.user), name_text(name.host))
-        }
+/// User and host of the account that is named; `own` is the one that runs the statement.
+pub(super) fn account_named(own: &SessionAccount, name: &Name<'_>) -> (String, String) {
+    if name.current {
+        (own.user.to_string(), own.host.to_string())
+    } else {
+        (name_text(name.user), name_text(name.host))
     }
+}
 
-    pub(super) fn resolve_ref<'n>(&'n self, name: &UserRef<'n>) -> (String, String) {
-        match name {
-            UserRef::Current => (self.account.user.to_string(), self.account.host.to_string()),
-            UserRef::Named(name) => self.resolve(name),
-        }
+/// The same, where the account may be left out.
+pub(super) fn account_meant(own: &SessionAccount, name: &UserRef<'_>) -> (String, String) {
+    match name {
+        UserRef::Current => (own.user.to_string(), own.host.to_string()),
+        UserRef::Named(name) => account_named(own, name),
     }
+}
 
+/// Runs statements about accounts; each answers the notes that it leaves.
+#[derive(Clone, Copy)]
+pub(super) struct AccountStatements<'a> {
+    pub(super) core: &'a Core,
+    /// The account that runs them.
+    pub(super) account: &'a SessionAccount,
+    pub(super) names: Names<'a>,
+}
+
+impl AccountStatements<'_> {
     /// Sets plugin and stored password of an account as `IDENTIFIED ...` says.
     fn apply_auth(&self, account: &mut Account, auth: &Auth<'_>) -> Result<()> {
         if auth.multi_factor || auth.random_password {
@@ -210,16 +222,14 @@ impl LocalSession {
         Ok(())
     }
 
-    pub(super) fn create_user(&mut self, statement: &CreateUser<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::CreateUser);
+    pub(super) fn create_user(&self, statement: &CreateUser<'_>) -> Result<Vec<Diagnostic>> {
         let mut notes = Vec::new();
-        let core = Arc::clone(&self.core);
-        core.change_accounts(|accounts, next_id| {
-            let admin = self.account_admin(accounts);
+        self.core.change_accounts(|accounts, next_id| {
+            let admin = AccountAdmin::new(self.account, accounts);
             admin.require_create_user(Privileges::INSERT)?;
             let mut roles = Vec::new();
             for role in statement.default_roles {
-                let (user, host) = self.resolve(role);
+                let (user, host) = account_named(self.account, role);
                 admin.require_grant_of_role(&user, &host)?;
                 let found = accounts.find(&user, &host);
                 let found = found.ok_or_else(|| ER_UNKNOWN_AUTHID.with(&[&user, &host]))?;
@@ -227,7 +237,7 @@ impl LocalSession {
             }
             let mut failed = Vec::new();
             for spec in statement.users {
-                let (user, host) = self.resolve_ref(&spec.user);
+                let (user, host) = account_meant(self.account, &spec.user);
                 check_lengths(&user, &host)?;
                 if accounts.find(&user, &host).is_some() {
                     if statement.if_not_exists {
@@ -247,25 +257,17 @@ impl LocalSession {
             }
             if failed.is_empty() { Ok(()) } else { Err(cannot("CREATE USER", &failed, EXISTS)) }
         })?;
-        self.finish_account_change(notes, reply)
+        Ok(notes)
     }
 
-    fn finish_account_change(&mut self, notes: Vec<Diagnostic>, reply: &mut Reply<'_>) -> Outcome {
-        self.diagnostics.extend(notes, self.variables.settings().diagnostics);
-        self.account.renew(&self.core);
-        self.send_ok(reply)
-    }
-
-    pub(super) fn alter_user(&mut self, statement: &AlterUser<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::AlterUser);
+    pub(super) fn alter_user(&self, statement: &AlterUser<'_>) -> Result<Vec<Diagnostic>> {
         let mut notes = Vec::new();
         let mut changed = Vec::new();
-        let core = Arc::clone(&self.core);
-        core.change_accounts(|accounts, _| {
+        self.core.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
             for spec in statement.users {
-                let (user, host) = self.resolve_ref(&spec.user);
-                let admin = self.account_admin(accounts);
+                let (user, host) = account_meant(self.account, &spec.user);
+                let admin = AccountAdmin::new(self.account, accounts);
                 let own = self.account.is_named(&user, &host);
                 if !own || !statement.options.is_empty() {
                     admin.require_create_user(Privileges::UPDATE)?;
@@ -302,16 +304,15 @@ impl LocalSession {
         if statement.options.iter().any(unblocks) {
             self.core.failed_logins.forget(&changed);
         }
-        self.finish_account_change(notes, reply)
+        Ok(notes)
     }
 
-    pub(super) fn set_password(&mut self, statement: &SetPassword<'_>, reply: &mut Reply<'_>) -> Outcome {
-        let (user, host) = self.resolve_ref(&statement.user);
+    pub(super) fn set_password(&self, statement: &SetPassword<'_>) -> Result<Vec<Diagnostic>> {
+        let (user, host) = account_meant(self.account, &statement.user);
         let own = self.account.is_named(&user, &host);
         let Some(password) = statement.password else { return Err(not_supported("SET PASSWORD TO RANDOM")) };
-        let core = Arc::clone(&self.core);
-        core.change_accounts(|accounts, _| {
-            let admin = self.account_admin(accounts);
+        self.core.change_accounts(|accounts, _| {
+            let admin = AccountAdmin::new(self.account, accounts);
             if !own {
                 admin.require_set_password()?;
             }
@@ -325,32 +326,29 @@ impl LocalSession {
             account.password_expired = false;
             Ok(())
         })?;
-        self.finish_account_change(Vec::new(), reply)
+        Ok(Vec::new())
     }
 
     pub(super) fn drop_user(
-        &mut self,
+        &self,
         names: &[Name<'_>],
         if_exists: bool,
         role: bool,
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
-        self.count(StatementKind::DropUser);
+    ) -> Result<Vec<Diagnostic>> {
         let operation = if role { "DROP ROLE" } else { "DROP USER" };
         let mut notes = Vec::new();
-        let core = Arc::clone(&self.core);
-        core.change_accounts(|accounts, _| {
+        self.core.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
-            let admin = self.account_admin(accounts);
+            let admin = AccountAdmin::new(self.account, accounts);
             if role {
                 admin.require_roles(Privileges::DROP_ROLE, "CREATE USER, DROP ROLE")?;
             } else {
                 admin.require_create_user(Privileges::DELETE)?;
             }
             for name in names {
-                let (user, host) = self.resolve(name);
+                let (user, host) = account_named(self.account, name);
                 if let Some(target) = accounts.find(&user, &host) {
-                    let admin = self.account_admin(accounts);
+                    let admin = AccountAdmin::new(self.account, accounts);
                     if role { admin.require_drop_role_of(target) } else { admin.require_change_of(target) }?;
                 } else {
                     if if_exists {
@@ -372,18 +370,18 @@ impl LocalSession {
             }
             if failed.is_empty() { Ok(()) } else { Err(cannot(operation, &failed, MISSING)) }
         })?;
-        self.finish_account_change(notes, reply)
+        Ok(notes)
     }
 
-    pub(super) fn rename_user(&mut self, pairs: &[(Name<'_>, Name<'_>)], reply: &mut Reply<'_>) -> Outcome {
-        let core = Arc::clone(&self.core);
-        core.change_accounts(|accounts, _| {
+    pub(super) fn rename_user(&self, pairs: &[(Name<'_>, Name<'_>)]) -> Result<Vec<Diagnostic>> {
+        self.core.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
-            self.account_admin(accounts).require_create_user(Privileges::UPDATE)?;
+            AccountAdmin::new(self.account, accounts).require_create_user(Privileges::UPDATE)?;
             for (from, to) in pairs {
-                let ((user, host), (new_user, new_host)) = (self.resolve(from), self.resolve(to));
+                let ((user, host), (new_user, new_host)) =
+                    (account_named(self.account, from), account_named(self.account, to));
                 if let Some(target) = accounts.find(&user, &host) {
-                    self.account_admin(accounts).require_change_of(target)?;
+                    AccountAdmin::new(self.account, accounts).require_change_of(target)?;
                     let is_role = |account: &Arc<Account>| {
                         account.granted_roles.iter().any(|role| is_named(target, &role.0, &role.1))
                     };
@@ -403,23 +401,17 @@ impl LocalSession {
             }
             if failed.is_empty() { Ok(()) } else { Err(cannot("RENAME USER", &failed, "")) }
         })?;
-        self.finish_account_change(Vec::new(), reply)
+        Ok(Vec::new())
     }
 
-    pub(super) fn create_role(
-        &mut self,
-        roles: &[Name<'_>],
-        if_not_exists: bool,
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
+    pub(super) fn create_role(&self, roles: &[Name<'_>], if_not_exists: bool) -> Result<Vec<Diagnostic>> {
         let mut notes = Vec::new();
-        let core = Arc::clone(&self.core);
-        core.change_accounts(|accounts, next_id| {
-            let admin = self.account_admin(accounts);
+        self.core.change_accounts(|accounts, next_id| {
+            let admin = AccountAdmin::new(self.account, accounts);
             admin.require_roles(Privileges::CREATE_ROLE, "CREATE USER, CREATE ROLE")?;
             let mut failed = Vec::new();
             for role in roles {
-                let (user, host) = self.resolve(role);
+                let (user, host) = account_named(self.account, role);
                 check_lengths(&user, &host)?;
                 if accounts.find(&user, &host).is_some() {
                     if if_not_exists {
@@ -437,19 +429,14 @@ impl LocalSession {
             }
             if failed.is_empty() { Ok(()) } else { Err(cannot("CREATE ROLE", &failed, "")) }
         })?;
-        self.finish_account_change(notes, reply)
+        Ok(notes)
     }
 
-    pub(super) fn set_default_role(
-        &mut self,
-        statement: &SetDefaultRole<'_>,
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
-        let core = Arc::clone(&self.core);
-        core.change_accounts(|accounts, _| {
+    pub(super) fn set_default_role(&self, statement: &SetDefaultRole<'_>) -> Result<Vec<Diagnostic>> {
+        self.core.change_accounts(|accounts, _| {
             for name in statement.users {
-                let (user, host) = self.resolve(name);
-                let admin = self.account_admin(accounts);
+                let (user, host) = account_named(self.account, name);
+                let admin = AccountAdmin::new(self.account, accounts);
                 let target = accounts.find(&user, &host);
                 if !self.account.is_named(&user, &host) {
                     target.map_or(Ok(()), |target| admin.require_change_of(target))?;
@@ -467,7 +454,7 @@ impl LocalSession {
             }
             Ok(())
         })?;
-        self.finish_account_change(Vec::new(), reply)
+        Ok(Vec::new())
     }
 
     /// Those of `roles`, all of which must be granted to `user`@`host`.
@@ -483,7 +470,7 @@ impl LocalSession {
     ) -> Result<Vec<RoleName>> {
         let mut names: Vec<RoleName> = Vec::with_capacity(roles.len());
         for role in roles {
-            let (role_user, role_host) = self.resolve(role);
+            let (role_user, role_host) = account_named(self.account, role);
             let found = granted.iter().find(|found| *found.0 == *role_user && *found.1 == *role_host);
             let missing = || ER_ROLE_NOT_GRANTED.with(&[&role_user, &role_host, &user, &host]);
             let found = found.ok_or_else(missing)?;
@@ -495,8 +482,8 @@ impl LocalSession {
         Ok(names)
     }
 
-    /// SET ROLE: which of the roles granted to the account are active in this session.
-    pub(super) fn set_role(&mut self, roles: &SetRole<'_>, reply: &mut Reply<'_>) -> Outcome {
+    /// SET ROLE: the account with those of its granted roles active.
+    pub(super) fn with_roles(&self, roles: &SetRole<'_>) -> Result<Arc<SessionAccount>> {
         let catalog = self.core.catalog().load();
         let Some(account) = catalog.accounts.get(self.account.id) else {
             return Err(cannot("SET ROLE", &[quoted(&self.account.user, &self.account.host)], MISSING));
@@ -515,25 +502,21 @@ impl LocalSession {
             }
             SetRole::Roles(roles) => self.granted_among(roles, &account.granted_roles, user, host)?,
         };
-        let client_host = Arc::clone(&self.account.client_host);
-        self.account.set_roles(SessionAccount::new(&catalog.accounts, account, &active, &client_host));
-        self.send_ok(reply)
+        Ok(SessionAccount::new(&catalog.accounts, account, &active, &self.account.client_host))
     }
 
-    pub(super) fn grant(&mut self, statement: &Grant<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::Grant);
-        let core = Arc::clone(&self.core);
+    pub(super) fn grant(&self, statement: &Grant<'_>) -> Result<Vec<Diagnostic>> {
         match *statement {
             Grant::Privileges { privileges, object, users, grant_option, as_user } => {
                 if as_user {
                     return Err(not_supported("GRANT ... AS"));
                 }
                 let target = self.grant_target(object, privileges)?;
-                core.change_accounts(|accounts, _| {
+                self.core.change_accounts(|accounts, _| {
                     self.require_grant(&target, accounts, users)?;
                     self.require_grantable(&target)?;
                     for name in users {
-                        let (user, host) = self.resolve(name);
+                        let (user, host) = account_named(self.account, name);
                         let account = find_mut(accounts, &user, &host)
                             .ok_or_else(|| ER_CANT_CREATE_USER_WITH_GRANT.bare())?;
                         target.grant(account, grant_option);
@@ -543,18 +526,18 @@ impl LocalSession {
                 })?;
             }
             Grant::Roles { roles, users, admin_option } => {
-                core.change_accounts(|accounts, _| {
+                self.core.change_accounts(|accounts, _| {
                     for role in roles {
-                        let (role_user, role_host) = self.resolve(role);
-                        let admin = self.account_admin(accounts);
+                        let (role_user, role_host) = account_named(self.account, role);
+                        let admin = AccountAdmin::new(self.account, accounts);
                         admin.require_grant_of_role(&role_user, &role_host)?;
                         if accounts.find(&role_user, &role_host).is_none() {
                             return Err(ER_UNKNOWN_AUTHID.with(&[&role_user, &role_host]));
                         }
                         for name in users {
-                            let (user, host) = self.resolve(name);
+                            let (user, host) = account_named(self.account, name);
                             if let Some(target) = accounts.find(&user, &host) {
-                                self.account_admin(accounts).require_change_of(target)?;
+                                AccountAdmin::new(self.account, accounts).require_change_of(target)?;
                             }
                             if leads_to(accounts, (&role_user, &role_host), (&user, &host)) {
                                 let names: [&dyn std::fmt::Display; 4] =
@@ -578,22 +561,20 @@ impl LocalSession {
             }
             Grant::Proxy { .. } => return Err(not_supported("GRANT PROXY")),
         }
-        self.finish_account_change(Vec::new(), reply)
+        Ok(Vec::new())
     }
 
-    pub(super) fn revoke(&mut self, statement: &Revoke<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::Revoke);
+    pub(super) fn revoke(&self, statement: &Revoke<'_>) -> Result<Vec<Diagnostic>> {
         let target = match statement.what {
             RevokeWhat::Privileges(privileges, object) => Some(self.grant_target(object, privileges)?),
             RevokeWhat::Everything | RevokeWhat::Roles(_) => None,
             RevokeWhat::Proxy(_) => return Err(not_supported("REVOKE PROXY")),
         };
         let mut notes = Vec::new();
-        let core = Arc::clone(&self.core);
-        core.change_accounts(|accounts, _| {
+        self.core.change_accounts(|accounts, _| {
             self.require_revoke(statement, target.as_ref(), accounts)?;
             for name in statement.users {
-                let (user, host) = self.resolve(name);
+                let (user, host) = account_named(self.account, name);
                 let Some(account) = find_mut(accounts, &user, &host) else {
                     if statement.ignore_unknown_user {
                         notes.push(Diagnostic {
@@ -628,7 +609,7 @@ impl LocalSession {
             }
             Ok(())
         })?;
-        self.finish_account_change(notes, reply)
+        Ok(notes)
     }
 
     /// What REVOKE needs, of the accounts it changes too.
@@ -638,11 +619,11 @@ impl LocalSession {
         target: Option<&Target>,
         accounts: &Accounts,
     ) -> Outcome {
-        let admin = self.account_admin(accounts);
+        let admin = AccountAdmin::new(self.account, accounts);
         match (statement.what, target) {
             (RevokeWhat::Roles(roles), _) => {
                 for role in roles {
-                    let (user, host) = self.resolve(role);
+                    let (user, host) = account_named(self.account, role);
                     admin.require_grant_of_role(&user, &host)?;
                     if accounts.find(&user, &host).is_none() {
                         return Err(ER_UNKNOWN_AUTHID.with(&[&user, &host]));
@@ -661,7 +642,7 @@ impl LocalSession {
                 self.require_grant(target, accounts, statement.users)
             }
             _ => statement.users.iter().try_for_each(|name| {
-                let (user, host) = self.resolve(name);
+                let (user, host) = account_named(self.account, name);
                 accounts.find(&user, &host).map_or(Ok(()), |found| admin.require_change_of(found))
             }),
         }
@@ -671,21 +652,9 @@ impl LocalSession {
     fn grant_target(&self, object: GrantObject<'_>, privileges: &[Privilege<'_>]) -> Result<Target> {
         let (level, all) = match object {
             GrantObject::Global => (Level::Global, Privileges::GLOBAL),
-            GrantObject::Schema(name) => {
-                let name = match (name, &self.database) {
-                    (Some(name), _) => name_text(name.text),
-                    (None, Some(current)) => current.to_string(),
-                    (None, None) => return Err(ER_NO_DB_ERROR.bare()),
-                };
-                (Level::Schema(name), Privileges::SCHEMA)
-            }
+            GrantObject::Schema(name) => (Level::Schema(self.names.schema(name)?), Privileges::SCHEMA),
             GrantObject::Table(name) => {
-                let schema = match (name.schema, &self.database) {
-                    (Some(schema), _) => name_text(schema.text),
-                    (None, Some(current)) => current.to_string(),
-                    (None, None) => return Err(ER_NO_DB_ERROR.bare()),
-                };
-                let table = name_text(name.name.text);
+                let (schema, table) = self.names.table(&name)?;
                 (Level::Table(schema, table), Privileges::TABLE)
             }
             GrantObject::Routine(..) => return Err(not_supported("privileges on routines")),
@@ -766,9 +735,11 @@ impl LocalSession {
     fn require_grant(&self, target: &Target, accounts: &Accounts, users: &[Name<'_>]) -> Outcome {
         let change = || {
             users.iter().try_for_each(|name| {
-                let (user, host) = self.resolve(name);
+                let (user, host) = account_named(self.account, name);
                 let found = accounts.find(&user, &host);
-                found.map_or(Ok(()), |found| self.account_admin(accounts).require_change_of(found))
+                found.map_or(Ok(()), |found| {
+                    AccountAdmin::new(self.account, accounts).require_change_of(found)
+                })
             })
         };
         if target.is_dynamic() {
@@ -782,17 +753,17 @@ impl LocalSession {
     fn require_held(&self, target: &Target, accounts: &Accounts) -> Outcome {
         let columns = target.columns.iter().fold(Privileges::NONE, |sum, (_, bit)| sum | *bit);
         let wanted = target.privileges | columns | Privileges::GRANT_OPTION;
-        let admin = self.account_admin(accounts);
+        let admin = AccountAdmin::new(self.account, accounts);
         match &target.level {
             Level::Global => {
                 if !target.is_dynamic() && !self.account.global.contains(wanted) {
-                    return Err(access::access_denied(&self.account));
+                    return Err(access::access_denied(self.account));
                 }
                 let dynamic = target.dynamic.iter().filter(|_| !target.all);
                 dynamic.into_iter().try_for_each(|name| admin.require_grant_of_dynamic(name))
             }
-            Level::Schema(schema) => privilege::require_schema(&self.account, schema, wanted),
-            Level::Table(schema, table) => privilege::require_table(&self.account, schema, table, wanted),
+            Level::Schema(schema) => privilege::require_schema(self.account, schema, wanted),
+            Level::Table(schema, table) => privilege::require_table(self.account, schema, table, wanted),
         }
     }
 
@@ -800,14 +771,14 @@ impl LocalSession {
         if !using.is_empty() {
             return Err(not_supported("SHOW GRANTS ... USING"));
         }
-        let (name, host) = self.resolve_ref(&user.unwrap_or(UserRef::Current));
+        let (name, host) = account_meant(self.account, &user.unwrap_or(UserRef::Current));
         let catalog = self.core.catalog().load();
         let Some(account) = catalog.accounts.find(&name, &host) else {
             return Err(ER_NONEXISTING_GRANT.with(&[&name, &host]));
         };
         // One's own privileges are shown with those of the active roles, unless the account is named.
         let own = matches!(user, None | Some(UserRef::Current));
-        let account: &Account = if own { &self.account } else { account };
+        let account: &Account = if own { self.account } else { account };
         let mut listing = Listing::new(&[(&format!("Grants for {name}@{host}"), text(1024))]);
         for line in grants_of(account) {
             listing.push(&[Cell::Text(&line)]);
@@ -816,7 +787,7 @@ impl LocalSession {
     }
 
     pub(super) fn show_create_user(&self, name: &Name<'_>) -> Result<Listing> {
-        let (user, host) = self.resolve(name);
+        let (user, host) = account_named(self.account, name);
         let catalog = self.core.catalog().load();
         let Some(account) = catalog.accounts.find(&user, &host) else {
             return Err(cannot("SHOW CREATE USER", &[format!("'{user}'@'{host}'")], MISSING));
@@ -868,6 +839,38 @@ impl LocalSession {
         let mut listing = Listing::new(&[(&format!("CREATE USER for {user}@{host}"), text(256))]);
         listing.push(&[Cell::Text(&statement)]);
         Ok(listing)
+    }
+}
+
+impl LocalSession {
+    /// Runs a statement about accounts: commits what is open, and nothing changes definitions meanwhile.
+    pub(super) fn account_statement(
+        &mut self,
+        kind: Option<StatementKind>,
+        reply: &mut Reply<'_>,
+        run: impl FnOnce(&AccountStatements<'_>) -> Result<Vec<Diagnostic>>,
+    ) -> Outcome {
+        self.implicit_commit_then(reply, |session, reply| {
+            if let Some(kind) = kind {
+                session.count(kind);
+            }
+            let notes = run(&session.account_statements())?;
+            session.diagnostics.extend(notes, session.variables.settings().diagnostics);
+            session.account.renew(&session.core);
+            session.send_ok(reply)
+        })
+    }
+
+    /// What statements about accounts need of it.
+    pub(super) fn account_statements(&self) -> AccountStatements<'_> {
+        AccountStatements { core: &self.core, account: &self.account, names: self.names() }
+    }
+
+    /// SET ROLE: which of the roles granted to the account are active in this session.
+    pub(super) fn set_role(&mut self, roles: &SetRole<'_>, reply: &mut Reply<'_>) -> Outcome {
+        let account = self.account_statements().with_roles(roles)?;
+        self.account.set_roles(account);
+        self.send_ok(reply)
     }
 }
 

@@ -66,10 +66,10 @@ pub(super) struct CursorSink {
 
 impl CursorSink {
     /// The cursor over what came, of columns with these types.
-    pub(super) fn into_cursor(self, types: Vec<DataType>) -> Cursor {
+    pub(super) fn into_cursor(self, types: Vec<DataType>) -> Box<Cursor> {
         let mut held = Held::default();
         held.set(self.bytes as u64);
-        Cursor { types, batches: self.batches.into_iter(), current: None, held }
+        Box::new(Cursor { types, batches: self.batches.into_iter(), current: None, held })
     }
 }
 

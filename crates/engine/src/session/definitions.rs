@@ -14,10 +14,10 @@ use types::charset::Charset;
 use types::collation::CollationId;
 use types::{DataType, TypeKind, ValueRef};
 
-use super::LocalSession;
 use super::attempt::Attempt;
 use super::listing::{Listing, text};
-use super::show::name_text;
+use super::names::name_text;
+use super::{LocalSession, access};
 use crate::ddl;
 use crate::errors::not_supported;
 use crate::privilege;
@@ -28,16 +28,6 @@ use crate::variables::definition::known;
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
 impl LocalSession {
-    /// Schema and table a name means.
-    pub(super) fn named(&self, name: &ObjectName<'_>) -> Result<(String, String)> {
-        let schema = match (name.schema, &self.database) {
-            (Some(schema), _) => name_text(schema.text),
-            (None, Some(current)) => current.to_string(),
-            (None, None) => return Err(ER_NO_DB_ERROR.bare()),
-        };
-        Ok((schema, name_text(name.name.text)))
-    }
-
     /// Counts a defining statement.
     pub(super) fn count_definition(&self, statement: &Statement<'_>) {
         let kind = match statement {
@@ -172,7 +162,7 @@ impl LocalSession {
         let owned = self.running.take_parameters();
         let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
         let planned = self.plan_definition(&Statement::Query(query), sql, &values)?;
-        self.require_plan_privileges(&planned)?;
+        access::require_plan(&self.account, &planned)?;
         let plan = planned.physical();
         let selected: Vec<ddl::SelectedColumn> = plan
             .output
@@ -196,7 +186,7 @@ impl LocalSession {
         if !made {
             return Ok(self.send_ok(reply)?);
         }
-        let (schema, table) = self.named(&create.name)?;
+        let (schema, table) = self.names().table(&create.name)?;
         let quote = |name: &str| format!("`{}`", name.replace('`', "``"));
         let columns: Vec<String> = selected.iter().map(|column| quote(&column.name)).collect();
         let word = match create.duplicates {
@@ -249,7 +239,7 @@ impl LocalSession {
             ("Msg_text", DataType::text(TypeKind::MediumText, CollationId::UTF8MB4_0900_AI_CI)),
         ]);
         for name in maintain.tables {
-            let (schema, table) = self.named(name)?;
+            let (schema, table) = self.names().table(name)?;
             let full = format!("{schema}.{table}");
             let mut row = |kind: &str, message: &str| {
                 listing.push(&[
@@ -259,7 +249,7 @@ impl LocalSession {
                     Cell::Text(message),
                 ]);
             };
-            let entry = match self.table_entry(*name) {
+            let entry = match self.names().entry(name) {
                 Ok(entry) => entry,
                 Err(error) => {
                     row("Error", &error.message);
@@ -353,7 +343,7 @@ impl LocalSession {
         if let Some(position) = outcome.position {
             reply.wait_for(position.0);
         }
-        let entry = self.table_entry(name)?;
+        let entry = self.names().entry(&name)?;
         if let Some(rebuilt) = Table::of(&entry.source) {
             rebuilt.analyze();
         }

@@ -6,10 +6,10 @@ use syntax::ast::{Flush, MaintainKind, Show, ShowFilter, Statement};
 use types::{Value, ValueRef};
 
 use super::attempt::{Attempt, until_planned};
+use super::names::name_text;
 use super::plans::has_plan;
 use super::query_log::StatementClock;
 use super::recognise::Recognised;
-use super::show::name_text;
 use super::{LocalSession, memory};
 use crate::errors::{not_supported, syntax_error, syntax_error_near};
 use crate::log::{GeneralEvent, SlowEvent, StatementText};
@@ -117,7 +117,7 @@ impl LocalSession {
             self.running.set_parameters(parameters);
         }
         self.count_definition(statement);
-        self.require_privileges(statement)?;
+        self.access().require_privileges(statement)?;
         let ran = match *statement {
             // A comment alone is a statement without effect; nothing at all is none.
             Statement::Empty if sql.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != b';') => {
@@ -191,35 +191,32 @@ impl LocalSession {
             }
 
             Statement::CreateUser(create) => {
-                self.implicit_commit_then(reply, |session, reply| session.create_user(create, reply))
+                self.account_statement(Some(StatementKind::CreateUser), reply, |run| run.create_user(create))
             }
             Statement::AlterUser(alter) => {
-                self.implicit_commit_then(reply, |session, reply| session.alter_user(alter, reply))
+                self.account_statement(Some(StatementKind::AlterUser), reply, |run| run.alter_user(alter))
             }
-            Statement::DropUser { if_exists, users } => self.implicit_commit_then(reply, |session, reply| {
-                session.drop_user(users, if_exists, false, reply)
-            }),
-            Statement::RenameUser(pairs) => {
-                self.implicit_commit_then(reply, |session, reply| session.rename_user(pairs, reply))
+            Statement::DropUser { if_exists, users } => {
+                let kind = Some(StatementKind::DropUser);
+                self.account_statement(kind, reply, |run| run.drop_user(users, if_exists, false))
             }
-            Statement::CreateRole { if_not_exists, roles } => self
-                .implicit_commit_then(reply, |session, reply| {
-                    session.create_role(roles, if_not_exists, reply)
-                }),
-            Statement::DropRole { if_exists, roles } => self.implicit_commit_then(reply, |session, reply| {
-                session.drop_user(roles, if_exists, true, reply)
-            }),
+            Statement::RenameUser(pairs) => self.account_statement(None, reply, |run| run.rename_user(pairs)),
+            Statement::CreateRole { if_not_exists, roles } => {
+                self.account_statement(None, reply, |run| run.create_role(roles, if_not_exists))
+            }
+            Statement::DropRole { if_exists, roles } => {
+                let kind = Some(StatementKind::DropUser);
+                self.account_statement(kind, reply, |run| run.drop_user(roles, if_exists, true))
+            }
             Statement::Grant(grant) => {
-                self.implicit_commit_then(reply, |session, reply| session.grant(grant, reply))
+                self.account_statement(Some(StatementKind::Grant), reply, |run| run.grant(grant))
             }
             Statement::Revoke(revoke) => {
-                self.implicit_commit_then(reply, |session, reply| session.revoke(revoke, reply))
+                self.account_statement(Some(StatementKind::Revoke), reply, |run| run.revoke(revoke))
             }
-            Statement::SetPassword(set) => {
-                self.implicit_commit_then(reply, |session, reply| session.set_password(set, reply))
-            }
+            Statement::SetPassword(set) => self.account_statement(None, reply, |run| run.set_password(set)),
             Statement::SetDefaultRole(set) => {
-                self.implicit_commit_then(reply, |session, reply| session.set_default_role(set, reply))
+                self.account_statement(None, reply, |run| run.set_default_role(set))
             }
             Statement::SetRole(roles) => self.set_role(&roles, reply),
 

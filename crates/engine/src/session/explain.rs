@@ -9,10 +9,10 @@ use syntax::ast::{Explain, ExplainTarget};
 use types::ValueRef;
 use types::vector::Batch;
 
-use super::LocalSession;
 use super::attempt::Attempt;
 use super::listing::{Listing, text, unsigned};
 use super::plans::has_plan;
+use super::{LocalSession, access};
 use crate::errors::not_supported;
 use crate::plans::HeldPlan;
 use crate::status::StatementKind;
@@ -67,7 +67,7 @@ impl LocalSession {
             other => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other]).into()),
         };
         let mut plan = self.plan_statement(statement, sql, parameters)?;
-        self.require_plan_privileges(&plan)?;
+        access::require_plan(&self.account, &plan)?;
         if !tree {
             let rows = plan::explain::table(plan.physical());
             return Ok(self.send_listing(&traditional(&rows), reply)?);

@@ -28,10 +28,10 @@ use types::charset::Charset;
 use types::collation::CollationId;
 use types::{Value, ValueRef};
 
-use super::LocalSession;
 use super::attempt::Stop;
 use super::definitions::file_charset;
-use super::show::name_text;
+use super::names::name_text;
+use super::{LocalSession, access};
 use crate::plans::HeldPlan;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
@@ -304,7 +304,7 @@ impl LocalSession {
     /// Those of finding the table, of privileges and of waiting for the lock.
     fn lock_loaded_table(&mut self, load: &LoadData<'_>) -> Result<Arc<TableEntry>> {
         let mark = self.transaction.table_mark();
-        let mut entry = self.table_entry(load.table)?;
+        let mut entry = self.names().entry(&load.table)?;
         loop {
             let definition = &entry.definition;
             if definition.kind != TableKind::Temporary {
@@ -313,7 +313,7 @@ impl LocalSession {
             self.enter_change(false)?;
             self.lock_entry(&entry, MetadataMode::Write)?;
             // While we waited the table may have changed, or the name have come to mean another.
-            match self.table_entry(load.table) {
+            match self.names().entry(&load.table) {
                 Ok(now) if Arc::ptr_eq(&now.definition, &entry.definition) => return Ok(now),
                 now => {
                     self.transaction.release_tables_to(mark);
@@ -447,7 +447,7 @@ impl LocalSession {
         let value = Value::string(Vec::new(), collation);
         let values: Vec<ValueRef<'_>> = (0..parameters).map(|_| ValueRef::from(&value)).collect();
         let plan = self.plan_definition(&statement, text, &values)?;
-        self.require_plan_privileges(&plan)
+        access::require_plan(&self.account, &plan)
     }
 
     /// Opens the file, the client's or the server's.

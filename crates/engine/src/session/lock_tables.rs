@@ -30,7 +30,7 @@ use table::{MetadataLock, MetadataMode, Patience};
 
 use super::LocalSession;
 use super::attempt::{Attempt, Stop};
-use super::show::name_text;
+use super::names::name_text;
 use super::transaction::TransactionState;
 use crate::core::Core;
 use crate::metadata::{MetadataLocks, lock_error, lock_of};
@@ -76,6 +76,21 @@ impl SessionLocks {
         let mut found = self.tables.iter().filter(|table| table.schema == schema && table.name == name);
         let first = found.next()?;
         if first.write { Some(first) } else { found.find(|table| table.write).or(Some(first)) }
+    }
+
+    /// Under LOCK TABLES: refuses to touch a table that is not locked, or not for writing. Temporary tables are no concern of it.
+    ///
+    /// # Errors
+    /// 1099, 1100.
+    pub(super) fn require_table(&self, schema: &str, name: &str, write: bool) -> Outcome {
+        if !self.active {
+            return Ok(());
+        }
+        match self.find(schema, name) {
+            None => Err(not_locked(name)),
+            Some(locked) if write && !locked.write => Err(not_for_write(name)),
+            Some(_) => Ok(()),
+        }
     }
 
     /// Takes a table out that is gone.
@@ -307,15 +322,11 @@ impl LocalSession {
     ///
     /// # Errors
     /// 1099, 1100.
-    pub(crate) fn require_locked_table(&self, schema: &str, name: &str, write: bool) -> Outcome {
-        if !self.locks.active || self.temporary.get(schema, name).is_some() {
+    pub(super) fn require_locked_table(&self, schema: &str, name: &str, write: bool) -> Outcome {
+        if self.temporary.get(schema, name).is_some() {
             return Ok(());
         }
-        match self.locks.find(schema, name) {
-            None => Err(not_locked(name)),
-            Some(locked) if write && !locked.write => Err(not_for_write(name)),
-            Some(_) => Ok(()),
-        }
+        self.locks.require_table(schema, name, write)
     }
 
     /// Whether this session holds the global read lock.
@@ -340,7 +351,7 @@ impl LocalSession {
             return Ok(());
         }
         let locked = |name: &ObjectName<'_>| {
-            let (schema, table) = self.named(name)?;
+            let (schema, table) = self.names().table(name)?;
             self.require_locked_table(&schema, &table, true)
         };
         match statement {
@@ -349,7 +360,7 @@ impl LocalSession {
             }
             Statement::CreateTable(create) if create.temporary => Ok(()),
             Statement::CreateTable(create) => {
-                let (schema, table) = self.named(&create.name)?;
+                let (schema, table) = self.names().table(&create.name)?;
                 self.require_locked_table(&schema, &table, false)
             }
             Statement::AlterTable(alter) => locked(&alter.table),
@@ -372,19 +383,19 @@ impl LocalSession {
         match statement {
             Statement::DropTable(drop) if !drop.temporary => {
                 for name in drop.names {
-                    let (schema, table) = self.named(name)?;
+                    let (schema, table) = self.names().table(name)?;
                     self.locks.forget(&schema, &table);
                 }
             }
             Statement::RenameTable(pairs) => {
                 for (from, to) in *pairs {
-                    renamed.push((self.named(from)?, self.named(to)?));
+                    renamed.push((self.names().table(from)?, self.names().table(to)?));
                 }
             }
             Statement::AlterTable(alter) => {
                 for action in alter.actions {
                     if let syntax::ast::AlterAction::RenameTable(to) = action {
-                        renamed.push((self.named(&alter.table)?, self.named(to)?));
+                        renamed.push((self.names().table(&alter.table)?, self.names().table(to)?));
                     }
                 }
             }
@@ -432,7 +443,7 @@ impl LocalSession {
     ) -> Outcome {
         let mut tables = Vec::with_capacity(wanted.len());
         for (name, alias, write) in wanted {
-            let (schema, name) = self.named(&name)?;
+            let (schema, name) = self.names().table(&name)?;
             let alias = alias.unwrap_or_else(|| name.clone());
             tables.push(LockedTable { schema, name, alias, write });
         }
@@ -556,7 +567,7 @@ impl LocalSession {
                     return Err(not_for_write(&table.name));
                 }
                 for name in names {
-                    let (schema, table) = self.named(name)?;
+                    let (schema, table) = self.names().table(name)?;
                     self.require_locked_table(&schema, &table, true)?;
                 }
                 self.commit_transaction()?;

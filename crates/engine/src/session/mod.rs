@@ -12,7 +12,7 @@
 //! Read next: [`dispatch`] (which statement goes where), [`transaction`], [`plans`] and [`run`] (statements with a plan), `set`,
 //! `show`.
 
-pub(crate) mod access;
+mod access;
 pub mod accounts;
 pub(crate) mod attempt;
 mod client;
@@ -31,6 +31,7 @@ pub mod load;
 pub(crate) mod lock_tables;
 mod memory;
 mod memory_limits;
+mod names;
 pub mod plans;
 pub mod prepared;
 mod process;
@@ -68,11 +69,13 @@ use crate::status::StatementKind;
 use crate::variables::Variables;
 use crate::variables::definition::known;
 
+use access::Access;
 use client::Client;
 use current_account::CurrentAccount;
 use diagnostics::Diagnostics;
 use function_state::FunctionState;
 use lifetime::End;
+use names::Names;
 use prepared::{LongDataLimits, PreparedStatements};
 use process::SessionProcess;
 use query_log::QueryLog;
@@ -223,8 +226,18 @@ impl LocalSession {
     }
 
     /// The catalog as the session sees it, its temporary tables included.
-    pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        self.temporary.overlay(&self.core.catalog().load())
+    fn catalog(&self) -> Arc<Catalog> {
+        self.names().catalog()
+    }
+
+    /// What names mean to it.
+    fn names(&self) -> Names<'_> {
+        Names { core: &self.core, database: self.database.as_ref(), temporary: &self.temporary }
+    }
+
+    /// What its account may do.
+    fn access(&self) -> Access<'_> {
+        Access { account: &self.account, names: self.names() }
     }
 
     /// Counts a statement of a kind.
@@ -493,7 +506,8 @@ impl LocalSession {
             return Err(ER_NO_SUCH_THREAD.with(&[&connection_id]));
         };
         let victim = entry.identity.lock().clone();
-        self.require_kill(&victim)
+        let catalog = self.core.catalog().load();
+        access::require_kill(&self.account, &catalog.accounts, &victim)
             .map_err(|_| service::error::ER_KILL_DENIED_ERROR.with(&[&connection_id]))?;
         entry.control.kill(if query_only { service::Kill::Query } else { service::Kill::Connection });
         Ok(())

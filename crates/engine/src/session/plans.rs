@@ -22,8 +22,8 @@ use types::collation::CollationId;
 use types::data_type::FRACTION_DIGITS_MAX;
 use types::{DataType, TypeKind, Value, ValueRef};
 
-use super::LocalSession;
 use super::run::variables_of;
+use super::{LocalSession, access};
 use crate::errors::plan_error;
 use crate::plans::parameter_types::{ParameterClass, fits, own_type};
 use crate::plans::shared::Known;
@@ -97,7 +97,18 @@ struct BindSession<'a> {
     begins_time: bool,
 }
 
-impl BindSession<'_> {
+impl<'a> BindSession<'a> {
+    /// For a query or change that runs next, with these parameters.
+    fn new(session: &'a LocalSession, parameters: Option<&'a [ValueRef<'a>]>) -> BindSession<'a> {
+        BindSession {
+            session,
+            parameters,
+            literals: None,
+            typed_before: None,
+            begins_time: true,
+        }
+    }
+
     /// The parameters are a prepared statement's: neither literals of a text nor variables of a stored program.
     fn has_client_parameters(&self) -> bool {
         self.literals.is_none() && self.parameters.is_none_or(|values| !values.is_empty())
@@ -113,8 +124,9 @@ impl BindSession<'_> {
         text: &[u8],
         catalog: &Catalog,
     ) -> Result<(Bound, DerivedTypes), Box<SqlError>> {
-        let denied =
-            |error: Box<PlanError>| self.session.denied_instead(&error).unwrap_or_else(|| plan_error(&error));
+        let denied = |error: Box<PlanError>| {
+            access::denied_instead(&self.session.account, &error).unwrap_or_else(|| plan_error(&error))
+        };
         let bound = plan::bind::bind(statement, text, catalog, self).map_err(denied)?;
         let Some(values) = self.parameters.filter(|_| self.has_client_parameters()) else {
             return Ok((bound, DerivedTypes::default()));
@@ -292,13 +304,7 @@ impl LocalSession {
         text: &[u8],
         values: &[ValueRef<'_>],
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bind = BindSession {
-            session: self,
-            parameters: Some(values),
-            literals: None,
-            typed_before: None,
-            begins_time: true,
-        };
+        let bind = BindSession::new(self, Some(values));
         self.plan_bound(statement, text, &self.catalog(), &bind)
     }
 
@@ -313,13 +319,7 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         literals: &syntax::Digested<'_>,
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bind = BindSession {
-            session: self,
-            parameters: Some(values),
-            literals: Some(literals),
-            typed_before: None,
-            begins_time: true,
-        };
+        let bind = BindSession { literals: Some(literals), ..BindSession::new(self, Some(values)) };
         self.plan_bound(statement, text, &self.catalog(), &bind)
     }
 
@@ -331,13 +331,7 @@ impl LocalSession {
         text: &[u8],
         values: &[ValueRef<'_>],
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bind = BindSession {
-            session: self,
-            parameters: Some(values),
-            literals: None,
-            typed_before: None,
-            begins_time: false,
-        };
+        let bind = BindSession { begins_time: false, ..BindSession::new(self, Some(values)) };
         self.plan_bound(statement, text, &self.catalog(), &bind)
     }
 
@@ -349,13 +343,7 @@ impl LocalSession {
         values: Option<&[ValueRef<'_>]>,
         catalog: &Arc<Catalog>,
     ) -> Result<HeldPlan, Box<SqlError>> {
-        let bind = BindSession {
-            session: self,
-            parameters: values,
-            literals: None,
-            typed_before: None,
-            begins_time: false,
-        };
+        let bind = BindSession { begins_time: false, ..BindSession::new(self, values) };
         self.plan_bound(statement, text, catalog, &bind)
     }
 
@@ -419,16 +407,16 @@ impl LocalSession {
         if let Some(into) = into_of(statement) {
             // It has no columns to tell of, but may be wrong.
             let plan = self.plan_with(statement, text, None, &self.catalog())?;
-            self.require_plan_privileges(&plan)?;
+            access::require_plan(&self.account, &plan)?;
             return variables_of(&plan, into).map(|_| None);
         }
         let found = self.find_prepared(text, &[]);
         if let Known::Plan(_, plan) = found {
-            self.require_plan_privileges(&plan)?;
+            access::require_plan(&self.account, &plan)?;
             return Ok(Some(HeldPlan::new(plan)));
         }
         let plan = self.plan_with(statement, text, None, &self.catalog())?;
-        self.require_plan_privileges(&plan)?;
+        access::require_plan(&self.account, &plan)?;
         self.share_prepared(&found, text, &[], &plan);
         Ok(Some(plan))
     }

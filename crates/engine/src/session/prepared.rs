@@ -60,7 +60,7 @@ pub struct PreparedStatement {
     long_data_error: Option<Box<SqlError>>,
     kept: Kept,
     /// Rows that wait for COM_STMT_FETCH.
-    cursor: Option<Cursor>,
+    cursor: Option<Box<Cursor>>,
     /// The text and its places.
     held: Held,
     /// What [`PreparedStatements::bytes`] counts of it.
@@ -77,7 +77,7 @@ impl PreparedStatement {
         self.held.bytes()
             + plan
             + self.long_data_held.bytes()
-            + self.cursor.as_ref().map_or(0, Cursor::held_bytes)
+            + self.cursor.as_ref().map_or(0, |cursor| cursor.held_bytes())
     }
 
     /// Recomputes the memory it holds; returns the change in bytes.
@@ -237,7 +237,7 @@ impl PreparedStatements {
 
     #[inline(always)] // Once on the way of each execution.
     fn put_back(&mut self, id: u32, mut statement: Box<PreparedStatement>) {
-        if statement.long_data_held.bytes() > 0 {
+        if statement.long_data_held.bytes() > 0 && statement.long_data.is_empty() {
             statement.long_data_held.set(0); // An execution uses it up.
             self.needs_recount = true;
         }
@@ -623,6 +623,9 @@ impl LocalSession {
             }
         };
         memory::keep_values(values);
+        if matches!(outcome, CommandOutcome::Requeue(_)) {
+            statement.long_data = long_data; // For the execution that comes again.
+        }
         outcome
     }
 
@@ -765,7 +768,7 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Attempt<Option<Cursor>> {
+    ) -> Attempt<Option<Box<Cursor>>> {
         match kept {
             Kept::Plan(plan) if self.plan_is_current(plan, values) => {
                 self.require_passing(Some(plan.prepared()))?;
@@ -798,7 +801,7 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Attempt<(Kept, Option<Cursor>)> {
+    ) -> Attempt<(Kept, Option<Box<Cursor>>)> {
         let found = self.find_prepared(text, values);
         if let Known::Plan(_, plan) = found {
             let mut plan = HeldPlan::new(plan);

@@ -18,11 +18,11 @@ use syntax::ast::{ExprKind, Into as IntoClause, IntoVar, Statement};
 use types::{Value, ValueRef};
 use wire::EncodedColumns;
 
-use super::LocalSession;
 use super::attempt::{Attempt, until_planned};
 use super::cursor::{Cursor, CursorSink};
 use super::memory;
 use super::plans::into_of;
+use super::{LocalSession, access};
 use crate::errors::not_supported;
 use crate::plans::point::PointMemory;
 use crate::plans::point::{PointOutcome, PointProgram};
@@ -72,7 +72,7 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Attempt<Option<Cursor>> {
+    ) -> Attempt<Option<Box<Cursor>>> {
         let last_insert_id = self.results.last_insert_id();
         let ran =
             self.run_limited(plan, |session, plan| session.run_unlimited(plan, values, wants_cursor, reply));
@@ -85,13 +85,13 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Attempt<Option<Cursor>> {
+    ) -> Attempt<Option<Box<Cursor>>> {
         plan.require_limits(values, self.running.executes_named())?;
         if !reply.is_requeued() {
             self.count(plan.kind());
         }
         if !plan.is_allowed(&self.account) {
-            self.require_plan_privileges(plan)?;
+            access::require_plan(&self.account, plan)?;
             plan.allow(&self.account);
         }
         if !wants_cursor && self.run_point(plan, values, reply)? {
@@ -213,7 +213,7 @@ impl LocalSession {
         wants_cursor: bool,
         reply: &mut Reply<'_>,
         in_transaction: bool,
-    ) -> Result<Option<Cursor>, Box<SqlError>> {
+    ) -> Result<Option<Box<Cursor>>, Box<SqlError>> {
         self.require_join_size(plan, values)?;
         match &plan.physical().kind {
             PlanKind::Query(_) if wants_cursor => {
@@ -322,7 +322,7 @@ impl LocalSession {
         plan.require_limits(values, self.running.executes_named())?;
         self.require_join_size(plan, values)?;
         self.count(plan.kind());
-        self.require_plan_privileges(plan)?;
+        access::require_plan(&self.account, plan)?;
         // One row more than allowed shows that there are too many.
         let rows_max = usize::try_from(self.rows_max(plan)).map_or(2, |rows| rows.min(2));
         let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
@@ -406,7 +406,7 @@ impl LocalSession {
         let statement = Statement::Query(query);
         let value = until_planned(|| {
             let plan = self.plan_with(&statement, text, Some(values), &self.catalog())?;
-            self.require_plan_privileges(&plan)?;
+            access::require_plan(&self.account, &plan)?;
             let mut sink = CollectSink::new(plan.output_types().cloned().collect(), 1);
             self.in_statement(&plan, false, |session, in_transaction| {
                 session.with_context(&plan, values, |prepared, context| {

@@ -16,8 +16,8 @@ use types::Value;
 use types::charset::Charset;
 use types::collation::CollationId;
 
-use super::LocalSession;
-use super::show::name_text;
+use super::names::name_text;
+use super::{LocalSession, access};
 use crate::errors::not_supported;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
@@ -129,7 +129,7 @@ impl LocalSession {
         });
         match scope {
             VarScope::Global | VarScope::Persist | VarScope::PersistOnly => {
-                self.require_variable("transaction_isolation", scope)?;
+                access::require_variable(&self.account, "transaction_isolation", scope)?;
                 let level =
                     isolation.map(|level| (known::transaction_isolation(), Setting::text(level.name())));
                 let mode = read_only.map(|on| (known::transaction_read_only(), Setting::Boolean(on)));
@@ -178,7 +178,7 @@ impl LocalSession {
             (Scope::Session, true) => return Err(ER_LOCAL_VARIABLE.with(&[&definition.name])),
             _ => {}
         }
-        self.require_variable(definition.name, var.scope)?;
+        access::require_variable(&self.account, definition.name, var.scope)?;
         // A bare word (`SET sql_mode = ANSI`) is a string.
         let value = match value.map(|expr| (expr, expr.kind)) {
             None => None,

@@ -5,10 +5,8 @@
 
 use std::sync::Arc;
 
-use catalog::{Catalog, Schema, TableEntry, TableKind};
-use service::error::{
-    ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TOO_LONG_IDENT, ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_OBJECT,
-};
+use catalog::TableKind;
+use service::error::{ER_NO_DB_ERROR, ER_UNKNOWN_STORAGE_ENGINE, ER_WRONG_OBJECT};
 use service::{Level, Outcome, Reply, SqlError};
 use syntax::ast::{Ident, Limit, Literal, ObjectName, Show, ShowFilter, Statement};
 use types::charset::Charset;
@@ -16,9 +14,15 @@ use types::collation::CollationId;
 use types::{DataType, TypeKind};
 
 use super::LocalSession;
+use super::accounts::AccountStatements;
+use super::diagnostics::Diagnostics;
 use super::listing::{LISTING_SCHEMA, LISTING_TABLE, Listing, ListingTable, text, unsigned};
-use crate::errors::{no_schema, not_supported};
-use crate::privilege;
+use super::lock_tables::SessionLocks;
+use super::names::{Names, name_text};
+use super::routine::{show_create_routine, show_routine_status};
+use crate::errors::not_supported;
+use crate::facts::Facts;
+use crate::privilege::{self, SessionAccount};
 use crate::schema_names::MYSQL_SCHEMA;
 use crate::status::StatementKind;
 use crate::system_schemas::columns as column_texts;
@@ -33,11 +37,6 @@ fn long_text() -> DataType {
 
 fn int() -> DataType {
     DataType::integer(TypeKind::Int, true)
-}
-
-/// A name as text; names are UTF-8 once parsed.
-pub(super) fn name_text(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).into_owned()
 }
 
 /// Whether `sql_select_limit` counts for this SHOW: for those that list what there is.
@@ -84,7 +83,7 @@ impl LocalSession {
     /// Runs a SHOW statement.
     pub(super) fn show(&mut self, show: &Show<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::Show);
-        let (mut listing, filter) = self.listing_of(show)?;
+        let (mut listing, filter) = self.listings().listing_of(show)?;
         let rows_max = if is_limited(show) { self.variables.settings().select_limit } else { u64::MAX };
         let found_rows = self.results.found_rows();
         let sent = match filter {
@@ -110,6 +109,16 @@ impl LocalSession {
         sent
     }
 
+    fn listings(&self) -> Listings<'_> {
+        Listings {
+            account: &self.account,
+            names: self.names(),
+            diagnostics: &self.diagnostics,
+            locks: &self.locks,
+            facts: self.facts(),
+        }
+    }
+
     pub(super) fn send_listing(&mut self, listing: &Listing, reply: &mut Reply<'_>) -> Outcome {
         self.results.end_query(listing.rows.row_count as u64);
         listing.send(
@@ -130,8 +139,24 @@ impl LocalSession {
             .map_err(|error| crate::errors::syntax_error(&error))?;
         self.run_over(&catalog, &parsed.statement, &text, reply)
     }
+}
 
-    fn listing_of<'a>(&mut self, show: &Show<'a>) -> Result<(Listing, ShowFilter<'a>)> {
+/// Makes the listings of SHOW.
+struct Listings<'a> {
+    /// The account that asks.
+    account: &'a SessionAccount,
+    names: Names<'a>,
+    diagnostics: &'a Diagnostics,
+    locks: &'a SessionLocks,
+    facts: Facts,
+}
+
+impl Listings<'_> {
+    fn accounts(&self) -> AccountStatements<'_> {
+        AccountStatements { core: self.names.core, account: self.account, names: self.names }
+    }
+
+    fn listing_of<'s>(&self, show: &Show<'s>) -> Result<(Listing, ShowFilter<'s>)> {
         let none = ShowFilter::None;
         Ok(match *show {
             Show::Databases(filter) => (self.show_databases(filter), filter),
@@ -147,7 +172,7 @@ impl LocalSession {
                 (Listing::new(&columns), filter)
             }
             Show::Triggers { schema, filter, .. } => {
-                self.schema_or_current(schema)?;
+                self.names.listed_schema(schema, self.account)?;
                 let names = [
                     "Trigger",
                     "Event",
@@ -164,7 +189,7 @@ impl LocalSession {
                 (Listing::of_text(&names), filter)
             }
             Show::Events { schema, filter, .. } => {
-                self.schema_or_current(schema)?;
+                self.names.listed_schema(schema, self.account)?;
                 let names = [
                     "Db",
                     "Name",
@@ -193,18 +218,19 @@ impl LocalSession {
             }
             Show::CreateTable(name) => (self.show_create_table(name)?, none),
             Show::CreateView(name) => {
-                let entry = self.table_entry(name)?;
+                let entry = self.names.entry(&name)?;
                 let (schema, table) = (&entry.definition.schema, &entry.definition.name);
                 return Err(ER_WRONG_OBJECT.with(&[schema, table, &"VIEW"]));
             }
-            Show::CreateRoutine("PROCEDURE", name) => {
-                (self.show_create_routine(catalog::RoutineKind::Procedure, &name)?, none)
-            }
+            Show::CreateRoutine("PROCEDURE", name) => (
+                show_create_routine(self.account, &self.names, catalog::RoutineKind::Procedure, &name)?,
+                none,
+            ),
             Show::CreateRoutine("FUNCTION", name) => {
-                (self.show_create_routine(catalog::RoutineKind::Function, &name)?, none)
+                (show_create_routine(self.account, &self.names, catalog::RoutineKind::Function, &name)?, none)
             }
             Show::CreateRoutine(word, name) => return Err(self.no_such_routine(word, name)),
-            Show::CreateUser(account) => (self.show_create_user(&account)?, none),
+            Show::CreateUser(account) => (self.accounts().show_create_user(&account)?, none),
             Show::Variables { global, filter } => (self.show_variables(global), filter),
             Show::Status { global, filter } => (self.show_status(global), filter),
             Show::Processlist { full } => (self.show_processlist(full), none),
@@ -220,7 +246,7 @@ impl LocalSession {
             }
             Show::CharacterSet(filter) => (show_character_sets(), filter),
             Show::Collation(filter) => (show_collations(), filter),
-            Show::Grants { user, using } => (self.show_grants(user, using)?, none),
+            Show::Grants { user, using } => (self.accounts().show_grants(user, using)?, none),
             Show::Privileges => (show_privileges(), none),
             Show::Plugins => (show_plugins(), none),
             Show::RoutineStatus(word, filter) => {
@@ -231,8 +257,10 @@ impl LocalSession {
                 };
                 // LIKE means the name, which is not the first column.
                 match filter {
-                    ShowFilter::Like(pattern) => (self.show_routine_status(kind, Some(pattern)), none),
-                    filter => (self.show_routine_status(kind, None), filter),
+                    ShowFilter::Like(pattern) => {
+                        (show_routine_status(self.account, &self.names, kind, Some(pattern)), none)
+                    }
+                    filter => (show_routine_status(self.account, &self.names, kind, None), filter),
                 }
             }
             Show::BinaryLogs => return Err(service::error::ER_NO_BINARY_LOGGING.bare()),
@@ -257,60 +285,15 @@ impl LocalSession {
         })
     }
 
-    /// The schema named, or the current one.
-    ///
-    /// # Errors
-    /// 1046 without a current one, 1049 for one that is not there or not to be seen, 1044.
-    pub(super) fn schema_or_current(&self, schema: Option<Ident<'_>>) -> Result<(Arc<Catalog>, Arc<Schema>)> {
-        let catalog = self.core.catalog().load();
-        let name = match (schema, &self.database) {
-            (Some(name), _) => name_text(name.text),
-            (None, Some(current)) => current.to_string(),
-            (None, None) => return Err(ER_NO_DB_ERROR.bare()),
-        };
-        let Some(found) = catalog.schema(&name).map(Arc::clone) else {
-            return Err(no_schema(&name));
-        };
-        if !privilege::enters_schema(&self.account, &found.name)
-            && !self.account.tables.iter().any(|granted| granted.schema == found.name)
-        {
-            return Err(privilege::schema_denied(&self.account, &name));
-        }
-        Ok((catalog, found))
-    }
-
-    /// The table named, temporary tables first, whether or not the account may see it (`access` asked that).
-    ///
-    /// # Errors
-    /// 1046, 1049, 1146.
-    pub(super) fn table_entry(&self, name: ObjectName<'_>) -> Result<Arc<TableEntry>> {
-        // A temporary table hides the one of the same name.
-        let catalog = self.catalog();
-        let schema = match (name.schema, &self.database) {
-            (Some(schema), _) => name_text(schema.text),
-            (None, Some(current)) => current.to_string(),
-            (None, None) => return Err(ER_NO_DB_ERROR.bare()),
-        };
-        let table = name_text(name.name.text);
-        let Some(found) = catalog.schema(&schema) else { return Err(no_schema(&schema)) };
-        let Some(entry) = found.table(&table) else {
-            if plan::bind::is_too_long(&table) {
-                return Err(ER_TOO_LONG_IDENT.with(&[&table]));
-            }
-            return Err(ER_NO_SUCH_TABLE.with(&[&schema, &table]));
-        };
-        Ok(Arc::clone(entry))
-    }
-
     fn show_databases(&self, filter: ShowFilter<'_>) -> Listing {
         let title = match filter {
             ShowFilter::Like(pattern) => format!("Database ({})", String::from_utf8_lossy(pattern)),
             _ => "Database".to_owned(),
         };
         let mut listing = Listing::new(&[(&title, text(64))]);
-        let catalog = self.core.catalog().load();
+        let catalog = self.names.core.catalog().load();
         for schema in catalog.schemas_sorted() {
-            if privilege::sees_schema(&self.account, &schema.name) {
+            if privilege::sees_schema(self.account, &schema.name) {
                 listing.push(&[Cell::Text(&schema.name)]);
             }
         }
@@ -318,7 +301,7 @@ impl LocalSession {
     }
 
     fn show_tables(&self, schema: Option<Ident<'_>>, full: bool, filter: ShowFilter<'_>) -> Result<Listing> {
-        let (_catalog, schema) = self.schema_or_current(schema)?;
+        let (_catalog, schema) = self.names.listed_schema(schema, self.account)?;
         let mut title = format!("Tables_in_{}", schema.name);
         if let ShowFilter::Like(pattern) = filter {
             title = format!("{title} ({})", String::from_utf8_lossy(pattern));
@@ -330,7 +313,7 @@ impl LocalSession {
         let mut listing = Listing::new(&columns);
         for entry in schema.tables_sorted() {
             let table = &entry.definition;
-            if !schema.system && !privilege::sees_table(&self.account, &schema.name, &table.name) {
+            if !schema.system && !privilege::sees_table(self.account, &schema.name, &table.name) {
                 continue;
             }
             let kind = system_table_kind(&schema.name);
@@ -341,7 +324,7 @@ impl LocalSession {
     }
 
     fn show_table_status(&self, schema: Option<Ident<'_>>) -> Result<Listing> {
-        let (_catalog, schema) = self.schema_or_current(schema)?;
+        let (_catalog, schema) = self.names.listed_schema(schema, self.account)?;
         let mut listing = Listing::new(&[
             ("Name", text(64)),
             ("Engine", text(64)),
@@ -374,7 +357,7 @@ impl LocalSession {
                 listing.push(&cells);
                 continue;
             }
-            if !privilege::sees_table(&self.account, &schema.name, &table.name) {
+            if !privilege::sees_table(self.account, &schema.name, &table.name) {
                 continue;
             }
             let statistics = entry.source.statistics();
@@ -404,7 +387,7 @@ impl LocalSession {
     }
 
     pub(super) fn show_columns(&self, name: ObjectName<'_>, full: bool) -> Result<Listing> {
-        let entry = self.table_entry(name)?;
+        let entry = self.names.entry(&name)?;
         let table = &entry.definition;
         let mut columns = vec![("Field", text(64)), ("Type", long_text())];
         if full {
@@ -416,7 +399,7 @@ impl LocalSession {
         }
         let mut listing = Listing::new(&columns);
         let temporary = table.kind == TableKind::Temporary;
-        let facts = self.facts();
+        let facts = &self.facts;
         for (ordinal, column) in table.columns.iter().enumerate() {
             let Some(privileges) = facts.column_privileges_text(table, &column.name) else { continue };
             let (_, column_type) = column_texts::type_texts(column);
@@ -445,7 +428,7 @@ impl LocalSession {
     }
 
     fn show_index(&self, name: ObjectName<'_>) -> Result<Listing> {
-        let entry = self.table_entry(name)?;
+        let entry = self.names.entry(&name)?;
         let table = &entry.definition;
         let mut listing = Listing::new(&[
             ("Table", text(64)),
@@ -490,7 +473,7 @@ impl LocalSession {
     }
 
     fn show_create_database(&self, name: Ident<'_>, if_not_exists: bool) -> Result<Listing> {
-        let (_catalog, schema) = self.schema_or_current(Some(name))?;
+        let (_catalog, schema) = self.names.listed_schema(Some(name), self.account)?;
         let mut listing = Listing::of_expressions(&[("Database", text(64)), ("Create Database", text(1024))]);
         let statement = catalog::show_create_schema(&schema, if_not_exists);
         listing.push(&[Cell::Text(&schema.name), Cell::Bytes(statement.as_ref())]);
@@ -498,10 +481,10 @@ impl LocalSession {
     }
 
     fn show_create_table(&self, name: ObjectName<'_>) -> Result<Listing> {
-        let entry = self.table_entry(name)?;
+        let entry = self.names.entry(&name)?;
         let table = &entry.definition;
         if table.kind == TableKind::Base {
-            self.require_locked_table(&table.schema, &table.name, false)?;
+            self.locks.require_table(&table.schema, &table.name, false)?;
         }
         let mut listing = Listing::of_expressions(&[("Table", text(64)), ("Create Table", text(1024))]);
         let statement = catalog::show_create_table(table, entry.source.auto_increment_next());
@@ -515,14 +498,14 @@ impl LocalSession {
         match word {
             "TRIGGER" => ER_TRG_DOES_NOT_EXIST.bare(),
             "EVENT" => ER_EVENT_DOES_NOT_EXIST.with(&[&own]),
-            _ if name.schema.is_none() && self.database.is_none() => ER_NO_DB_ERROR.bare(),
+            _ if name.schema.is_none() && self.names.database.is_none() => ER_NO_DB_ERROR.bare(),
             _ => ER_SP_DOES_NOT_EXIST.with(&[&word, &own]),
         }
     }
 
     fn show_variables(&self, global: bool) -> Listing {
         let mut listing = Listing::new(&[("Variable_name", text(64)), ("Value", text(1024))]);
-        for (name, value) in self.facts().shown_variables(global) {
+        for (name, value) in self.facts.shown_variables(global) {
             listing.push(&[Cell::Text(name), Cell::Text(&value)]);
         }
         listing
@@ -530,7 +513,7 @@ impl LocalSession {
 
     fn show_status(&self, global: bool) -> Listing {
         let mut listing = Listing::new(&[("Variable_name", text(64)), ("Value", text(1024))]);
-        for (name, value) in self.facts().status(global) {
+        for (name, value) in self.facts.status(global) {
             listing.push(&[Cell::Text(name), Cell::Text(&value)]);
         }
         listing
@@ -547,7 +530,7 @@ impl LocalSession {
             ("State", text(30)),
             ("Info", if full { long_text() } else { text(100) }),
         ]);
-        for process in self.facts().processes() {
+        for process in self.facts.processes() {
             let statement = process
                 .statement
                 .as_deref()
@@ -585,11 +568,11 @@ impl LocalSession {
             let mut status = String::from(
                 "\n=====================================\nINVAR STORE STATUS\n=====================================\n",
             );
-            let catalog = self.core.catalog().load();
-            let locks = crate::system_schemas::locks::status_text(&self.core, &catalog);
+            let catalog = self.names.core.catalog().load();
+            let locks = crate::system_schemas::locks::status_text(self.names.core, &catalog);
             status.push_str(&locks.map_err(crate::store_error)?);
             status.push_str("--------\nCOUNTERS\n--------\n");
-            for (name, value) in self.core.status() {
+            for (name, value) in self.names.core.status() {
                 if name.starts_with("Innodb_") {
                     status.push_str(&format!("{name} {value}\n"));
                 }

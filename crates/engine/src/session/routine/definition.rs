@@ -10,10 +10,12 @@ use types::collation::CollationId;
 use types::{DataType, TypeKind};
 
 use crate::errors::not_supported;
-use crate::privilege;
+use crate::privilege::{self, SessionAccount};
 use crate::routine::compile;
 use crate::session::LocalSession;
+use crate::session::access::AccountAdmin;
 use crate::session::listing::{Listing, text};
+use crate::session::names::Names;
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;
 use crate::variables::sql_mode::SqlModes;
@@ -58,12 +60,7 @@ fn apply(said: &Characteristics<'_>, definition: &mut RoutineDefinition) {
 impl LocalSession {
     /// Schema and name of a routine.
     fn routine_name(&self, name: &ObjectName<'_>) -> Result<(String, String)> {
-        let schema = match (name.schema, &self.database) {
-            (Some(schema), _) => utf8(schema.text),
-            (None, Some(current)) => current.to_string(),
-            (None, None) => return Err(e::ER_NO_DB_ERROR.bare()),
-        };
-        Ok((schema, utf8(name.name.text)))
+        self.names().table(name)
     }
 
     /// CREATE PROCEDURE.
@@ -174,7 +171,7 @@ impl LocalSession {
         if *own.0 == *user && *own.1 == *host {
             return Ok(own);
         }
-        self.account_admin(&catalog.accounts).require_definer(&user, &host)?;
+        AccountAdmin::new(&self.account, &catalog.accounts).require_definer(&user, &host)?;
         if catalog.accounts.find(&user, &host).is_none() {
             warnings.push(e::ER_NO_SUCH_USER.note(&[&user, &host]));
         }
@@ -196,7 +193,7 @@ impl LocalSession {
         let found = catalog.routines.get(&schema, kind, &own).map(Arc::clone);
         if let Some(routine) = &found {
             let (user, host) = &routine.definer;
-            self.account_admin(&catalog.accounts).require_routine_of(user, host)?;
+            AccountAdmin::new(&self.account, &catalog.accounts).require_routine_of(user, host)?;
         }
         Ok(found)
     }
@@ -257,84 +254,91 @@ impl LocalSession {
             session.send_ok(reply)
         })
     }
+}
 
-    /// SHOW CREATE PROCEDURE, SHOW CREATE FUNCTION.
-    pub(crate) fn show_create_routine(&self, kind: RoutineKind, name: &ObjectName<'_>) -> Result<Listing> {
-        let (schema, own) = self.routine_name(name)?;
-        let catalog = self.core.catalog().load();
-        let missing = || e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &own]);
-        let found = catalog.routines.get(&schema, kind, &own).ok_or_else(missing)?;
-        if !privilege::sees_routine(&self.account, found) {
-            return Err(missing());
+/// SHOW CREATE PROCEDURE, SHOW CREATE FUNCTION.
+pub(in crate::session) fn show_create_routine(
+    account: &SessionAccount,
+    names: &Names<'_>,
+    kind: RoutineKind,
+    name: &ObjectName<'_>,
+) -> Result<Listing> {
+    let (schema, own) = names.table(name)?;
+    let catalog = names.core.catalog().load();
+    let missing = || e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &own]);
+    let found = catalog.routines.get(&schema, kind, &own).ok_or_else(missing)?;
+    if !privilege::sees_routine(account, found) {
+        return Err(missing());
+    }
+    let (first, third) = match kind {
+        RoutineKind::Procedure => ("Procedure", "Create Procedure"),
+        RoutineKind::Function => ("Function", "Create Function"),
+    };
+    let long = DataType::text(TypeKind::LongText, CollationId::UTF8MB4_0900_AI_CI);
+    let mut listing = Listing::new(&[
+        (first, text(64)),
+        ("sql_mode", text(1024)),
+        (third, long),
+        ("character_set_client", text(64)),
+        ("collation_connection", text(64)),
+        ("Database Collation", text(64)),
+    ]);
+    let body_seen = privilege::sees_routine_body(account, found);
+    let created = catalog::show_create_routine(found);
+    listing.push(&[
+        Cell::Text(&found.name),
+        Cell::Text(&SqlModes(found.sql_mode).names()),
+        if body_seen { Cell::Text(&created) } else { Cell::Null },
+        Cell::Text(found.client_charset.name()),
+        Cell::Text(found.connection_collation.name()),
+        Cell::Text(found.database_collation.name()),
+    ]);
+    Ok(listing)
+}
+
+/// SHOW PROCEDURE STATUS, SHOW FUNCTION STATUS: without the columns' filter.
+pub(in crate::session) fn show_routine_status(
+    account: &SessionAccount,
+    names: &Names<'_>,
+    kind: RoutineKind,
+    like: Option<&[u8]>,
+) -> Listing {
+    let mut listing = Listing::new(&[
+        ("Db", text(64)),
+        ("Name", text(64)),
+        ("Type", text(9)),
+        ("Language", text(64)),
+        ("Definer", text(288)),
+        ("Modified", DataType::temporal(TypeKind::Timestamp, 0)),
+        ("Created", DataType::temporal(TypeKind::Timestamp, 0)),
+        ("Security_type", text(7)),
+        ("Comment", DataType::text(TypeKind::Text, CollationId::UTF8MB4_0900_AI_CI)),
+        ("character_set_client", text(64)),
+        ("collation_connection", text(64)),
+        ("Database Collation", text(64)),
+    ]);
+    let catalog = names.core.catalog().load();
+    for routine in catalog.routines.sorted() {
+        let name = routine.name.as_bytes();
+        let is_like =
+            |pattern: &[u8]| CollationId::UTF8MB4_0900_AI_CI.like(name, pattern, Some(u32::from(b'\\')));
+        if routine.kind != kind || !privilege::sees_routine(account, routine) || !like.is_none_or(is_like) {
+            continue;
         }
-        let (first, third) = match kind {
-            RoutineKind::Procedure => ("Procedure", "Create Procedure"),
-            RoutineKind::Function => ("Function", "Create Function"),
-        };
-        let long = DataType::text(TypeKind::LongText, CollationId::UTF8MB4_0900_AI_CI);
-        let mut listing = Listing::new(&[
-            (first, text(64)),
-            ("sql_mode", text(1024)),
-            (third, long),
-            ("character_set_client", text(64)),
-            ("collation_connection", text(64)),
-            ("Database Collation", text(64)),
-        ]);
-        let body_seen = privilege::sees_routine_body(&self.account, found);
-        let created = catalog::show_create_routine(found);
         listing.push(&[
-            Cell::Text(&found.name),
-            Cell::Text(&SqlModes(found.sql_mode).names()),
-            if body_seen { Cell::Text(&created) } else { Cell::Null },
-            Cell::Text(found.client_charset.name()),
-            Cell::Text(found.connection_collation.name()),
-            Cell::Text(found.database_collation.name()),
+            Cell::Text(&routine.schema),
+            Cell::Text(&routine.name),
+            Cell::Text(kind.word()),
+            Cell::Text("SQL"),
+            Cell::Text(&format!("{}@{}", routine.definer.0, routine.definer.1)),
+            Cell::Micros(routine.modified_micros),
+            Cell::Micros(routine.created_micros),
+            Cell::Text(if routine.invoker { "INVOKER" } else { "DEFINER" }),
+            Cell::Text(&routine.comment),
+            Cell::Text(routine.client_charset.name()),
+            Cell::Text(routine.connection_collation.name()),
+            Cell::Text(routine.database_collation.name()),
         ]);
-        Ok(listing)
     }
-
-    /// SHOW PROCEDURE STATUS, SHOW FUNCTION STATUS: without the columns' filter.
-    pub(crate) fn show_routine_status(&self, kind: RoutineKind, like: Option<&[u8]>) -> Listing {
-        let mut listing = Listing::new(&[
-            ("Db", text(64)),
-            ("Name", text(64)),
-            ("Type", text(9)),
-            ("Language", text(64)),
-            ("Definer", text(288)),
-            ("Modified", DataType::temporal(TypeKind::Timestamp, 0)),
-            ("Created", DataType::temporal(TypeKind::Timestamp, 0)),
-            ("Security_type", text(7)),
-            ("Comment", DataType::text(TypeKind::Text, CollationId::UTF8MB4_0900_AI_CI)),
-            ("character_set_client", text(64)),
-            ("collation_connection", text(64)),
-            ("Database Collation", text(64)),
-        ]);
-        let catalog = self.core.catalog().load();
-        for routine in catalog.routines.sorted() {
-            let name = routine.name.as_bytes();
-            let is_like =
-                |pattern: &[u8]| CollationId::UTF8MB4_0900_AI_CI.like(name, pattern, Some(u32::from(b'\\')));
-            if routine.kind != kind
-                || !privilege::sees_routine(&self.account, routine)
-                || !like.is_none_or(is_like)
-            {
-                continue;
-            }
-            listing.push(&[
-                Cell::Text(&routine.schema),
-                Cell::Text(&routine.name),
-                Cell::Text(kind.word()),
-                Cell::Text("SQL"),
-                Cell::Text(&format!("{}@{}", routine.definer.0, routine.definer.1)),
-                Cell::Micros(routine.modified_micros),
-                Cell::Micros(routine.created_micros),
-                Cell::Text(if routine.invoker { "INVOKER" } else { "DEFINER" }),
-                Cell::Text(&routine.comment),
-                Cell::Text(routine.client_charset.name()),
-                Cell::Text(routine.connection_collation.name()),
-                Cell::Text(routine.database_collation.name()),
-            ]);
-        }
-        listing
-    }
+    listing
 }

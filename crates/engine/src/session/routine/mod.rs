@@ -39,7 +39,8 @@ use crate::routine::program::{ScopeId, SlotType, Target};
 use crate::routine::{Routine, plan_type};
 use crate::variables::Setting;
 
-pub(crate) use condition::ConditionDetails;
+pub(super) use condition::ConditionDetails;
+pub(super) use definition::{show_create_routine, show_routine_status};
 
 /// Frames one CALL may nest, however large `max_sp_recursion_depth` is.
 const FRAMES_MAX: usize = 512;

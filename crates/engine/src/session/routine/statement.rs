@@ -16,9 +16,9 @@ use super::{Frame, Planned};
 use crate::plans::HeldPlan;
 use crate::routine::compile;
 use crate::routine::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
-use crate::session::LocalSession;
 use crate::session::attempt::Attempt;
 use crate::session::plans::into_of;
+use crate::session::{LocalSession, access};
 use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -188,7 +188,7 @@ impl LocalSession {
         rows_max: usize,
         assigns: bool,
     ) -> Attempt<Vec<Vec<Value>>> {
-        self.require_plan_privileges(plan)?;
+        access::require_plan(&self.account, plan)?;
         self.require_join_size(plan, values)?;
         let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
         self.run_limited(plan, |session, plan| {
