@@ -7,8 +7,8 @@ use engine::engine::{Engine, StartOptions};
 use env::simulated::SimWorld;
 use env::threads::RealThreads;
 use service::{
-    Capabilities, ClientHost, ConnectRequest, ConnectionControl, Discard, ExecuteRequest, Outcome, Reply,
-    RowFormat, Service, Session, Transport,
+    Capabilities, ClientHost, CommandOutcome, ConnectRequest, ConnectionControl, Discard, ExecuteRequest,
+    Reply, RowFormat, Service, Session, Transport,
 };
 use wire::packet::PacketBuffer;
 
@@ -50,24 +50,25 @@ impl Client {
     fn answer(
         &mut self,
         format: RowFormat,
-        work: impl FnOnce(&mut dyn Session, &mut Reply<'_>) -> Outcome,
+        work: impl FnOnce(&mut dyn Session, &mut Reply<'_>) -> CommandOutcome,
     ) -> usize {
         self.packets.clear_frames();
         self.packets.set_sequence(1);
         let mut link = Discard;
         let mut reply = Reply::new(&mut self.packets, &mut link, CAPABILITIES, format);
-        work(self.session.as_mut(), &mut reply).expect("the statement is right");
+        let outcome = work(self.session.as_mut(), &mut reply);
+        assert!(matches!(outcome, CommandOutcome::Done(())), "the statement is right: {outcome:?}");
         assert_eq!(reply.finished_count(), 1);
         self.packets.len()
     }
 
     fn query(&mut self, sql: &str) -> usize {
-        self.answer(RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply).without_requeue())
+        self.answer(RowFormat::Text, |session, reply| session.query(sql.as_bytes(), reply))
     }
 
     /// The number of the statement.
     fn prepare(&mut self, sql: &str) -> u32 {
-        self.answer(RowFormat::Text, |session, reply| session.prepare(sql.as_bytes(), reply));
+        self.answer(RowFormat::Text, |session, reply| session.prepare(sql.as_bytes(), reply).into());
         self.statements += 1;
         self.statements
     }
@@ -80,7 +81,7 @@ impl Client {
             parameters,
             query_attributes: false,
         };
-        self.answer(RowFormat::Binary, |session, reply| session.execute(request, reply).without_requeue())
+        self.answer(RowFormat::Binary, |session, reply| session.execute(request, reply))
     }
 }
 

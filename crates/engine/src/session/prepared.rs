@@ -542,14 +542,15 @@ impl LocalSession {
         request: ExecuteRequest<'_>,
         reply: &mut Reply<'_>,
     ) -> CommandOutcome {
-        if !reply.is_requeued() {
+        let is_requeued = reply.is_requeued();
+        if !is_requeued {
             self.process.counts.com_stmt_execute.increment();
         }
         let mut statement = match self.prepared.take(request.statement_id, "mysqld_stmt_execute") {
             Ok(statement) => statement,
             Err(error) => return CommandOutcome::Failed(error),
         };
-        let outcome = self.execute_taken(&mut statement, request, reply);
+        let outcome = self.execute_taken(&mut statement, request, is_requeued, reply);
         self.prepared.put_back(request.statement_id, statement);
         outcome
     }
@@ -558,6 +559,7 @@ impl LocalSession {
         &mut self,
         statement: &mut PreparedStatement,
         request: ExecuteRequest<'_>,
+        is_requeued: bool,
         reply: &mut Reply<'_>,
     ) -> CommandOutcome {
         if let Some(error) = statement.long_data_error.take() {
@@ -581,7 +583,7 @@ impl LocalSession {
         if has_long_data {
             self.running.set_long_values(long_parameters(&long_data));
         }
-        let running = self.begin_prepared(request.statement_id, &statement.text, reply.is_requeued());
+        let running = self.begin_prepared(request.statement_id, &statement.text, is_requeued);
         let PreparedStatement { text, places, kept, cursor, .. } = statement;
         let long_bytes =
             if has_long_data { long_data.values().map(LongData::byte_count).sum() } else { 0u64 };
@@ -597,7 +599,7 @@ impl LocalSession {
             },
             rendered: OnceCell::new(),
         };
-        if !reply.is_requeued() {
+        if !is_requeued {
             self.log_general("Execute", &rendered);
         }
         let wants_cursor = request.flags & 7 != 0;
@@ -609,23 +611,21 @@ impl LocalSession {
             CommandOutcome::Done(opened) => {
                 self.prepared.needs_recount |= opened.is_some();
                 *cursor = opened;
-                self.end_statement(&running, &rendered);
                 CommandOutcome::Done(())
             }
             CommandOutcome::Requeue(within) => {
                 self.suspend_statement();
-                CommandOutcome::Requeue(within)
+                memory::keep_values(values);
+                statement.long_data = long_data; // For the execution that comes again.
+                return CommandOutcome::Requeue(within);
             }
             CommandOutcome::Failed(error) => {
                 self.push_error(&error);
-                self.end_statement(&running, &rendered);
                 CommandOutcome::Failed(error)
             }
         };
+        self.end_statement(&running, &rendered);
         memory::keep_values(values);
-        if matches!(outcome, CommandOutcome::Requeue(_)) {
-            statement.long_data = long_data; // For the execution that comes again.
-        }
         outcome
     }
 

@@ -458,10 +458,11 @@ impl LocalSession {
         let mut values = Vec::new();
         if places.statement(statement) && self.take_values(sql, &digested, unescaped, &mut values) {
             // A statement in error is planned again without parameters: its error must be the same as ever.
-            plan = self
-                .plan_shared(statement, sql, &values, &digested)
-                .ok()
-                .filter(|plan| columns_fit(plan, &places.compared));
+            plan = self.plan_shared(statement, sql, &values, &digested).ok();
+            if let Some(rejected) = plan.take_if(|plan| !columns_fit(plan, &places.compared)) {
+                // Planned again it has the time that is left.
+                self.running.keep_deadline_of(rejected);
+            }
         }
         let Some(plan) = plan else {
             templates.put_without_plan(key);

@@ -6,6 +6,7 @@ use types::{Value, ValueRef};
 
 use super::memory;
 use crate::deadlines::Deadline;
+use crate::plans::HeldPlan;
 
 /// What the parts of a running statement ask of it. Empty between statements, but for memory that is used again.
 #[derive(Default)]
@@ -87,6 +88,11 @@ impl RunningStatement {
     /// It is to be planned again, and has the time that is left.
     pub(super) fn keep_deadline(&mut self, deadline: Box<Deadline>) {
         self.deadline.set(Some(deadline));
+    }
+
+    /// The same, with the plan that does not serve.
+    pub(super) fn keep_deadline_of(&mut self, mut plan: HeldPlan) {
+        self.deadline.set(plan.take_deadline());
     }
 
     /// The deadline of a statement that is planned again.
