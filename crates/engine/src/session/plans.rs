@@ -100,13 +100,7 @@ struct BindSession<'a> {
 impl<'a> BindSession<'a> {
     /// For a query or change that runs next, with these parameters.
     fn new(session: &'a LocalSession, parameters: Option<&'a [ValueRef<'a>]>) -> BindSession<'a> {
-        BindSession {
-            session,
-            parameters,
-            literals: None,
-            typed_before: None,
-            begins_time: true,
-        }
+        BindSession { session, parameters, literals: None, typed_before: None, begins_time: true }
     }
 
     /// The parameters are a prepared statement's: neither literals of a text nor variables of a stored program.

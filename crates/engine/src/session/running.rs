@@ -82,7 +82,15 @@ impl RunningStatement {
         if self.text.capacity() > memory::KEPT_BYTES_MAX {
             self.text = Vec::new();
         }
-        self.deadline.take();
+        if self.deadline.get_mut().is_some() {
+            self.drop_deadline();
+        }
+    }
+
+    /// It ended before it was planned again.
+    #[cold]
+    fn drop_deadline(&mut self) {
+        self.deadline.set(None);
     }
 
     /// It is to be planned again, and has the time that is left.
