@@ -41,7 +41,7 @@ pub use key::{KeyBound, KeyBytes, KeyBytesRange, KeyForm, KeyRange, KeyRanges, P
 pub use large::{
     LARGE_VALUES_READ, LargeReference, LongValue, PREFIX_BYTES, REFERENCE_BYTES, REFERENCED_BYTES_MIN,
 };
-pub use number::first_of_series;
+pub use number::{first_of_series, take_of_series};
 pub use part::{Columns, MaybeLarge, OutOfLine, Part, PartKind, Predicate, PredicateResult};
 pub use snapshot::{LargeReader, LargeSource, Snapshot, Version};
 pub use statistics::TableStatistics;

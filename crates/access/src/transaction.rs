@@ -198,10 +198,10 @@ pub trait Transaction {
         writing: Writing<'_>,
     ) -> Result<(), Error>;
 
-    /// Inserts a row. Its parents are checked already.
+    /// Inserts a row. Its parents are checked already, unless the backend answers for them only here.
     ///
     /// # Errors
-    /// `DuplicateKey` with the first key that is there already; locks; the backend's. The row is not inserted then.
+    /// `DuplicateKey` with the first key that is there already; `ForeignKey`; locks; the backend's. The row is not inserted then.
     fn insert(&mut self, table: &dyn Table, row: NewRow<'_>, writing: Writing<'_>) -> Result<(), Error>;
 
     /// Changes columns of the row with this locator, by ordinal. Its children follow or refuse, its parents are checked.

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use access::first_of_series;
+use access::take_of_series;
 use catalog::{TableDefinition, TableKind};
 use parking_lot::Mutex;
 use store::{Store, StoreError, TreeId};
@@ -119,8 +119,7 @@ impl AutoIncrement {
     }
 
     /// Hands out `count` numbers of the series `offset`, `offset + increment`, `offset + 2 * increment`, ...; answers the
-    /// first, the others follow it in the series. An offset beyond the increment counts as none. When the column's type
-    /// has no further number, its largest is answered again: the row is then a duplicate, as in MySQL.
+    /// first ([`take_of_series`]).
     ///
     /// # Errors
     /// `AutoIncrementExhausted` when the type has not as many numbers left, or its largest is that of 64 bits; the store's.
@@ -132,23 +131,10 @@ impl AutoIncrement {
         offset: u64,
     ) -> Result<u64, WriteError> {
         self.require_readable()?;
-        let increment = increment.max(1);
         let mut reserved = (0, 0);
         self.next
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
-                let first = first_of_series(next, increment, offset)?;
-                if first > self.limit {
-                    reserved = (self.limit, next);
-                    return Some(next);
-                }
-                if first == u64::MAX {
-                    return None;
-                }
-                let last = first.checked_add((count.max(1) - 1).checked_mul(increment)?)?;
-                if last > self.limit {
-                    return None;
-                }
-                reserved = (first, last.saturating_add(increment));
+                reserved = take_of_series(next, count, increment, offset, self.limit)?;
                 Some(reserved.1)
             })
             .map_err(|_| WriteError::AutoIncrementExhausted)?;

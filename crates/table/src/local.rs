@@ -65,6 +65,12 @@ fn foreign() -> Error {
     Error::Storage("a table of another backend in a local transaction".into())
 }
 
+/// A statement that was said to read without locks alone.
+#[cold]
+fn without_transaction() -> Error {
+    Error::Storage("a change or a locking read without a transaction".into())
+}
+
 #[inline]
 fn local(table: &dyn access::Table) -> Result<&Table, Error> {
     (table as &dyn Any).downcast_ref().ok_or_else(foreign)
@@ -147,7 +153,7 @@ impl access::Snapshot for LocalSnapshot<'_> {
 /// A session's transaction as one statement uses it: its snapshot, and the store's transaction if it locks or writes.
 #[derive(Debug)]
 pub struct LocalTransaction<'a> {
-    view: Option<&'a ReadView>,
+    view: &'a ReadView,
     transaction: Option<&'a mut Transaction>,
     /// Memory for the rows that the statement writes.
     scratch: RowScratch,
@@ -159,31 +165,30 @@ impl<'a> LocalTransaction<'a> {
     /// A statement that reads what `view` shows and writes through `transaction`.
     #[must_use]
     pub fn new(view: &'a ReadView, transaction: &'a mut Transaction) -> Self {
-        Self { transaction: Some(transaction), ..Self::reading(view) }
+        Self { view, transaction: Some(transaction), scratch: RowScratch::default(), parent_key: Vec::new() }
     }
 
     /// A statement that neither locks nor writes.
     #[must_use]
     pub fn reading(view: &'a ReadView) -> Self {
-        Self { view: Some(view), transaction: None, scratch: RowScratch::default(), parent_key: Vec::new() }
+        Self { view, transaction: None, scratch: RowScratch::default(), parent_key: Vec::new() }
     }
 
     /// What consistent reads see.
-    fn reader(&self, version: Version) -> Result<Reader<'a>, Error> {
-        let Some(view) = self.view else { return Err(Error::Storage("a read without a snapshot".into())) };
-        Ok(match (&self.transaction, version) {
+    #[inline]
+    fn reader(&self, version: Version) -> Reader<'a> {
+        let view = self.view;
+        match (&self.transaction, version) {
             (_, Version::Uncommitted) => view.reader_uncommitted(),
             (Some(transaction), Version::Newest) => transaction.reader_of_newest(view),
             (Some(transaction), Version::Snapshot) => transaction.reader(view),
             (None, _) => view.reader(),
-        })
+        }
     }
 
     #[inline]
     fn transaction(&mut self) -> Result<&mut Transaction, Error> {
-        self.transaction
-            .as_deref_mut()
-            .ok_or_else(|| Error::Storage("a change or a locking read without a transaction".into()))
+        self.transaction.as_deref_mut().ok_or_else(without_transaction)
     }
 }
 
@@ -210,7 +215,7 @@ impl access::Transaction for LocalTransaction<'_> {
         batch: &mut Batch,
         locators: Option<&mut BytesColumn>,
     ) -> Result<bool, Error> {
-        let reader = self.reader(reading.version)?;
+        let reader = self.reader(reading.version);
         local_scan(scan)?
             .next_batch(reader, reading.zone, batch, locators)
             .map_err(|error| access_error(&error))
@@ -250,7 +255,7 @@ impl access::Transaction for LocalTransaction<'_> {
         matched: &mut Vec<u32>,
     ) -> Result<(), Error> {
         let PointKeys::Bytes(keys) = keys else { return Err(foreign()) };
-        let reader = self.reader(reading.version)?;
+        let reader = self.reader(reading.version);
         local(table)?
             .get_unique_rows(index, keys, reader, reading.zone, columns, batch, matched)
             .map_err(|error| access_error(&error))
@@ -265,7 +270,7 @@ impl access::Transaction for LocalTransaction<'_> {
         batch: &mut Batch,
         matched: &mut Vec<u32>,
     ) -> Result<(), Error> {
-        let reader = self.reader(reading.version)?;
+        let reader = self.reader(reading.version);
         local(table)?
             .get_rows(locators, reader, reading.zone, columns, batch, matched)
             .map_err(|error| access_error(&error))
@@ -318,7 +323,7 @@ impl access::Transaction for LocalTransaction<'_> {
         let mut context = context(writing);
         if !row.large.is_empty() {
             // Values are copied as the statement reads them.
-            context.reader = Some(self.reader(writing.version)?);
+            context.reader = Some(self.reader(writing.version));
             self.scratch.clear_long();
             for (ordinal, source) in row.large {
                 match source {
@@ -329,9 +334,7 @@ impl access::Transaction for LocalTransaction<'_> {
                 }
             }
         }
-        let Some(transaction) = self.transaction.as_deref_mut() else {
-            return Err(Error::Storage("a change without a transaction".into()));
-        };
+        let Some(transaction) = self.transaction.as_deref_mut() else { return Err(without_transaction()) };
         let inserted = table.insert_with(transaction, row.cells, context, &mut self.scratch);
         if !row.large.is_empty() {
             self.scratch.clear_long();

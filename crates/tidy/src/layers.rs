@@ -54,9 +54,13 @@ fn crates() -> Vec<(String, String, String)> {
         let Ok(manifest) = std::fs::read_to_string(path.join("Cargo.toml")) else { continue };
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let folder = format!("crates/{name}/");
-        let text =
-            sources.iter().filter(|(file, _)| file.starts_with(&folder)).map(|(_, text)| text.as_str());
-        let text = text.collect::<Vec<_>>().join("\n");
+        let own = || sources.iter().filter(|(file, _)| file.starts_with(&folder));
+        // Files that tests of several crates share.
+        let shared = own().flat_map(|(_, text)| text.split("#[path = \"").skip(1)).filter_map(|rest| {
+            let path = rest.split('"').next()?.trim_start_matches("../");
+            sources.iter().find(|(file, _)| file.ends_with(&format!("/{path}")))
+        });
+        let text = own().chain(shared).map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n");
         found.push((name, manifest, text));
     }
     assert!(found.len() > 10, "the crates were found");

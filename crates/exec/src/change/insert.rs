@@ -204,6 +204,16 @@ impl<'p> QueryRows<'p> {
     }
 }
 
+/// What became of a row.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Written {
+    Inserted,
+    /// Its key was there already: ignored, or the other row was changed.
+    Duplicate,
+    /// It has no parent, which the statement ignores.
+    LeftOut,
+}
+
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
@@ -572,7 +582,7 @@ impl<'p> Insert<'p, '_> {
         self.counts.records += 1;
         let written = self.write_row(selected, passed, ctx)?;
         if let (Some(numbers), Some(number)) = (&mut self.numbers, number) {
-            if written {
+            if written == Written::Inserted {
                 let signed = !self.writer.definition.columns[numbers.ordinal].data_type.unsigned;
                 numbers.written(&*self.writer.table, number, signed).map_err(access_error)?;
                 match number {
@@ -583,11 +593,18 @@ impl<'p> Insert<'p, '_> {
                 }
             } else {
                 numbers.give_back(number);
-                if compiled.on_duplicate.is_none() {
-                    let (Number::Given(value) | Number::Generated(value)) = number;
-                    self.counts.last_given = Some(value);
-                } else if let Number::Given(value) = number {
-                    self.counts.last_given = self.counts.last_updated.or(Some(value));
+                match (written, number) {
+                    // As if its parents had been looked for before it got a number.
+                    (Written::LeftOut | Written::Inserted, _) => {}
+                    (Written::Duplicate, Number::Given(value) | Number::Generated(value))
+                        if compiled.on_duplicate.is_none() =>
+                    {
+                        self.counts.last_given = Some(value);
+                    }
+                    (Written::Duplicate, Number::Given(value)) => {
+                        self.counts.last_given = self.counts.last_updated.or(Some(value));
+                    }
+                    (Written::Duplicate, Number::Generated(_)) => {}
                 }
             }
             // The next row starts without a number where none is written.
@@ -630,13 +647,13 @@ impl<'p> Insert<'p, '_> {
         }
     }
 
-    /// Writes the row, or does with its duplicates what the statement says. Answers whether the row was inserted.
+    /// Writes the row, or does with its duplicates what the statement says.
     fn write_row(
         &mut self,
         selected: Option<(&Batch, usize)>,
         passed: &[Option<&[u8]>],
         ctx: &mut ExecContext<'_>,
-    ) -> SqlResult<bool> {
+    ) -> SqlResult<Written> {
         loop {
             let mut cells = recycle(std::mem::take(&mut self.cells));
             if passed.is_empty() {
@@ -653,12 +670,18 @@ impl<'p> Insert<'p, '_> {
             match outcome {
                 Ok(()) => {
                     self.counts.copied += 1;
-                    return Ok(true);
+                    return Ok(Written::Inserted);
                 }
                 Err(Error::DuplicateKey(duplicate)) => {
                     if let Some(inserted) = self.resolve(&duplicate, selected, ctx)? {
-                        return Ok(inserted);
+                        return Ok(if inserted { Written::Inserted } else { Written::Duplicate });
                     }
+                }
+                // Who keeps the table may look for the parents only now.
+                Err(Error::ForeignKey(violation)) => {
+                    violated(violation, self.plan.ignore, ctx.eval.warnings)?;
+                    self.counts.records -= 1;
+                    return Ok(Written::LeftOut);
                 }
                 Err(error) => return Err(self.writer.failed(&error)),
             }
