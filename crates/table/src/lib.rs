@@ -1,7 +1,7 @@
 //! Rows over bytes: codecs, index upkeep, large values, statistics, and the dictionary of definitions.
 //!
 //! Read [`codec`] first: how a value, a row and a key look as bytes; then [`Table`], which keeps a table's trees in
-//! step, [`RowNotes`], by which all rows are worked on beside writers, [`IndexBuild`], and [`foreign_key`], which keeps tables in step with each other; then [`dictionary`], which keeps the definitions.
+//! step, [`RowNotes`], by which all rows are worked on beside writers, [`IndexBuild`], `row_change`, where each change of a row ends, and [`foreign_key`], which keeps tables in step with each other; then [`dictionary`], which keeps the definitions.
 
 mod auto_increment;
 mod check;
@@ -19,6 +19,7 @@ mod metadata_deadlock;
 mod metadata_lock;
 mod print;
 mod read;
+mod row_change;
 mod row_notes;
 mod statistics;
 mod table;

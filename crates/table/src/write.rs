@@ -21,6 +21,7 @@ use crate::codec::row::{
 use crate::error::{WriteError, from_store};
 use crate::large::{Long, OWN_STREAM_BYTES, ReadFrom};
 use crate::print::print_cell;
+use crate::row_change::RowChange;
 use crate::table::{Index, Table, is_null};
 
 /// Under which conditions rows are written.
@@ -277,8 +278,8 @@ impl Table {
                 self.insert_entry(transaction, index, entry, cell, context)?;
             }
         }
-        if let Some(notes) = &self.notes {
-            notes.note(locator, None);
+        if self.tells_changes() {
+            self.row_changed(&RowChange { before: None, after: Some(locator), columns: &[] });
         }
         Ok(())
     }
@@ -606,15 +607,11 @@ impl Table {
                     .map_err(|error| from_store(error, index))?;
             }
         }
-        if let Some(notes) = &self.notes
-            && (moves || changes.iter().any(|change| notes.concerns(change.0)))
-        {
+        if self.tells_changes() {
             // Through UTC, so that the hour that a zone has twice gives the key that is there.
             let before = |ordinal: usize| old_memory.cell(self, old, ordinal, &Utc);
-            notes.note(locator, Some(&before));
-            if moves {
-                notes.note(&new_locator, None);
-            }
+            let (before, after) = (Some((locator, &before as _)), Some(&*new_locator));
+            self.row_changed(&RowChange { before, after, columns: changes });
         }
         Ok(())
     }
@@ -688,7 +685,7 @@ impl Table {
         let whole = self.whole_body(ReadFrom::Current(transaction), stored)?;
         let old = RowView::new(self.layout(version_of(&whole)), locator, locator, &whole);
         transaction.delete(&self.rows, locator, context.wait).map_err(|error| from_store(error, 0))?;
-        if self.notes.is_some() || self.indexes.iter().any(|index| index.entries.is_some()) {
+        if self.tells_changes() || self.indexes.iter().any(|index| index.entries.is_some()) {
             let memory = Materialized::read(self, &old, ReadFrom::Current(transaction), |ordinal| {
                 self.is_in_index(ordinal)
             })?;
@@ -702,9 +699,10 @@ impl Table {
                         .map_err(|error| from_store(error, index))?;
                 }
             }
-            if let Some(notes) = &self.notes {
-                let cell = |ordinal: usize| memory.cell(self, &old, ordinal, &Utc);
-                notes.note(locator, Some(&cell));
+            if self.tells_changes() {
+                let before = |ordinal: usize| memory.cell(self, &old, ordinal, &Utc);
+                let before = Some((locator, &before as _));
+                self.row_changed(&RowChange { before, after: None, columns: &[] });
             }
         }
         self.drop_streams(transaction, &old, spilled, |_| false)

@@ -194,6 +194,7 @@ const ORDER: &[(&str, &[Line])] = &[
                 "index_build",
                 "large",
                 "read",
+                "row_change",
                 "row_notes",
                 "statistics",
                 "table",

@@ -49,7 +49,7 @@ enum KeySource {
 #[derive(Clone, Copy, Debug)]
 enum Accepts {
     /// Integers between these.
-    Integers { least: i128, greatest: i128 },
+    Integers { least: i64, greatest: u64 },
     /// Text of this collation's character set.
     Text(CollationId),
 }
@@ -131,9 +131,9 @@ impl PointProgram {
                 let bytes = u32::from(data_type.integer_bytes()?);
                 let bits = bytes * 8;
                 if data_type.unsigned {
-                    Accepts::Integers { least: 0, greatest: (1i128 << bits) - 1 }
+                    Accepts::Integers { least: 0, greatest: u64::MAX >> (64 - bits) }
                 } else {
-                    Accepts::Integers { least: -(1i128 << (bits - 1)), greatest: (1i128 << (bits - 1)) - 1 }
+                    Accepts::Integers { least: i64::MIN >> (64 - bits), greatest: u64::MAX >> (65 - bits) }
                 }
             } else if data_type.is_string() && !data_type.is_text_or_blob() {
                 Accepts::Text(data_type.collation)
@@ -181,18 +181,13 @@ impl PointProgram {
             };
             let cell = match (value, part.accepts) {
                 (ValueRef::Int(number), Accepts::Integers { least, greatest })
-                    if (least..=greatest).contains(&i128::from(number)) =>
+                    if number >= least && (number < 0 || number.cast_unsigned() <= greatest) =>
                 {
                     Cell::Int(number)
                 }
-                (ValueRef::UInt(number), Accepts::Integers { least, greatest })
-                    if (least..=greatest).contains(&i128::from(number)) =>
-                {
-                    #[allow(
-                        clippy::cast_possible_wrap,
-                        reason = "an unsigned column keeps the bits of its u64"
-                    )]
-                    Cell::Int(number as i64)
+                // An unsigned column keeps the bits of its number.
+                (ValueRef::UInt(number), Accepts::Integers { greatest, .. }) if number <= greatest => {
+                    Cell::Int(number.cast_signed())
                 }
                 (ValueRef::Bytes { bytes, collation }, Accepts::Text(wanted))
                     if collation.charset() == wanted.charset() =>

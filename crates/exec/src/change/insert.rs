@@ -251,12 +251,14 @@ pub(super) fn run(
         InsertSource::Values { .. } => None,
     };
     let several_changes = several && source.is_none();
+    // A line of a file is one of many rows.
+    let several_rows = several || ctx.change.file_line.is_some();
+    let storing = Storing::new(ctx.eval.settings, insert.ignore, several_rows);
     let mut insertion = Insert {
         plan: insert,
         compiled,
-        // A line of a file is one of many rows.
-        storing: Storing::new(ctx.eval.settings, insert.ignore, several || ctx.change.file_line.is_some()),
-        storing_changes: Storing::new(ctx.eval.settings, insert.ignore, several_changes),
+        storing_changes: storing.for_rows(insert.ignore, several_changes),
+        storing,
         running: compiled.rules.running(),
         cells_running: compiled.cells.iter().map(|(_, cell)| Running::new(cell)).collect(),
         row,

@@ -10,7 +10,7 @@
 //! 4. the change, with all indexes                       the backend: access::Transaction
 //! 5. AUTO_INCREMENT numbers seen                        numbers
 //! 6. AFTER triggers                                     (1235 today: they come here)
-//! 7. change log of online DDL                           the backend, with the row's lock held
+//! 7. change log of online DDL                           the backend, with the row's lock held: table::row_change
 //! ```
 //!
 //! Steps 3, 4 and 7 are one call of the backend: it undoes all of them if one fails. Foreign keys are resolved when the statement is

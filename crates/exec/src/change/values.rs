@@ -76,7 +76,6 @@ impl<'a> Storing<'a> {
         let now = settings.time_zone.from_utc(settings.now_utc_micros);
         Storing {
             strict,
-
             lenient_null: !strict && (several_rows || ignore),
             now,
             options: StoreOptions {
@@ -86,6 +85,12 @@ impl<'a> Storing<'a> {
                 today: now.date_part(),
             },
         }
+    }
+
+    /// The same settings for other rows of the statement.
+    pub(super) fn for_rows(&self, ignore: bool, several_rows: bool) -> Storing<'a> {
+        let lenient_null = !self.strict && (several_rows || ignore);
+        Storing { lenient_null, options: StoreOptions { ..self.options }, ..*self }
     }
 
     /// Makes `out` one row: `cell` as the target column holds it.

@@ -1,0 +1,58 @@
+//! A row that was changed: the one place where a table tells of it.
+//!
+//! Every insert, update and delete of a row ends here, those of cascades and of copies too: after the change and all its index
+//! entries, while the transaction holds the row's lock, and before the call that changed it returns. What must see each change of a
+//! row is called from [`Table::row_changed`]: today the change log of online DDL ([`crate::RowNotes`]).
+//!
+//! What may change or refuse a row comes before the change and not here: triggers, generated columns, NOT NULL and CHECK in
+//! `exec::change`, foreign keys in [`crate::foreign_key`].
+
+use types::Cell;
+
+use crate::table::Table;
+
+/// A row's cells by ordinal.
+type Cells<'a, 'c> = &'a dyn Fn(usize) -> Cell<'c>;
+
+/// A change of one row.
+pub(crate) struct RowChange<'a, 'c> {
+    /// Where the row was, and its cells, TIMESTAMPs in UTC; `None`: it is new.
+    pub(crate) before: Option<(&'a [u8], Cells<'a, 'c>)>,
+    /// Where it is now; `None`: it is gone.
+    pub(crate) after: Option<&'a [u8]>,
+    /// The columns that got other values, if it was there and still is.
+    pub(crate) columns: &'a [(usize, Cell<'a>)],
+}
+
+impl RowChange<'_, '_> {
+    /// Whether the row lies where it lay.
+    fn stays(&self) -> bool {
+        matches!((self.before, self.after), (Some((before, _)), Some(after)) if before == after)
+    }
+}
+
+impl Table {
+    /// Whether anybody is told of changes.
+    #[inline]
+    pub(crate) fn tells_changes(&self) -> bool {
+        self.notes.is_some()
+    }
+
+    /// A row was changed. Callers ask [`Table::tells_changes`] before they make up the change.
+    #[cold]
+    pub(crate) fn row_changed(&self, change: &RowChange<'_, '_>) {
+        let Some(notes) = &self.notes else { return };
+        let stays = change.stays();
+        if stays && !change.columns.iter().any(|column| notes.concerns(column.0)) {
+            return;
+        }
+        if let Some((locator, cell)) = change.before {
+            notes.note(locator, Some(cell));
+        }
+        if let Some(locator) = change.after
+            && !stays
+        {
+            notes.note(locator, None);
+        }
+    }
+}
