@@ -78,7 +78,7 @@ impl Compiled {
 
 /// The way to a table.
 pub(super) struct RowWriter<'p> {
-    pub(super) definition: &'p Arc<TableDefinition>,
+    pub(super) definition: &'p TableDefinition,
     pub(super) table: Arc<dyn Table>,
     /// The keys that concern it, and which table it is among them.
     keys: Option<(Arc<dyn ForeignKeys>, usize)>,

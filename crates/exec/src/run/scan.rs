@@ -29,7 +29,7 @@ use crate::status_counts::{StatusCounts, StatusKind};
 /// A table of a plan whose rows a backend keeps.
 #[derive(Clone)]
 pub(crate) struct StoredTable<'p> {
-    pub(crate) definition: &'p Arc<TableDefinition>,
+    pub(crate) definition: &'p TableDefinition,
     pub(crate) rows: Arc<dyn Table>,
 }
 
