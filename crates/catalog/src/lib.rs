@@ -15,15 +15,23 @@
 //! 3. A table's column and index ordinals are positions in its definition and are stable within one definition.
 //! 4. Names keep the case they were created with; schema and table names compare byte by byte (as MySQL with
 //!    `lower_case_table_names = 0`), column, index and constraint names ignore case.
+//!
+//! ```
+//! use catalog::{Catalog, CatalogHandle};
+//! let handle = CatalogHandle::new(Catalog::new());
+//! let seen = handle.load();
+//! let mut next = Catalog::clone(&seen);
+//! next.version += 1;
+//! handle.publish(next);
+//! assert_eq!(handle.version(), seen.version + 1, "a statement that has begun keeps what it has seen");
+//! ```
 
 mod account;
 mod definition;
 mod name;
-mod references;
 mod routine;
 mod show_create;
 mod snapshot;
-mod source;
 
 pub use access::{KeyBound, KeyRange, TableStatistics};
 pub use account::{
@@ -36,11 +44,12 @@ pub use definition::{
     RowFormatOption, SchemaId, StoredValue, TableDefinition, TableId, TableKind, TableOptions, TreeNumber,
 };
 pub use name::{NameMap, fold_name, names_equal};
-pub use references::{Edge, ForeignKeyGraph, Node, Reference, References, leading_index, unique_index};
-pub use routine::{DataAccess, RoutineDefinition, RoutineId, RoutineKind, Routines, show_create_routine};
+pub use routine::{DataAccess, RoutineDefinition, RoutineId, RoutineKind, Routines};
 pub use show_create::{
-    append_identifier, append_string, column_clause, column_type_text, escaped_expression,
-    show_create_schema, show_create_table,
+    append_identifier, append_string, escaped_expression, show_create_routine, show_create_schema,
+    show_create_table,
 };
-pub use snapshot::{Catalog, CatalogHandle, Schema, TableEntry};
-pub use source::{LockWait, TableSource, VirtualContext, VirtualError, VirtualScan, VirtualTable};
+pub use snapshot::{
+    Catalog, CatalogHandle, Edge, ForeignKeyGraph, LockWait, Node, Reference, References, Schema, TableEntry,
+    TableSource, VirtualContext, VirtualError, VirtualScan, VirtualTable, leading_index, unique_index,
+};

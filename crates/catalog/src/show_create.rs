@@ -10,6 +10,7 @@ use crate::definition::{
     CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, IndexAlgorithm,
     IndexDefinition, IndexKind, RowFormatOption, TableDefinition, TableKind,
 };
+use crate::routine::{DataAccess, RoutineDefinition, RoutineKind};
 use crate::snapshot::Schema;
 
 /// Appends `name` in backticks, or bare if `quote` is off (`sql_quote_show_create`).
@@ -78,14 +79,6 @@ fn append_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(number.to_string().as_bytes());
 }
 
-/// The type as `information_schema.COLUMNS.COLUMN_TYPE` and DESCRIBE show it: `int unsigned`, `enum('a','b')`. UTF-8.
-#[must_use]
-pub fn column_type_text(data_type: &DataType) -> Vec<u8> {
-    let mut out = Vec::new();
-    append_type(&mut out, data_type);
-    out
-}
-
 /// Appends a type; members of ENUM and SET lie in the column's character set and are shown in UTF-8.
 fn append_type(out: &mut Vec<u8>, data_type: &DataType) {
     let charset = data_type.collation.charset();
@@ -107,7 +100,7 @@ fn append_type(out: &mut Vec<u8>, data_type: &DataType) {
 }
 
 /// Appends one column's clause as SHOW CREATE TABLE prints it, without indentation and comma.
-pub fn column_clause(out: &mut Vec<u8>, column: &ColumnDefinition, table_collation: CollationId) {
+pub(crate) fn column_clause(out: &mut Vec<u8>, column: &ColumnDefinition, table_collation: CollationId) {
     append_identifier(out, &column.name);
     out.push(b' ');
     append_type(out, &column.data_type);
@@ -427,4 +420,41 @@ pub fn show_create_schema(schema: &Schema, if_not_exists: bool) -> Vec<u8> {
     }
     out.extend_from_slice(b" */ /*!80016 DEFAULT ENCRYPTION='N' */");
     out
+}
+
+/// The text of SHOW CREATE PROCEDURE and SHOW CREATE FUNCTION.
+#[must_use]
+pub fn show_create_routine(routine: &RoutineDefinition) -> String {
+    let mut out = b"CREATE DEFINER=".to_vec();
+    append_identifier(&mut out, &routine.definer.0);
+    out.push(b'@');
+    append_identifier(&mut out, &routine.definer.1);
+    out.push(b' ');
+    out.extend_from_slice(routine.kind.word().as_bytes());
+    out.push(b' ');
+    append_identifier(&mut out, &routine.name);
+    out.push(b'(');
+    out.extend_from_slice(routine.parameters.as_bytes());
+    out.push(b')');
+    if routine.kind == RoutineKind::Function {
+        out.extend_from_slice(b" RETURNS ");
+        out.extend_from_slice(routine.returns.as_bytes());
+    }
+    out.push(b'\n');
+    if routine.data_access != DataAccess::ContainsSql {
+        out.extend_from_slice(format!("    {}\n", routine.data_access.words()).as_bytes());
+    }
+    if routine.deterministic {
+        out.extend_from_slice(b"    DETERMINISTIC\n");
+    }
+    if routine.invoker {
+        out.extend_from_slice(b"    SQL SECURITY INVOKER\n");
+    }
+    if !routine.comment.is_empty() {
+        out.extend_from_slice(b"    COMMENT ");
+        append_string(&mut out, routine.comment.as_bytes());
+        out.push(b'\n');
+    }
+    out.extend_from_slice(routine.body.as_bytes());
+    String::from_utf8_lossy(&out).into_owned()
 }

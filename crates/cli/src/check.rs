@@ -1,45 +1,32 @@
 //! `invar check`: looks at a data folder that no server uses and says what is damaged.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use env::Env;
 
-/// What `invar check --help` prints.
-pub(crate) const HELP: &str = "\
-invar check DIR: whether a data folder is sound; reads only, while no server uses it
-
-  --tmpdir=DIR   where what recovery would write is put meanwhile ($TMPDIR, /tmp)
-
-Checks superblocks, page map, every page (checksum, order, links), free space, the log, definitions against trees, rows
-against index entries and large values. Damage is named by file, block, page, tree and table or index.
-
-Exit code: 0 sound, 1 damaged, 2 could not be checked.";
+/// Checks whether a data folder is sound; reads only, while no server uses it.
+///
+/// Checks superblocks, page map, every page (checksum, order, links), free space, the log, definitions against trees, rows
+/// against index entries and large values. Damage is named by file, block, page, tree and table or index.
+///
+/// Exit code: 0 sound, 1 damaged, 2 could not be checked.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The data folder
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Where what recovery would write is put meanwhile [default: $TMPDIR or /tmp]
+    #[arg(long, value_name = "DIR")]
+    tmpdir: Option<PathBuf>,
+}
 
 /// Could not be checked.
 const UNCHECKED: u8 = 2;
 
-pub(crate) fn run(words: &[String]) -> ExitCode {
-    let mut folder = None;
-    let mut scratch = std::env::temp_dir();
-    for word in words {
-        if let Some(path) = word.strip_prefix("--tmpdir=") {
-            scratch = path.into();
-        } else if word == "--help" || word == "-?" {
-            println!("{HELP}");
-            return ExitCode::SUCCESS;
-        } else if word.starts_with('-') || folder.is_some() {
-            eprintln!("invar check: unexpected '{word}'; see invar check --help");
-            return ExitCode::from(UNCHECKED);
-        } else {
-            folder = Some(word);
-        }
-    }
-    let Some(folder) = folder else {
-        eprintln!("{HELP}");
-        return ExitCode::from(UNCHECKED);
-    };
-    let absolute = std::path::absolute(Path::new(folder))
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let scratch = arguments.tmpdir.clone().unwrap_or_else(std::env::temp_dir);
+    let absolute = std::path::absolute(&arguments.folder)
         .and_then(|folder| Ok((folder, std::path::absolute(&scratch)?)));
     let checked = absolute
         .map_err(|error| error.to_string())

@@ -5,52 +5,65 @@ mod run;
 mod tap;
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use lab::format;
 use lab::host::tool::Tools;
-use lab::report::format;
 use lab::server::{UnderTest, journal};
 
 use crate::signals::Signals;
 
-/// What `invar lab --help` says.
-const HELP: &str = "\
-invar lab: reproduce, compare, locate and name a slowdown on any servers that
-speak MySQL's protocol
+/// Reproduces, compares, locates and names a slowdown on any servers that speak MySQL's protocol.
+///
+/// Exit codes: 0 no difference, 1 a regression, 2 bad use or a failed run, 3 inconclusive, 4 the servers' results differ.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
 
-  invar lab doctor [--server URL]... [--tls] [--json]
-          what can be measured here and of these servers, what each missing
-          thing costs, how to get it
-  invar lab run SCENARIO --server NAME=mysql://... [--server ...]
-          a scenario against servers; see invar lab run --help
-  invar lab restore --server URL... [--tls]
-          puts global variables back that a run which died left changed on
-          that server, and names the schemas it left there
-  invar lab bench --server NAME=mysql://... [--server ...]
-          a fixed set on a server and its rivals, kept as a history; see
-          invar lab bench --help
-  invar lab list
-          the scenarios that come along; list ID prints one
-  invar lab drivers
-          profiles of drivers, and which real drivers can be run here
-  invar lab show FILE
-          the evidence of a run kept as JSON: which arms, how many blocks
-  invar lab report FILE [--html FILE] [--markdown FILE] [--svg DIR]
-          draws a kept run again; the exit code is that of its verdict
-  invar lab tap --to URL
-          stands between any client and a server and says where the time of
-          each command went; see invar lab tap --help
-  invar lab kb list
-          the known causes; kb show ID prints one, kb test holds each to its
-          example
-
-Exit codes: 0 no difference, 1 a regression, 2 bad use or a failed run,
-3 inconclusive, 4 the servers' results differ";
-
-/// All commands, to find the one that was meant.
-const COMMANDS: &[&str] =
-    &["doctor", "run", "restore", "bench", "list", "drivers", "show", "report", "tap", "kb"];
+#[derive(clap::Subcommand)]
+enum Command {
+    /// What can be measured here and of these servers, what each missing thing costs, how to get it
+    Doctor {
+        #[command(flatten)]
+        servers: ServerArguments,
+        /// Prints JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Runs a scenario against servers
+    Run(Box<run::Arguments>),
+    /// Puts global variables back that a run which died left changed on a server, and names the schemas it left there
+    Restore(ServerArguments),
+    /// Runs a fixed set on a server and its rivals, kept as a history
+    Bench(bench::Arguments),
+    /// Lists the scenarios that come along; with an ID prints that one
+    List { id: Option<String> },
+    /// Lists the profiles of drivers, and which real drivers can be run here
+    Drivers,
+    /// Prints the evidence of a run kept as JSON: which arms, how many blocks
+    Show { file: String },
+    /// Draws a kept run again; the exit code is that of its verdict
+    Report {
+        file: String,
+        /// A page to look at
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+        /// A report in Markdown
+        #[arg(long, value_name = "FILE")]
+        markdown: Option<PathBuf>,
+        /// Each drawing as a file of its own in this folder
+        #[arg(long, value_name = "DIR")]
+        svg: Option<PathBuf>,
+    },
+    /// Stands between any client and a server and says where the time of each command went
+    Tap(tap::Arguments),
+    /// The known causes: list, show ID, or test, which holds each to its example
+    Kb { arguments: Vec<String> },
+}
 
 /// Bad use, or a run that failed.
 const EXIT_FAILED: u8 = 2;
@@ -89,63 +102,42 @@ pub(crate) fn show(text: &str) {
 }
 
 /// Runs a command of the lab.
-pub(crate) fn run(arguments: &[String]) -> ExitCode {
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+pub(crate) fn run(arguments: Arguments) -> ExitCode {
     end_on_signals();
-    let result = match arguments[..] {
-        [] | ["--help" | "-?" | "help", ..] => {
-            show(HELP);
-            Ok(())
+    let well = |done: Result<(), String>| done.map(|()| 0);
+    let result = match arguments.command {
+        None => {
+            let mut command = <crate::Invar as clap::CommandFactory>::command();
+            command.build();
+            let lab = command.find_subcommand_mut("lab").expect("it is one");
+            show(&lab.render_help().to_string());
+            Ok(0)
         }
-        ["run", "--help" | "-?"] => {
-            show(run::HELP);
-            Ok(())
-        }
-        ["run", ref rest @ ..] => match run::run(rest) {
-            Ok(code) => return ExitCode::from(code),
-            Err(why) => Err(why),
-        },
-        ["tap", "--help" | "-?"] => {
-            show(tap::HELP);
-            Ok(())
-        }
-        ["tap", ref rest @ ..] => tap::run(rest),
-        ["bench", "--help" | "-?"] => {
-            show(bench::HELP);
-            Ok(())
-        }
-        ["bench", ref rest @ ..] => match bench::run(rest) {
-            Ok(code) => return ExitCode::from(code),
-            Err(why) => Err(why),
-        },
-        ["list"] => list(),
-        ["drivers"] => {
-            drivers();
-            Ok(())
-        }
-        ["list", id] => match lab::scenario::shipped::named(id) {
+        Some(Command::Doctor { servers, json }) => well(doctor(&servers, json)),
+        Some(Command::Run(arguments)) => run::run(*arguments),
+        Some(Command::Restore(servers)) => well(restore(&servers)),
+        Some(Command::Bench(arguments)) => bench::run(arguments),
+        Some(Command::List { id: None }) => well(list()),
+        Some(Command::List { id: Some(id) }) => match lab::scenario::shipped::named(&id) {
             Some(text) => {
                 show(text);
-                Ok(())
+                Ok(0)
             }
             None => Err(format!("no scenario '{id}'; see invar lab list")),
         },
-        ["show", file] => show_evidence(file),
-        ["doctor", ref rest @ ..] => doctor(rest),
-        ["restore", ref rest @ ..] => restore(rest),
-        ["kb", ref rest @ ..] => known_causes(rest),
-        ["report", file, ref rest @ ..] => match report(file, rest) {
-            Ok(code) => return ExitCode::from(code),
-            Err(why) => Err(why),
-        },
-        [other, ..] => {
-            let meant = lab::scenario::nearest(other, COMMANDS.iter().copied());
-            let meant = meant.map_or(String::new(), |name| format!("; did you mean {name}?"));
-            Err(format!("unknown command '{other}'{meant}; see invar lab --help"))
+        Some(Command::Drivers) => {
+            drivers();
+            Ok(0)
         }
+        Some(Command::Show { file }) => well(show_evidence(&file)),
+        Some(Command::Report { file, html, markdown, svg }) => {
+            report(&file, html.as_deref(), markdown.as_deref(), svg.as_deref())
+        }
+        Some(Command::Tap(arguments)) => well(tap::run(&arguments)),
+        Some(Command::Kb { arguments }) => well(known_causes(&arguments)),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => ExitCode::from(code),
         Err(why) => {
             complain(&why);
             ExitCode::from(EXIT_FAILED)
@@ -188,47 +180,42 @@ pub(crate) fn complain(why: &str) {
     }
 }
 
-/// Arguments of `doctor` and `restore`.
+/// Servers of `doctor` and `restore`.
+#[derive(clap::Args)]
 struct ServerArguments {
+    /// A server: mysql://user:password@host:port, as often as there are servers; a name before it, as `run` takes it, is not needed
+    #[arg(long = "server", value_name = "[NAME=]URL", value_parser = url)]
+    servers: Vec<String>,
+    /// The same
+    #[arg(value_name = "URL", value_parser = url)]
     urls: Vec<String>,
-    with_tls: bool,
-    as_json: bool,
+    /// All connections inside TLS, for servers that demand it; certificates are not verified
+    #[arg(long)]
+    tls: bool,
 }
 
-/// Reads `--server [NAME=]URL`, as often as it is there, `--tls` and `--json`.
-fn server_arguments(command: &str, arguments: &[&str]) -> Result<ServerArguments, String> {
-    let mut found = ServerArguments { urls: Vec::new(), with_tls: false, as_json: false };
-    let mut left = arguments.iter().copied();
-    while let Some(argument) = left.next() {
-        match argument {
-            "--json" if command == "doctor" => found.as_json = true,
-            "--tls" => found.with_tls = true,
-            _ if argument == "--server" || argument.starts_with("--server=") => {
-                let value = argument.strip_prefix("--server=").or_else(|| left.next());
-                let value = value.ok_or("--server needs mysql://user:password@host:port")?;
-                // A name, as `run` takes it, is not needed here.
-                let url = match value.split_once('=') {
-                    Some((name, url)) if !name.contains("://") => url,
-                    _ => value,
-                };
-                found.urls.push(url.to_owned());
-            }
-            url if url.starts_with("mysql://") => found.urls.push(url.to_owned()),
-            other => {
-                let known = ["--server", "--tls", "--json"];
-                let meant = lab::scenario::nearest(other, known.into_iter());
-                let meant = meant.map_or(String::new(), |name| format!("; did you mean {name}?"));
-                return Err(format!("{command}: unknown option '{other}'{meant}; see invar lab --help"));
-            }
-        }
+/// `[NAME=]mysql://...`
+fn url(value: &str) -> Result<String, String> {
+    let url = match value.split_once('=') {
+        Some((name, url)) if !name.contains("://") => url,
+        _ => value,
+    };
+    if url.starts_with("mysql://") {
+        Ok(url.to_owned())
+    } else {
+        Err("expected mysql://user:password@host:port".to_owned())
     }
-    Ok(found)
 }
 
-fn doctor(arguments: &[&str]) -> Result<(), String> {
-    let found = server_arguments("doctor", arguments)?;
-    let report = lab::host::doctor::examine(&Tools::default(), &found.urls, found.with_tls);
-    if found.as_json {
+impl ServerArguments {
+    fn all(&self) -> Vec<String> {
+        self.servers.iter().chain(&self.urls).cloned().collect()
+    }
+}
+
+fn doctor(servers: &ServerArguments, as_json: bool) -> Result<(), String> {
+    let report = lab::doctor::examine(&Tools::default(), &servers.all(), servers.tls);
+    if as_json {
         println!("{}", serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?);
     } else {
         show(&report.text());
@@ -236,17 +223,17 @@ fn doctor(arguments: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-fn restore(arguments: &[&str]) -> Result<(), String> {
-    let found = server_arguments("restore", arguments)?;
-    if found.urls.is_empty() {
+fn restore(servers: &ServerArguments) -> Result<(), String> {
+    let urls = servers.all();
+    if urls.is_empty() {
         return Err("restore: which server? --server mysql://user:password@host:port".to_owned());
     }
-    for url in &found.urls {
-        if found.urls.len() > 1 {
+    for url in &urls {
+        if urls.len() > 1 {
             let options = client::Options::from_url(url).map_err(|error| error.to_string())?;
             show(&run::wrapped("", &lab::server::describe::url_without_password(&options)));
         }
-        restore_one(url, found.with_tls)?;
+        restore_one(url, servers.tls)?;
     }
     Ok(())
 }
@@ -283,35 +270,35 @@ fn restore_one(url: &str, with_tls: bool) -> Result<(), String> {
     Ok(())
 }
 
-fn known_causes(arguments: &[&str]) -> Result<(), String> {
-    let (said, is_well) = lab::knowledge::command(arguments)?;
+fn known_causes(arguments: &[String]) -> Result<(), String> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (said, is_well) = lab::knowledge::command(&arguments)?;
     show(&said);
     if is_well { Ok(()) } else { Err("the knowledge base is not as it should be".to_owned()) }
 }
 
-fn report(file: &str, options: &[&str]) -> Result<u8, String> {
+fn report(
+    file: &str,
+    html: Option<&Path>,
+    markdown: Option<&Path>,
+    svg: Option<&Path>,
+) -> Result<u8, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let run = lab::evidence::Run::from_json(&text).map_err(|why| format!("{file}: {why}"))?;
     let colour = std::io::IsTerminal::is_terminal(&std::io::stdout());
     show(&lab::report::terminal::text(&run, colour));
-    for option in options.chunks(2) {
-        let (path, text) = match option {
-            ["--svg", folder] => {
-                let folder = std::path::Path::new(folder);
-                run::make_folder(folder)?;
-                run::save_drawings(folder, &run)?;
-                continue;
-            }
-            ["--html", path] => (path, lab::report::html::page(&run, &lab::report::flames::figures(&run))),
-            ["--markdown", path] => (path, lab::report::markdown::text(&run)),
-            _ => {
-                return Err(format!(
-                    "'{}': expected --html FILE, --markdown FILE or --svg DIR",
-                    option.join(" ")
-                ));
-            }
-        };
-        std::fs::write(path, text).map_err(|error| format!("{path}: {error}"))?;
+    if let Some(folder) = svg {
+        run::make_folder(folder)?;
+        run::save_drawings(folder, &run)?;
+    }
+    let write = |path: &Path, text: String| {
+        std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    if let Some(path) = html {
+        write(path, lab::report::html::page(&run, &lab::report::flames::figures(&run)))?;
+    }
+    if let Some(path) = markdown {
+        write(path, lab::report::markdown::text(&run))?;
     }
     Ok(lab::report::exit_code(&run))
 }
@@ -338,23 +325,23 @@ fn show_evidence(file: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        servers: ServerArguments,
+    }
+
     #[test]
     fn doctor_and_restore_take_servers_as_run_does() {
         let url = "mysql://root:a=b@127.0.0.1:3306";
         let named = format!("new={url}");
         let inline = format!("--server={named}");
-        let found =
-            server_arguments("restore", &["--tls", "--server", &named, &inline, "--server", url, url])
-                .unwrap();
-        assert_eq!(found.urls, [url; 4]);
-        assert!(found.with_tls && !found.as_json);
-        let why = |arguments: &[&str]| server_arguments("restore", arguments).map(|_| ()).unwrap_err();
-        assert_eq!(
-            why(&["--sever", url]),
-            "restore: unknown option '--sever'; did you mean --server?; see invar lab --help"
-        );
-        assert!(why(&["--json"]).contains("unknown option"), "only doctor has it");
-        assert!(why(&["--server"]).contains("needs mysql://"));
-        assert!(restore(&[]).unwrap_err().contains("which server"));
+        let read = |line: &[&str]| <Line as clap::Parser>::try_parse_from([&["x"], line].concat());
+        let found = read(&["--tls", "--server", &named, &inline, "--server", url, url]).unwrap().servers;
+        assert_eq!(found.all(), [url; 4]);
+        assert!(found.tls);
+        assert!(read(&["--server"]).is_err() && read(&["nothing"]).is_err());
+        let none = ServerArguments { servers: Vec::new(), urls: Vec::new(), tls: false };
+        assert!(restore(&none).unwrap_err().contains("which server"));
     }
 }

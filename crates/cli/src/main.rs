@@ -1,4 +1,4 @@
-//! Wiring only: reads the command line, opens a door.
+//! Wiring only: reads the command line, starts a subcommand.
 
 mod check;
 mod lab;
@@ -7,7 +7,11 @@ mod options;
 mod serve;
 mod signals;
 
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
+
+/// Exit code of a command line that is not understood.
+const BAD_USE: u8 = 2;
 
 /// Small allocations of many threads are most of what a server does; this allocator was made for that. Counted, so that statements can be
 /// limited.
@@ -23,12 +27,38 @@ fn return_freed() {
     }
 }
 
-const HELP: &str = "\
-invar: a MySQL stack whose speed does not move
+/// A MySQL stack whose speed does not move.
+#[derive(Parser)]
+#[command(name = "invar", version, max_term_width = 79)]
+struct Invar {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
 
-  invar serve [options]   a MySQL-compatible database server; see invar serve --help
-  invar check DIR         whether a data folder is sound; see invar check --help
-  invar lab ...           reproduce, compare and name slowdowns on any MySQL servers; see invar lab --help";
+#[derive(Subcommand)]
+enum Command {
+    /// A MySQL-compatible database server; see invar serve --help
+    // Its options are those of MySQL's server, which follow rules of their own: crate::options.
+    #[command(disable_help_flag = true)]
+    Serve {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        options: Vec<String>,
+    },
+    /// Checks whether a data folder is sound
+    Check(check::Arguments),
+    /// Reproduces, compares and names slowdowns on any MySQL servers
+    Lab(lab::Arguments),
+}
+
+/// What clap says of a bad command line, as one line: the error and what was probably meant.
+fn one_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let said: Vec<&str> =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
+    let said = said.join(" ");
+    format!("{}; see --help", said.strip_prefix("error: ").unwrap_or(&said))
+}
 
 /// What a test of planted bugs asks of this process.
 #[cfg(feature = "planted-bugs")]
@@ -51,32 +81,92 @@ fn main() -> ExitCode {
         eprintln!("invar: {why}");
         return ExitCode::FAILURE;
     }
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    match words.first().map(String::as_str) {
-        Some("serve") if words.iter().any(|word| word == "--help" || word == "-?") => {
+    let invar = match Invar::try_parse() {
+        Ok(invar) => invar,
+        Err(error) if error.use_stderr() => {
+            eprintln!("invar: {}", one_line(&error));
+            return ExitCode::from(BAD_USE);
+        }
+        // Help or the version. A reader that stops early is no error.
+        Err(text) => {
+            let _ = text.print();
+            return ExitCode::SUCCESS;
+        }
+    };
+    match invar.command {
+        Some(Command::Serve { options }) if options.iter().any(|word| word == "--help" || word == "-?") => {
             println!("{}", serve::HELP);
             ExitCode::SUCCESS
         }
-        Some("serve") => match serve::run::<local::Local>(&words[1..]) {
+        Some(Command::Serve { options }) => match serve::run::<local::Local>(&options) {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => {
                 eprintln!("invar: {why}");
                 ExitCode::FAILURE
             }
         },
-        Some("check") => check::run(&words[1..]),
-        Some("lab") => lab::run(&words[1..]),
-        Some("--version" | "-V") => {
-            println!("invar {}", env!("CARGO_PKG_VERSION"));
+        Some(Command::Check(arguments)) => check::run(&arguments),
+        Some(Command::Lab(arguments)) => lab::run(arguments),
+        None => {
+            let _ = Invar::command().print_help();
             ExitCode::SUCCESS
         }
-        Some("--help" | "-?" | "help") | None => {
-            println!("{HELP}");
-            ExitCode::SUCCESS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound_and_its_help_fits_a_terminal() {
+        fn look(command: &mut clap::Command, columns: usize) {
+            for line in command.render_help().to_string().lines() {
+                assert!(line.chars().count() <= columns, "{line}");
+            }
+            command.get_subcommands_mut().for_each(|one| look(one, columns));
         }
-        Some(other) => {
-            eprintln!("invar: unknown command '{other}'; see invar --help");
-            ExitCode::FAILURE
+        let mut command = Invar::command();
+        command.clone().debug_assert();
+        command.build();
+        look(&mut command, ::lab::format::COLUMNS);
+    }
+
+    #[test]
+    fn options_of_the_server_pass_unchanged() {
+        let line = [
+            "invar",
+            "serve",
+            "--innodb-buffer-pool-size=1G",
+            "-P",
+            "3307",
+            "--skip-networking",
+            "--version",
+        ];
+        let Some(Command::Serve { options }) = Invar::try_parse_from(line).unwrap().command else {
+            panic!("serve")
+        };
+        assert_eq!(options, line[2..]);
+        let Some(Command::Serve { options }) =
+            Invar::try_parse_from(["invar", "serve", "--help"]).unwrap().command
+        else {
+            panic!("serve")
+        };
+        assert_eq!(options, ["--help"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_one_line() {
+        for (line, want) in [
+            (&["frobnicate"][..], "unrecognized subcommand 'frobnicate'"),
+            (&["lab", "rum"], "'run'"),
+            (&["lab", "restore", "--sever", "x"], "'--server'"),
+            (&["lab", "restore", "--json"], "unexpected argument '--json'"),
+            (&["check"], "DIR"),
+        ] {
+            let error = Invar::try_parse_from([&["invar"], line].concat()).map(|_| ()).unwrap_err();
+            let said = one_line(&error);
+            assert!(said.contains(want) && !said.contains('\n'), "{line:?}: {said}");
         }
     }
 }

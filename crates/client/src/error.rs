@@ -79,7 +79,7 @@ impl Error {
 
     /// Whether the connection can go on.
     #[must_use]
-    pub fn is_recoverable(&self) -> bool {
+    pub(crate) fn is_recoverable(&self) -> bool {
         matches!(self, Error::Server(_) | Error::LocalFileRefused { .. } | Error::Parameters { .. })
     }
 }

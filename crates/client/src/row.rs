@@ -2,7 +2,6 @@
 
 use wire::client::{binary_cells, text_cells};
 use wire::parameter::ParameterValue;
-use wire::row::TimeFields;
 use wire::{ColumnDefinition, ColumnFlags, ColumnType, Malformed};
 
 /// One column of a result.
@@ -285,15 +284,6 @@ impl<'a> Cell<'a> {
             ParameterValue::Float(value) => Some(f64::from(value)),
             ParameterValue::Double(value) => Some(value),
             _ => self.as_str()?.parse().ok(),
-        }
-    }
-
-    /// The time, if a prepared statement sent one.
-    #[must_use]
-    pub fn as_time(self) -> Option<TimeFields> {
-        match self.0 {
-            ParameterValue::Time(fields) => Some(fields),
-            _ => None,
         }
     }
 

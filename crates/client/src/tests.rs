@@ -434,7 +434,7 @@ fn read_all(bytes: &[u8]) {
                 for (cell, column) in row.cells().zip(row.columns().iter()) {
                     let mut text = Vec::new();
                     cell.write_text(&column, &mut text);
-                    let _ = (cell.as_i64(), cell.as_u64(), cell.as_f64(), cell.as_str(), cell.as_time());
+                    let _ = (cell.as_i64(), cell.as_u64(), cell.as_f64(), cell.as_str());
                 }
             }
         }

@@ -24,11 +24,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 /// So much a thread allocates or frees before anybody looks at the limits.
 pub const STEP_BYTES: usize = 64 << 10;
 /// A session that has less is never ended for what all statements have together: small ones go on beside large ones.
-pub const STATEMENT_BYTES_SPARED: u64 = 256 << 10;
+pub(crate) const STATEMENT_BYTES_SPARED: u64 = 256 << 10;
 /// What the allocator needs beside what it is asked for (size classes, what was freed and is not back at the system yet), as a part of it.
 const OVERHEAD_PART: u64 = 8;
 /// Minimum size of a block that is mapped by itself, in bytes.
-pub const MAPPED_BYTES_MIN: usize = 1 << 20;
+pub(crate) const MAPPED_BYTES_MIN: usize = 1 << 20;
 /// A page of memory is no smaller, so that mapped blocks are aligned to it.
 const PAGE_BYTES: usize = 4096;
 /// What a thread may keep of freed memory from one command to the next, by what its commands have had of small blocks.

@@ -29,7 +29,7 @@ fn compare(name: &str) {
     world::compare("queries", name, |statement| world.answer(statement, false));
 }
 
-/// The plans of `plans.sql` are those of `plans.expected`; run with `REWRITE_SCRIPTS=1` to write what they are now.
+/// The plans of `plans.sql` are those of `plans.expected`; run with `INVAR_REWRITE=1` to write what they are now.
 #[test]
 fn plans_are_as_written() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/queries");
@@ -55,7 +55,7 @@ fn plans_are_as_written() {
             .collect();
         write!(plans, "> {statement}\n{tree}").expect("a String takes all");
     }
-    if std::env::var_os("REWRITE_SCRIPTS").is_some() {
+    if std::env::var_os("INVAR_REWRITE").is_some() {
         std::fs::write(folder.join("plans.expected"), &plans).expect("the folder is writable");
     }
     let expected = std::fs::read_to_string(folder.join("plans.expected")).unwrap_or_default();

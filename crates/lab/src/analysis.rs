@@ -38,7 +38,7 @@ pub fn rules(metric: Metric) -> Rules {
 
 /// A metric in words.
 #[must_use]
-pub fn metric_name(metric: Metric) -> &'static str {
+pub(crate) fn metric_name(metric: Metric) -> &'static str {
     match metric {
         Metric::ServerCpu => "server CPU per operation",
         Metric::RunQueue => "run-queue time per operation",
@@ -51,7 +51,7 @@ pub fn metric_name(metric: Metric) -> &'static str {
 
 /// The arm an arm is compared with.
 #[must_use]
-pub fn base_of(run: &Run, arm: usize) -> Option<usize> {
+pub(crate) fn base_of(run: &Run, arm: usize) -> Option<usize> {
     let this = run.arms.get(arm)?;
     let first = run.servers.first().map(|server| server.name.as_str());
     let others = |levels: &BTreeMap<String, String>| -> BTreeMap<String, String> {
@@ -310,7 +310,7 @@ fn groups(run: &Run) -> BTreeMap<String, Vec<usize>> {
 
 /// An arm's name without its size.
 #[must_use]
-pub fn group_of(run: &Run, arm: usize) -> String {
+pub(crate) fn group_of(run: &Run, arm: usize) -> String {
     let Some(this) = run.arms.get(arm) else { return String::new() };
     let scale_name = run.scenario.scale_name.as_deref().unwrap_or("");
     let levels: Vec<String> = this
@@ -469,7 +469,7 @@ fn count_relations(run: &Run) -> Vec<CountRelation> {
 }
 
 /// Fills the noise floor and the comparisons of times alone: enough to see whether there is anything to look into.
-pub fn compare_times(run: &mut Run, seed: u64) {
+pub(crate) fn compare_times(run: &mut Run, seed: u64) {
     run.noise = noise(run, seed);
     run.comparisons = times(run, seed);
 }
@@ -478,7 +478,7 @@ pub fn compare_times(run: &mut Run, seed: u64) {
 ///
 /// The same run and seed give the same answer. Counts of other sources than status counters must stand in `run.counts`
 /// already; they get what they follow.
-pub fn analyse(run: &mut Run, seed: u64) {
+pub(crate) fn analyse(run: &mut Run, seed: u64) {
     compare_times(run, seed);
     run.comparisons.extend(changed_counts(run, seed));
     run.growth = growths(run, seed);

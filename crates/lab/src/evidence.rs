@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// Version of this form of data.
-pub const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// One run of the lab.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -294,7 +294,7 @@ pub struct Block {
 impl Block {
     /// Rows read from the engine for an operation, by the handler's counters; 0 where nobody counted.
     #[must_use]
-    pub fn rows_read_per_op(&self) -> f64 {
+    pub(crate) fn rows_read_per_op(&self) -> f64 {
         self.status_per_op
             .iter()
             .filter(|(name, _)| name.starts_with("Handler_read_"))

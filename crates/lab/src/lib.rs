@@ -20,11 +20,19 @@
 //! 5. Evidence gathered before a failure is kept.
 //!
 //! Read next: [`evidence`] (the seam between all stages), [`scenario`], [`data`], [`load`].
+//!
+//! ```
+//! let text = lab::scenario::shipped::named("point-select").unwrap();
+//! let scenario = lab::scenario::Scenario::parse(text).unwrap();
+//! assert_eq!(scenario.claim, "reading one row by its primary key is slow");
+//! ```
 
 pub mod analysis;
 pub mod bench;
 pub mod data;
+pub mod doctor;
 pub mod evidence;
+pub mod format;
 pub mod host;
 pub mod interrupt;
 pub mod knowledge;

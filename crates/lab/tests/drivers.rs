@@ -87,7 +87,7 @@ fn every_driver_that_is_there_does_the_work_asked_for() {
     for scenario in ["read-write", "insert"] {
         let mut work = work(scenario);
         empty(&mut place.admin, &place.schema);
-        lab::data::load::load(&mut place.admin, &work, 1, &mut |_, _| {}).unwrap();
+        lab::scenario::load_data::load(&mut place.admin, &work, 1, &mut |_, _| {}).unwrap();
         for name in Sender::names() {
             let sender = Sender::named(name).unwrap();
             for protocol in [Protocol::Auto, Protocol::Text, Protocol::Prepared] {
@@ -138,7 +138,7 @@ fn our_client_goes_through_tls_and_compression_with_answers_of_any_length() {
     let shims = Shims::new();
     // Answers of one row, and of a hundred rows: longer than what is read at once.
     let mut work = work("read-write");
-    lab::data::load::load(&mut place.admin, &work, 1, &mut |_, _| {}).unwrap();
+    lab::scenario::load_data::load(&mut place.admin, &work, 1, &mut |_, _| {}).unwrap();
     work.op.statements.truncate(3);
     work.op.statements[1].repeat = 5;
     work.op.transaction = false;

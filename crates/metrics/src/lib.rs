@@ -2,6 +2,13 @@
 //!
 //! A counter is written from hot paths of several threads, so it is spread over cache lines: each thread adds to its
 //! own stripe and a reader sums them. Who reads (SHOW STATUS, a metrics page) is not known here.
+//!
+//! ```
+//! let requests = metrics::Counter::new();
+//! requests.increment();
+//! requests.add(2);
+//! assert_eq!(requests.get(), 3);
+//! ```
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

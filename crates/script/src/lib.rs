@@ -16,6 +16,12 @@
 //! is written as `(empty line)` so that it cannot end the block. [`check`] runs every
 //! block and compares; with `INVAR_REWRITE=1` in the environment it writes what came out instead, and the diff
 //! is reviewed like code.
+//!
+//! ```
+//! let (blocks, tail) = script::parse("# Two rows.\n> SELECT id FROM t\n---\n1\n2\n").unwrap();
+//! assert_eq!((blocks[0].commands[0].text.as_str(), blocks[0].output.as_str()), ("SELECT id FROM t", "1\n2"));
+//! assert_eq!(script::print(&blocks, &tail), "# Two rows.\n> SELECT id FROM t\n---\n1\n2\n");
+//! ```
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -18,6 +18,7 @@ mod connection;
 mod group;
 mod io;
 mod link;
+mod location;
 mod logins;
 mod password_checks;
 mod placement;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use service::{ConnectionControl, Kill, Limits};
 
-use crate::group::lock;
+use crate::location::lock;
 
 /// Connections that have not logged in.
 pub(crate) const UNAUTHENTICATED_MAX: usize = 1_000;

@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use wire::auth;
 use wire::handshake::CHALLENGE_BYTES;
 
-use crate::group::{Location, lock};
+use crate::location::{Location, lock};
 use crate::secrets::RsaKeys;
 
 /// What is asked.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::Shared;
-use crate::group::lock;
+use crate::location::lock;
 
 /// Between two looks at a group. What a command must have done to lose the reactor is with [`crate::group`].
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);

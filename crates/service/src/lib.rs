@@ -16,9 +16,7 @@ use std::sync::Arc;
 
 pub use control::{ConnectionControl, Kill, Transport};
 pub use error::{Code, Diagnostic, Level, SqlError};
-pub use reply::{
-    BUFFER_BYTES_HIGH, CommandOutcome, Discard, Link, OkSummary, Outcome, OuterReply, Reply, RowFormat,
-};
+pub use reply::{CommandOutcome, Discard, Link, OkSummary, Outcome, OuterReply, Reply, RowFormat};
 pub use wire::flags::{Capabilities, StatusFlags};
 
 /// How an account proves who it is.

@@ -14,6 +14,14 @@
 //! 1. Nothing leaves for the client before the log is durable up to the position given to [`Reply::wait_for`].
 //! 2. Each result ends once, by `ok`, `end_rows` or an error; another follows only if the flag of
 //!    [`Reply::more_results`] was set when it ended.
+//!
+//! ```
+//! use service::{Discard, OkSummary, Reply, RowFormat};
+//! let (mut packets, mut link) = (wire::PacketBuffer::new(), Discard);
+//! let mut reply = Reply::new(&mut packets, &mut link, service::Capabilities(0), RowFormat::Text);
+//! reply.ok(&OkSummary { affected_rows: 3, ..OkSummary::default() }).unwrap();
+//! assert!(!packets.is_empty(), "an OK packet is ready for the client");
+//! ```
 
 use std::time::Duration;
 
@@ -25,7 +33,7 @@ use wire::{EncodedColumns, SessionStateChange};
 use crate::error::SqlError;
 
 /// Bytes in the outgoing buffer above which a result is sent while it is being made.
-pub const BUFFER_BYTES_HIGH: usize = 64 * 1024;
+pub(crate) const BUFFER_BYTES_HIGH: usize = 64 * 1024;
 
 /// What the session's methods return: an error goes to the client as it is.
 pub type Outcome = Result<(), Box<SqlError>>;

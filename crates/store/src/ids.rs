@@ -39,7 +39,7 @@ pub type CommitPosition = Csn;
 
 impl TreeId {
     /// The tree of trees: from a tree's number to its root page. Only the store writes it.
-    pub const META: TreeId = TreeId(0);
+    pub(crate) const META: TreeId = TreeId(0);
     /// The first of the trees that always exist; the layer above keeps its dictionary here.
     pub const DICTIONARY: TreeId = TreeId(1);
     /// Trees from 1 up to, not including, this number exist from the first opening on.

@@ -82,7 +82,7 @@ pub use lock_list::{HeldLock, LockTarget, RunningTransaction};
 pub use mvcc::Reader;
 pub use pager::frame::PAGE_BYTES;
 pub use read::{Direction, Scan, ScanRange};
-pub use recovery::check::{DAMAGES_REPORTED_MAX, Damage, FileReport, check_files};
+pub use recovery::check::{Damage, FileReport, check_files};
 pub use store::{DamageListener, LOG_CAPACITY_BYTES, Options, ReadView, Status, Store};
 pub use thread_number::number_thread;
 pub use trees::Tree;

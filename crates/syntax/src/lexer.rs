@@ -14,7 +14,7 @@ use crate::ast::Span;
 use crate::keywords::{T, is_charset, lookup};
 
 /// The version that versioned comments are compared with: MySQL 9.7.4.
-pub const MYSQL_VERSION_ID: u32 = 90704;
+pub(crate) const MYSQL_VERSION_ID: u32 = 90704;
 
 /// A token: its kind and place.
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,14 @@
 //! a table or function exists is decided by who binds the tree.
 //!
 //! Read next: `ast` (the tree), `lexer`, `parser`, `digest` (recognising a statement without parsing it), `print`.
+//!
+//! ```
+//! let arena = bumpalo::Bump::new();
+//! let parsed = syntax::parse(b"SELECT 1 + 1; DO 0", &arena, syntax::SqlMode::default()).unwrap();
+//! assert!(parsed.more, "a second statement follows");
+//! let error = syntax::parse(b"SELEC 1", &arena, syntax::SqlMode::default()).unwrap_err();
+//! assert_eq!(error.number, 1064);
+//! ```
 
 pub mod ast;
 mod digest;
@@ -17,11 +25,11 @@ mod print;
 
 pub use digest::{DigestScratch, Digested, DigestedRows, digest, normalized};
 pub use error::{SyntaxError, syntax_error_at};
-pub use lexer::{MYSQL_VERSION_ID, unescape};
+pub use lexer::unescape;
 pub use mode::SqlMode;
 pub use parser::{NESTING_MAX, Parsed, parse, parse_expr};
-pub use print::{print_expr, print_name, print_query, print_string};
+pub use print::{print_expr, print_query};
 
 /// Longest chain of `UNION`, `EXCEPT` and `INTERSECT` at one level. The tree of a chain leans to the left: walk it with
 /// a loop, not by recursion.
-pub const UNION_CHAIN_MAX: u32 = 20_000;
+pub(crate) const UNION_CHAIN_MAX: u32 = 20_000;

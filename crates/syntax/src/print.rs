@@ -18,7 +18,7 @@ pub fn print_query(query: &Query<'_>, charset: &str, out: &mut Vec<u8>) {
 }
 
 /// Appends a name in backticks.
-pub fn print_name(name: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn print_name(name: &[u8], out: &mut Vec<u8>) {
     out.push(b'`');
     for c in name {
         out.push(*c);
@@ -30,7 +30,7 @@ pub fn print_name(name: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends a string in quotes, escaped as MySQL escapes in canonical text.
-pub fn print_string(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn print_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'\'');
     for c in text {
         match c {

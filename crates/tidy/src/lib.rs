@@ -7,8 +7,9 @@
 //! 3. Files, clocks, threads and randomness are reached through `env` alone ([`OUTSIDE_ENV_ALLOWED`] lists
 //!    the few edges that may not, each with its reason).
 //! 4. No leftover scaffolding (`todo!`, `dbg!`) in shipped code.
-//! 5. What is public is used (`public.rs`).
-//! 6. `docs/limits.md` names limits that the code has, and each limit that a crate shows to others.
+//! 5. What is public is used, and by another crate (`public.rs`).
+//! 6. Every dependency has a licence and a source that `deny.toml` allows, and one version (`supply.rs`).
+//! 7. `docs/limits.md` names limits that the code has, and each limit that a crate shows to others.
 
 #[cfg(test)]
 mod layers;
@@ -20,6 +21,8 @@ mod order;
 mod public;
 #[cfg(test)]
 mod sources;
+#[cfg(test)]
+mod supply;
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +42,7 @@ pub const LAYERS: &[&[&str]] = &[
 ];
 
 /// Crates that are never shipped: tests and tools. They may use anything.
-pub const NOT_SHIPPED: &[&str] = &["counts", "differential", "fixture", "script", "sim", "tidy"];
+pub const NOT_SHIPPED: &[&str] = &["counts", "differential", "fixture", "script", "sim", "tidy", "xtask"];
 
 /// Places that may touch the operating system themselves, and why.
 pub const OUTSIDE_ENV_ALLOWED: &[(&str, &str)] = &[
@@ -54,6 +57,7 @@ pub const OUTSIDE_ENV_ALLOWED: &[(&str, &str)] = &[
     ("crates/script/", "test tool"),
     ("crates/sim/", "test tool"),
     ("crates/tidy/", "test tool"),
+    ("crates/xtask/", "runs other programs, not shipped"),
     ("/examples/", "measuring programs, not shipped"),
     ("/tests/", "tests may use temporary folders"),
     ("/benches/", "measuring programs, not shipped"),

@@ -1,6 +1,8 @@
 //! What is public is used by somebody, were it a test: the compiler says nothing of public items that nothing uses.
 //!
 //! An item counts as used when its name stands anywhere else in the sources, so that those with a common name are not found.
+//! A function or constant that only its own crate names is `pub(crate)`: then the compiler says when nothing uses it any more. (A
+//! type may have to be public because a public function returns it.)
 
 use std::collections::HashMap;
 
@@ -21,28 +23,36 @@ fn count_names(tokens: TokenStream, counts: &mut HashMap<String, usize>) {
     }
 }
 
-/// The public functions, types and constants that a module defines, with their lines.
-fn public_names(module: &Module) -> Vec<(String, usize)> {
+/// A public item.
+struct Public {
+    name: String,
+    line: usize,
+    /// Whether it is a type or a trait.
+    is_type: bool,
+}
+
+/// The public functions, types and constants that a module defines.
+fn public_names(module: &Module) -> Vec<Public> {
     let mut found = Vec::new();
-    let mut see = |visibility: &Visibility, name: &syn::Ident| {
+    let mut see = |visibility: &Visibility, name: &syn::Ident, is_type: bool| {
         if matches!(visibility, Visibility::Public(_)) {
-            found.push((name.to_string(), name.span().start().line));
+            found.push(Public { name: name.to_string(), line: name.span().start().line, is_type });
         }
     };
     for item in &module.items {
         match item {
-            Item::Const(item) => see(&item.vis, &item.ident),
-            Item::Enum(item) => see(&item.vis, &item.ident),
-            Item::Fn(item) => see(&item.vis, &item.sig.ident),
-            Item::Static(item) => see(&item.vis, &item.ident),
-            Item::Struct(item) => see(&item.vis, &item.ident),
-            Item::Trait(item) => see(&item.vis, &item.ident),
-            Item::Type(item) => see(&item.vis, &item.ident),
+            Item::Const(item) => see(&item.vis, &item.ident, false),
+            Item::Enum(item) => see(&item.vis, &item.ident, true),
+            Item::Fn(item) => see(&item.vis, &item.sig.ident, false),
+            Item::Static(item) => see(&item.vis, &item.ident, false),
+            Item::Struct(item) => see(&item.vis, &item.ident, true),
+            Item::Trait(item) => see(&item.vis, &item.ident, true),
+            Item::Type(item) => see(&item.vis, &item.ident, true),
             Item::Impl(block) if block.trait_.is_none() => {
                 for item in &block.items {
                     match item {
-                        ImplItem::Const(item) => see(&item.vis, &item.ident),
-                        ImplItem::Fn(item) => see(&item.vis, &item.sig.ident),
+                        ImplItem::Const(item) => see(&item.vis, &item.ident, false),
+                        ImplItem::Fn(item) => see(&item.vis, &item.sig.ident, false),
                         _ => {}
                     }
                 }
@@ -53,19 +63,33 @@ fn public_names(module: &Module) -> Vec<(String, usize)> {
     found
 }
 
+/// Crates whose functions and constants may be public although only they use them, until they are gone through.
+const NOT_YET: &[&str] = &["access", "engine", "exec", "plan", "table", "types"];
+
 #[test]
 fn what_is_public_is_used() {
     let mut counts: HashMap<String, usize> = HashMap::new();
+    // How often each name stands in the sources of each crate; its tests and examples are others than the crate.
+    let mut within: HashMap<String, HashMap<String, usize>> = HashMap::new();
     for (file, text) in rust_sources() {
         let tokens: TokenStream = text.parse().unwrap_or_else(|error| panic!("{file}: {error}"));
-        count_names(tokens, &mut counts);
+        count_names(tokens.clone(), &mut counts);
+        if let Some((name, _)) = file.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/")) {
+            count_names(tokens, within.entry(name.to_owned()).or_default());
+        }
     }
     let mut wrong = Vec::new();
     for name in crate_names().iter().filter(|name| !NOT_SHIPPED.contains(&name.as_str())) {
         for module in of_crate(name) {
-            for (item, line) in public_names(&module) {
-                if counts[&item] == 1 {
-                    wrong.push(format!("{}:{line}: nothing uses `{item}`: remove it", module.file));
+            for item in public_names(&module) {
+                let at = format!("{}:{}", module.file, item.line);
+                if counts[&item.name] == 1 {
+                    wrong.push(format!("{at}: nothing uses `{}`: remove it", item.name));
+                } else if !item.is_type
+                    && !NOT_YET.contains(&name.as_str())
+                    && within[name].get(&item.name) == Some(&counts[&item.name])
+                {
+                    wrong.push(format!("{at}: only `{name}` uses `{}`: make it pub(crate)", item.name));
                 }
             }
         }

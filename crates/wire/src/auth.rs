@@ -46,7 +46,7 @@ fn sha256(parts: &[&[u8]]) -> [u8; 32] {
 
 /// Whether both are equal, in a time that says nothing about where they differ.
 #[must_use]
-pub fn equal_in_constant_time(a: &[u8], b: &[u8]) -> bool {
+pub(crate) fn equal_in_constant_time(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && std::hint::black_box(a.iter().zip(b).fold(0, |acc, (x, y)| acc | (x ^ y))) == 0
 }
 

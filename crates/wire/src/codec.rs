@@ -53,7 +53,7 @@ fn put_long_lenenc_int(out: &mut Vec<u8>, value: u64) {
 
 /// Bytes that [`put_lenenc_int`] takes for `value`.
 #[must_use]
-pub fn lenenc_int_bytes(value: u64) -> usize {
+pub(crate) fn lenenc_int_bytes(value: u64) -> usize {
     match value {
         0..0xfb => 1,
         0xfb..0x1_0000 => 3,
@@ -70,7 +70,7 @@ pub fn put_lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Writes a string and a zero byte. The string must hold none itself; what follows one is left out.
-pub fn put_nul_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn put_nul_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
     out.extend_from_slice(&bytes[..end]);
     out.push(0);
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Everything that is left.
-    pub fn take_rest(&mut self) -> &'a [u8] {
+    pub(crate) fn take_rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }
 
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// If it is cut, or starts with 0xff, which starts no integer.
     #[inline]
-    pub fn lenenc_int_or_null(&mut self) -> Result<Option<u64>, Malformed> {
+    pub(crate) fn lenenc_int_or_null(&mut self) -> Result<Option<u64>, Malformed> {
         match self.u8()? {
             byte @ 0..0xfb => Ok(Some(u64::from(byte))),
             0xfb => Ok(None),
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// If it is cut or its length is none.
     #[inline]
-    pub fn lenenc_bytes_or_null(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
+    pub(crate) fn lenenc_bytes_or_null(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         match self.lenenc_int_or_null()? {
             None => Ok(None),
             Some(length) => match usize::try_from(length) {
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// If it is cut or its length is none.
-    pub fn lenenc_bytes(&mut self) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn lenenc_bytes(&mut self) -> Result<&'a [u8], Malformed> {
         match self.lenenc_bytes_or_null()? {
             Some(bytes) => Ok(bytes),
             None => malformed("NULL where a string must stand"),
@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A string before a zero byte or the end of the payload, which old clients leave without a zero.
-    pub fn nul_or_rest(&mut self) -> &'a [u8] {
+    pub(crate) fn nul_or_rest(&mut self) -> &'a [u8] {
         self.nul_bytes().unwrap_or_else(|_| self.take_rest())
     }
 }

@@ -15,9 +15,9 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 use crate::packet::FRAME_PAYLOAD_BYTES_MAX;
 
 /// Bytes of a frame's header.
-pub const COMPRESSED_HEADER_BYTES: usize = 7;
+pub(crate) const COMPRESSED_HEADER_BYTES: usize = 7;
 /// Content shorter than this is sent as it is.
-pub const COMPRESS_BYTES_MIN: usize = 50;
+pub(crate) const COMPRESS_BYTES_MIN: usize = 50;
 /// Bytes that one step of inflating may add: memory grows only with what really comes out.
 pub const STEP_BYTES: usize = 16 * 1024;
 /// zlib's level, as MySQL's default.

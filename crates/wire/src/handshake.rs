@@ -16,16 +16,16 @@ use crate::flags::{Capabilities, StatusFlags};
 /// Bytes of the challenge that passwords are scrambled with.
 pub const CHALLENGE_BYTES: usize = 20;
 /// Bytes of an SSL request, and of the fixed front of a handshake response.
-pub const SSL_REQUEST_BYTES: usize = 32;
+pub(crate) const SSL_REQUEST_BYTES: usize = 32;
 /// Bytes of connection attributes above which a response is refused, as by MySQL.
-pub const ATTRIBUTE_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const ATTRIBUTE_BYTES_MAX: usize = 64 * 1024;
 /// A packet of the handshake may not be longer than this.
 pub const HANDSHAKE_BYTES_MAX: usize = 128 * 1024;
 
 /// First byte of an auth switch request.
-pub const AUTH_SWITCH_HEADER: u8 = 0xfe;
+pub(crate) const AUTH_SWITCH_HEADER: u8 = 0xfe;
 /// First byte of more authentication data.
-pub const AUTH_MORE_HEADER: u8 = 0x01;
+pub(crate) const AUTH_MORE_HEADER: u8 = 0x01;
 
 /// A connection attribute.
 pub type NameValue<'a> = (&'a [u8], &'a [u8]);

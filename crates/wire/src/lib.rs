@@ -10,6 +10,16 @@
 //! Invariants:
 //! 1. No input panics; what does not hold together is [`Malformed`].
 //! 2. Nothing is allocated for a length that was only announced.
+//!
+//! ```
+//! use wire::command::Command;
+//! use wire::packet::{Incoming, PacketBuffer, next_packet};
+//! let mut packets = PacketBuffer::new();
+//! Command::Query(b"SELECT 1").encode(packets.begin());
+//! packets.end();
+//! let Incoming::Packet { payload, sequence: 0, .. } = next_packet(packets.frames()) else { panic!("one packet") };
+//! assert_eq!(Command::decode(payload), Ok(Command::Query(b"SELECT 1")));
+//! ```
 
 pub mod auth;
 pub mod client;

@@ -10,11 +10,11 @@ pub const OK_HEADER: u8 = 0x00;
 /// First byte of an EOF packet, and of the OK packet that ends a result under DEPRECATE_EOF.
 pub const EOF_HEADER: u8 = 0xfe;
 /// First byte of an ERR packet.
-pub const ERR_HEADER: u8 = 0xff;
+pub(crate) const ERR_HEADER: u8 = 0xff;
 /// First byte of a request for a local file.
 pub const LOCAL_FILE_HEADER: u8 = 0xfb;
 /// An EOF packet is shorter than this; a longer packet with its first byte is a row.
-pub const EOF_PACKET_BYTES_MAX: usize = 9;
+pub(crate) const EOF_PACKET_BYTES_MAX: usize = 9;
 
 /// A change of session state that the client asked to be notified of.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -183,7 +183,7 @@ pub fn decode_eof(payload: &[u8]) -> Result<(u16, StatusFlags), Malformed> {
 }
 
 /// Bytes of a message after which it is cut, as MySQL's own buffer does.
-pub const ERROR_MESSAGE_BYTES_MAX: usize = 511;
+pub(crate) const ERROR_MESSAGE_BYTES_MAX: usize = 511;
 
 /// Appends an ERR payload. Before the handshake is over the client knows no SQLSTATE: `state` is then `None`.
 pub fn encode_error(number: u16, state: Option<&[u8; 5]>, message: &[u8], out: &mut Vec<u8>) {

@@ -134,7 +134,7 @@ impl PacketBuffer {
     /// Appends frames that were made before and start at sequence number `first`, as they are or renumbered. Each must be
     /// shorter than the longest frame.
     #[inline]
-    pub fn put_framed(&mut self, frames: &[u8], frame_count: usize, first: u8) {
+    pub(crate) fn put_framed(&mut self, frames: &[u8], frame_count: usize, first: u8) {
         debug_assert!(self.open.is_none(), "a packet is open");
         let start = self.bytes.len();
         self.bytes.extend_from_slice(frames);

@@ -254,7 +254,7 @@ pub(crate) fn read_value<'a>(
 ///
 /// # Errors
 /// If it is cut or has another length.
-pub fn read_datetime(reader: &mut Reader<'_>) -> Result<DateTimeFields, Malformed> {
+pub(crate) fn read_datetime(reader: &mut Reader<'_>) -> Result<DateTimeFields, Malformed> {
     let length = reader.u8()?;
     let mut fields = DateTimeFields::default();
     if !matches!(length, 0 | 4 | 7 | 11) {
@@ -280,7 +280,7 @@ pub fn read_datetime(reader: &mut Reader<'_>) -> Result<DateTimeFields, Malforme
 ///
 /// # Errors
 /// If it is cut or has another length.
-pub fn read_time(reader: &mut Reader<'_>) -> Result<TimeFields, Malformed> {
+pub(crate) fn read_time(reader: &mut Reader<'_>) -> Result<TimeFields, Malformed> {
     let length = reader.u8()?;
     let mut fields = TimeFields::default();
     if !matches!(length, 0 | 8 | 12) {

@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use lab::bench::row::{self, Row};
 use lab::bench::{BenchRequest, SET, page};
 use lab::evidence::Metric;
+use lab::format::judgement_name;
+use lab::format::{self, digits};
 use lab::matrix::Progress;
-use lab::report::format::{self, digits};
-use lab::report::judgement_name;
 use lab::server::variables;
 
 /// Seconds for the whole set unless told otherwise.
@@ -20,43 +19,59 @@ const EXIT_SLOWER: u8 = 1;
 /// Parts of the set could not be measured.
 const EXIT_INCOMPLETE: u8 = 2;
 
-/// What `invar lab bench --help` says.
-pub(super) const HELP: &str = "\
-invar lab bench --server NAME=mysql://user:password@host:port
-                [--server ...] --schema NAME [options]
-
-Runs a fixed set on each server in turn: point-select (prepared, text),
-read-only, read-write, insert and update-index with 1 and 16 connections, the
-five incidents, and one load over 1 to 128 connections. The first server is
-judged against the others.
-
-  --schema NAME     the one schema it writes into: made, marked, taken away
-  --time-budget S   seconds for all of it, loading included (600)
-  --only ID[,ID]    only these parts
-  --history FILE    appends the run as a line of JSON
-  --page FILE       draws the history (or, without one, this run) as HTML;
-                    alone, without servers, it draws and runs nothing
-  --json FILE       the run alone
-  --commit ID       what the judged server was built from (asked of git here)
-  --tls             all connections inside TLS, for servers that demand it
-  --quiet           no progress
-
-Exit codes: 0 slower in nothing, 1 slower than a rival in something, 2 bad use,
-or parts of the set are missing";
-
-struct Options {
-    request: BenchRequest,
+/// Runs a fixed set on each server in turn.
+///
+/// It is point-select (prepared, text), read-only, read-write, insert and update-index with 1 and 16 connections, the five
+/// incidents, and one load over 1 to 128 connections. The first server is judged against the others.
+///
+/// Exit codes: 0 slower in nothing, 1 slower than a rival in something, 2 bad use, or parts of the set are missing.
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// A server; the first one is judged
+    #[arg(long = "server", value_name = "NAME=mysql://user:password@host:port", value_parser = super::run::server)]
+    servers: Vec<(String, client::Options)>,
+    /// The one schema it writes into: made, marked, taken away
+    #[arg(long, value_name = "NAME", default_value = "")]
+    schema: String,
+    /// Seconds for all of it, loading included
+    #[arg(long, value_name = "S", default_value_t = TIME_BUDGET_S.to_string())]
+    time_budget: String,
+    /// Only these parts
+    #[arg(long, value_name = "ID,..", value_delimiter = ',', value_parser = part)]
+    only: Vec<String>,
+    /// Appends the run as a line of JSON
+    #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
+    /// Draws the history (or, without one, this run) as HTML; alone, without servers, it draws and runs nothing
+    #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
+    /// The run alone
+    #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    is_quiet: bool,
+    /// What the judged server was built from (asked of git here)
+    #[arg(long, value_name = "ID")]
+    commit: Option<String>,
+    /// All connections inside TLS, for servers that demand it
+    #[arg(long)]
+    tls: bool,
+    /// No progress
+    #[arg(long)]
+    quiet: bool,
+}
+
+fn part(name: &str) -> Result<String, String> {
+    if SET.iter().any(|part| part.scenario == name) {
+        return Ok(name.to_owned());
+    }
+    let all: Vec<&str> = SET.iter().map(|part| part.scenario).collect();
+    Err(format!("it is none of: {}", all.join(", ")))
 }
 
 /// Runs the command; the exit code, or why it could not.
-pub(super) fn run(arguments: &[&str]) -> Result<u8, String> {
-    let options = read(arguments)?;
+pub(super) fn run(mut options: Arguments) -> Result<u8, String> {
+    let request = request(&mut options)?;
     let file = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    if options.request.servers.is_empty() {
+    if request.servers.is_empty() {
         let (Some(history), Some(drawn)) = (&options.history, &options.page) else {
             return Err("against which servers? --server NAME=mysql://user:password@host:port".to_owned());
         };
@@ -64,7 +79,7 @@ pub(super) fn run(arguments: &[&str]) -> Result<u8, String> {
         std::fs::write(drawn, page::page(&rows)).map_err(|error| file(drawn, error))?;
         return Ok(0);
     }
-    if options.request.schema.is_empty() {
+    if request.schema.is_empty() {
         return Err(super::run::NO_SCHEMA.to_owned());
     }
     for path in [&options.history, &options.page, &options.json].into_iter().flatten() {
@@ -72,8 +87,8 @@ pub(super) fn run(arguments: &[&str]) -> Result<u8, String> {
     }
     let is_terminal = std::io::stderr().is_terminal();
     let mut noted: Vec<String> = Vec::new();
-    let row = lab::bench::run(&options.request, &mut |part, progress| {
-        if options.is_quiet {
+    let row = lab::bench::run(&request, &mut |part, progress| {
+        if options.quiet {
             return;
         }
         let note = match progress {
@@ -94,7 +109,7 @@ pub(super) fn run(arguments: &[&str]) -> Result<u8, String> {
         }
     })
     .map_err(|error| error.to_string())?;
-    if is_terminal && !options.is_quiet {
+    if is_terminal && !options.quiet {
         eprint!("\r\x1b[K");
     }
     // What was measured is shown even where a file cannot be written.
@@ -128,64 +143,17 @@ fn history_of(path: &Path) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-fn read(arguments: &[&str]) -> Result<Options, String> {
-    let mut arguments = arguments.iter().copied();
-    let mut options = Options {
-        request: BenchRequest {
-            servers: Vec::new(),
-            only: Vec::new(),
-            time_budget: Duration::from_secs(TIME_BUDGET_S),
-            schema: String::new(),
-            commit: String::new(),
-            with_tls: false,
-        },
-        history: None,
-        page: None,
-        json: None,
-        is_quiet: false,
-    };
-    while let Some(word) = arguments.next() {
-        let (option, inline) = match word.split_once('=') {
-            Some((option, value)) if word.starts_with("--") => (option, Some(value)),
-            _ => (word, None),
-        };
-        let mut value = || {
-            inline
-                .or_else(|| arguments.next())
-                .ok_or_else(|| format!("{option} needs a value; see invar lab bench --help"))
-        };
-        let request = &mut options.request;
-        match option {
-            "--server" => {
-                let server = super::run::server(value()?)?;
-                if request.servers.iter().any(|(name, _)| *name == server.0) {
-                    return Err(format!("--server: '{}' is no name of its own", server.0));
-                }
-                request.servers.push(server);
-            }
-            "--time-budget" => request.time_budget = super::run::time_budget(value()?)?,
-            "--only" => {
-                request.only = value()?.split(',').map(str::to_owned).collect();
-                let is_part = |name: &String| SET.iter().any(|part| part.scenario == name);
-                if let Some(unknown) = request.only.iter().find(|name| !is_part(name)) {
-                    let all: Vec<&str> = SET.iter().map(|part| part.scenario).collect();
-                    return Err(format!("--only: '{unknown}' is none of: {}", all.join(", ")));
-                }
-            }
-            "--history" => options.history = Some(PathBuf::from(value()?)),
-            "--page" => options.page = Some(PathBuf::from(value()?)),
-            "--json" => options.json = Some(PathBuf::from(value()?)),
-            "--commit" => value()?.clone_into(&mut request.commit),
-            "--schema" => value()?.clone_into(&mut request.schema),
-            "--tls" => request.with_tls = true,
-            "--quiet" => options.is_quiet = true,
-            unknown => return Err(format!("unknown option {unknown}; see invar lab bench --help")),
-        }
-    }
-    if options.request.commit.is_empty() {
-        options.request.commit = commit();
-    }
-    Ok(options)
+fn request(arguments: &mut Arguments) -> Result<BenchRequest, String> {
+    let servers = std::mem::take(&mut arguments.servers);
+    super::run::refuse_same_names(&servers)?;
+    Ok(BenchRequest {
+        servers,
+        only: arguments.only.clone(),
+        time_budget: super::run::time_budget(&arguments.time_budget)?,
+        schema: arguments.schema.clone(),
+        commit: arguments.commit.clone().unwrap_or_else(commit),
+        with_tls: arguments.tls,
+    })
 }
 
 /// The commit of this folder; with a `+` if files differ from it.
@@ -289,35 +257,34 @@ fn text(row: &Row) -> String {
 mod tests {
     use super::*;
 
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn read(line: &[&str]) -> Result<Arguments, String> {
+        let parsed = <Line as clap::Parser>::try_parse_from([&["bench"], line].concat());
+        parsed.map(|line| line.arguments).map_err(|error| crate::one_line(&error))
+    }
+
     #[test]
     fn the_command_line_is_read() {
-        let arguments = [
-            "--server",
-            "ours=mysql://root@127.0.0.1:3306",
-            "--server=theirs=mysql://root@127.0.0.1:3307",
-            "--only=insert,scan",
-        ];
-        assert!(read(&arguments).map(|_| ()).unwrap_err().contains("'scan' is none of: point-select"));
-        let arguments = [
-            arguments[0],
-            arguments[1],
-            arguments[2],
-            "--only=insert",
-            "--time-budget=30",
-            "--commit",
-            "abc",
-        ];
-        let options = read(&arguments).unwrap();
-        assert_eq!(options.request.servers[0].0, "ours");
-        assert_eq!((options.request.commit.as_str(), options.request.time_budget.as_secs()), ("abc", 30));
-        for (arguments, want) in [
-            (vec!["--frobnicate"], "unknown option"),
-            (vec!["--page"], "needs a value"),
+        let servers =
+            ["--server", "ours=mysql://root@127.0.0.1:3306", "--server=theirs=mysql://root@127.0.0.1:3307"];
+        let line = [&servers[..], &["--only=insert", "--time-budget=30", "--commit", "abc"]].concat();
+        let request = request(&mut read(&line).unwrap()).unwrap();
+        assert_eq!(request.servers[0].0, "ours");
+        assert_eq!((request.commit.as_str(), request.time_budget.as_secs()), ("abc", 30));
+        for (line, want) in [
+            (vec!["--only=insert,scan"], "none of: point-select"),
+            (vec!["--frobnicate"], "unexpected argument"),
+            (vec!["--page"], "a value is required"),
             (vec!["--server", "x"], "expected NAME="),
         ] {
-            let why = read(&arguments).map(|_| ()).unwrap_err();
-            assert!(why.contains(want), "{why}");
+            let why = read(&line).map(|_| ()).unwrap_err();
+            assert!(why.contains(want) && !why.contains('\n'), "{why}");
         }
-        assert!(run(&[]).unwrap_err().contains("against which servers"));
+        assert!(run(read(&[]).unwrap()).unwrap_err().contains("against which servers"));
     }
 }

@@ -6,62 +6,81 @@ use std::time::{Duration, Instant};
 use lab::interrupt;
 use lab::tap::{Around, Config, Tap};
 
-/// What `invar lab tap --help` says.
-pub(super) const HELP: &str = "\
-invar lab tap --to mysql://user@host:port [--listen HOST:PORT] [options]
-invar lab tap --to mysql://user@host:port --proxy HOST:PORT
-              --behind HOST:PORT [--listen HOST:PORT] [options]
-
-Clients connect to HOST:PORT (a free local port unless given) instead of to
-the server; every byte is handed on unchanged. At the end (Ctrl-C), and every
---every seconds, it prints for each kind of command how many there were and how
-long the client thought before it, sent it, waited for the answer's first byte
-and received the rest, on average. It looks into no TLS and no compression:
-there it times bursts of bytes without knowing commands. Let the client connect
-without (ssl-mode=DISABLED).
-
-With --proxy there are two taps around it: clients connect to --listen, whence
-their bytes go to the proxy at --proxy; the proxy's own server has to be set to
---behind, whence its bytes go to --to. What it adds to each command is printed:
-time, bytes, commands.
-
-  --every S           print and begin again every S seconds
-  --for S             end after S seconds
-  --delay-ms MS       make the link slower by so much each way
-  --delay-up-ms MS, --delay-down-ms MS
-  --kb-per-s N        and that narrow, each way and connection
-  --json              a JSON object a line";
+/// Stands between any client and a server, and says where the time of each command went.
+///
+/// Clients connect to the address of --listen instead of to the server; every byte is handed on unchanged. At the end (Ctrl-C),
+/// and every --every seconds, it prints for each kind of command how many there were and how long the client thought before it,
+/// sent it, waited for the answer's first byte and received the rest, on average. It looks into no TLS and no compression: there
+/// it times bursts of bytes without knowing commands. Let the client connect without (ssl-mode=DISABLED).
+///
+/// With --proxy there are two taps around it: clients connect to --listen, whence their bytes go to the proxy at --proxy; the
+/// proxy's own server has to be set to --behind, whence its bytes go to --to. What it adds to each command is printed: time,
+/// bytes, commands.
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// The server
+    #[arg(long, value_name = "mysql://user@host:port", value_parser = target)]
+    to: Option<client::Address>,
+    /// Where clients connect [default: a free local port]
+    #[arg(long, value_name = "HOST:PORT", value_parser = socket_address)]
+    listen: Option<SocketAddr>,
+    /// A proxy between two taps
+    #[arg(long, value_name = "HOST:PORT", value_parser = socket_address)]
+    proxy: Option<SocketAddr>,
+    /// Where the proxy finds its server
+    #[arg(long, value_name = "HOST:PORT", value_parser = socket_address)]
+    behind: Option<SocketAddr>,
+    /// Prints and begins again every S seconds
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    every: Option<Duration>,
+    /// Ends after S seconds
+    #[arg(long = "for", value_name = "S", value_parser = seconds)]
+    ends_after: Option<Duration>,
+    /// Makes the link slower by so much each way
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    delay_ms: Option<Duration>,
+    /// The same on the way to the server
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    delay_up_ms: Option<Duration>,
+    /// The same on the way to the client
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    delay_down_ms: Option<Duration>,
+    /// Makes the link that narrow, each way and connection
+    #[arg(long, value_name = "N", value_parser = kilobytes)]
+    kb_per_s: Option<u64>,
+    /// A JSON object a line
+    #[arg(long)]
+    json: bool,
+}
 
 /// How often it looks whether to end.
 const LOOK: Duration = Duration::from_millis(50);
 
-struct Arguments {
-    config: Config,
-    /// Behind a proxy, where there is one.
+/// What is to be started: the tap, and one behind a proxy where there is one.
+#[derive(Debug)]
+struct Taps {
+    front: Config,
     back: Option<Config>,
-    every: Option<Duration>,
-    ends_after: Option<Duration>,
-    as_json: bool,
 }
 
 /// Runs until it is interrupted or its time is over.
-pub(super) fn run(arguments: &[&str]) -> Result<(), String> {
-    let found = read(arguments)?;
+pub(super) fn run(found: &Arguments) -> Result<(), String> {
+    let taps = taps(found)?;
     let start =
         |config: &Config| Tap::start(config).map_err(|error| format!("tap on {}: {error}", config.listen));
     // The one behind first: a proxy that connects at once finds its server.
-    let back = found.back.as_ref().map(start).transpose()?;
-    let tap = start(&found.config)?;
+    let back = taps.back.as_ref().map(start).transpose()?;
+    let tap = start(&taps.front)?;
     eprintln!("listening on {}", tap.address());
     if let Some(back) = &back {
         eprintln!("listening on {} for the proxy", back.address());
     }
     let say = || match &back {
-        None if found.as_json => println!("{}", tap.take().to_json()),
+        None if found.json => println!("{}", tap.take().to_json()),
         None => println!("{}", tap.take().table()),
         Some(back) => {
             let around = Around::new(tap.take(), back.take());
-            println!("{}", if found.as_json { around.to_json() } else { around.table() });
+            println!("{}", if found.json { around.to_json() } else { around.table() });
         }
     };
     let began = Instant::now();
@@ -80,52 +99,21 @@ pub(super) fn run(arguments: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-fn read(arguments: &[&str]) -> Result<Arguments, String> {
-    let mut listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let mut target = None;
-    let (mut proxy, mut behind) = (None, None);
-    let (mut up, mut down) = (Duration::ZERO, Duration::ZERO);
-    let (mut bytes_per_s, mut every, mut ends_after, mut as_json) = (None, None, None, false);
-    let mut arguments = arguments.iter();
-    while let Some(&word) = arguments.next() {
-        if word == "--json" {
-            as_json = true;
-            continue;
-        }
-        let value =
-            *arguments.next().ok_or_else(|| format!("{word} needs a value; see invar lab tap --help"))?;
-        let number = |unit: &str| {
-            let number = value.parse::<f64>().ok().filter(|number| (0.0..=1e9).contains(number));
-            number.ok_or_else(|| format!("{word} {value}: expected {unit}"))
-        };
-        let time = |unit_s: f64, unit: &str| Ok::<_, String>(Duration::from_secs_f64(number(unit)? * unit_s));
-        match word {
-            "--to" => {
-                let options = client::Options::from_url(value).map_err(|error| format!("--to: {error}"))?;
-                target = Some(options.address);
-            }
-            "--listen" => listen = place(word, value)?,
-            "--proxy" => proxy = Some(place(word, value)?),
-            "--behind" => behind = Some(place(word, value)?),
-            "--delay-ms" => {
-                up = time(1e-3, "milliseconds")?;
-                down = up;
-            }
-            "--delay-up-ms" => up = time(1e-3, "milliseconds")?,
-            "--delay-down-ms" => down = time(1e-3, "milliseconds")?,
-            "--kb-per-s" => bytes_per_s = Some((number("kilobytes")? * 1e3).max(1.0) as u64),
-            "--every" => every = Some(time(1.0, "seconds")?),
-            "--for" => ends_after = Some(time(1.0, "seconds")?),
-            unknown => return Err(format!("unknown option {unknown}; see invar lab tap --help")),
-        }
-    }
-    let target = target.ok_or("to which server? --to mysql://user@host:port")?;
-    let mut config = Config { listen, target, delay_up: up, delay_down: down, bytes_per_s };
-    let back = match (proxy, behind) {
+fn taps(arguments: &Arguments) -> Result<Taps, String> {
+    let target = arguments.to.clone().ok_or("to which server? --to mysql://user@host:port")?;
+    let both = arguments.delay_ms.unwrap_or_default();
+    let mut front = Config {
+        listen: arguments.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0))),
+        target,
+        delay_up: arguments.delay_up_ms.unwrap_or(both),
+        delay_down: arguments.delay_down_ms.unwrap_or(both),
+        bytes_per_s: arguments.kb_per_s,
+    };
+    let back = match (arguments.proxy, arguments.behind) {
         (None, None) => None,
         (Some(proxy), Some(behind)) => {
-            let back = Config { listen: behind, ..Config::new(config.target) };
-            config.target = client::Address::Tcp { host: proxy.ip().to_string(), port: proxy.port() };
+            let back = Config { listen: behind, ..Config::new(front.target) };
+            front.target = client::Address::Tcp { host: proxy.ip().to_string(), port: proxy.port() };
             Some(back)
         }
         (Some(_), None) => {
@@ -133,32 +121,60 @@ fn read(arguments: &[&str]) -> Result<Arguments, String> {
         }
         (None, Some(_)) => return Err("--behind needs --proxy HOST:PORT, where the proxy listens".into()),
     };
-    Ok(Arguments { config, back, every, ends_after, as_json })
+    Ok(Taps { front, back })
+}
+
+fn target(value: &str) -> Result<client::Address, String> {
+    client::Options::from_url(value).map(|options| options.address).map_err(|error| error.to_string())
+}
+
+fn number(value: &str, unit: &str) -> Result<f64, String> {
+    let number = value.parse::<f64>().ok().filter(|number| (0.0..=1e9).contains(number));
+    number.ok_or_else(|| format!("expected {unit}"))
+}
+
+fn seconds(value: &str) -> Result<Duration, String> {
+    number(value, "seconds").map(Duration::from_secs_f64)
+}
+
+fn milliseconds(value: &str) -> Result<Duration, String> {
+    number(value, "milliseconds").map(|number| Duration::from_secs_f64(number * 1e-3))
+}
+
+fn kilobytes(value: &str) -> Result<u64, String> {
+    number(value, "kilobytes").map(|number| (number * 1e3).max(1.0) as u64)
 }
 
 /// `HOST:PORT`
-fn place(option: &str, value: &str) -> Result<SocketAddr, String> {
-    let mut found =
-        value.to_socket_addrs().map_err(|error| format!("{option} {value}: expected HOST:PORT: {error}"))?;
-    found.next().ok_or_else(|| format!("{option} {value}: no such address"))
+fn socket_address(value: &str) -> Result<SocketAddr, String> {
+    let mut found = value.to_socket_addrs().map_err(|error| format!("expected HOST:PORT: {error}"))?;
+    found.next().ok_or_else(|| "no such address".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn read(line: &[&str]) -> Result<Taps, String> {
+        let parsed = <Line as clap::Parser>::try_parse_from([&["tap"], line].concat());
+        taps(&parsed.map_err(|error| crate::one_line(&error))?.arguments)
+    }
+
     #[test]
     fn options_are_read_and_what_is_wrong_is_one_line() {
         let good = ["--to", "mysql://root@127.0.0.1:3306", "--delay-ms", "2.5", "--kb-per-s", "64", "--json"];
-        let found = read(&good).unwrap();
-        assert_eq!(found.config.delay_up, Duration::from_micros(2500));
-        assert_eq!(
-            (found.config.delay_down, found.config.bytes_per_s),
-            (found.config.delay_up, Some(64_000))
-        );
+        let found = read(&good).unwrap().front;
+        assert_eq!(found.delay_up, Duration::from_micros(2500));
+        assert_eq!((found.delay_down, found.bytes_per_s), (found.delay_up, Some(64_000)));
         let around = ["--to", "mysql://u@h:3306", "--proxy", "127.0.0.1:6033", "--behind", "127.0.0.1:3307"];
         let found = read(&around).unwrap();
-        assert!(matches!(found.config.target, client::Address::Tcp { port: 6033, .. }));
+        assert!(matches!(found.front.target, client::Address::Tcp { port: 6033, .. }));
         let back = found.back.unwrap();
         assert!(matches!(back.target, client::Address::Tcp { port: 3306, .. }) && back.listen.port() == 3307);
         for (arguments, want) in [
@@ -166,10 +182,10 @@ mod tests {
             (vec!["--to", "mysql://u@h", "--behind", "127.0.0.1:1"], "--behind needs --proxy"),
             (vec!["--json"], "to which server"),
             (vec!["--to", "http://x"], "is not mysql://"),
-            (vec!["--to"], "needs a value"),
+            (vec!["--to"], "a value is required"),
             (vec!["--delay-ms", "fast"], "expected milliseconds"),
             (vec!["--listen", "nowhere"], "expected HOST:PORT"),
-            (vec!["--frobnicate", "1"], "unknown option"),
+            (vec!["--frobnicate", "1"], "unexpected argument"),
         ] {
             let why = read(&arguments).map(|_| ()).unwrap_err();
             assert!(why.contains(want) && !why.contains('\n'), "{arguments:?}: {why}");

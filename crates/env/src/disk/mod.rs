@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub use real::RealDisk;
 
 /// The smallest unit that a crash leaves whole, either old or new. Devices today write 512 or 4,096 bytes at once.
-pub const SECTOR_BYTES: usize = 512;
+pub(crate) const SECTOR_BYTES: usize = 512;
 
 /// Whether an error says that there is no space: on the device, under a quota, or below the largest length a file may have
 /// here. The operation was not done; it may be tried again when there is space.

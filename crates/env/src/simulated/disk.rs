@@ -147,7 +147,8 @@ const CRASHED: &str = "simulated power failure";
 
 /// Whether an error says that the simulated power has failed.
 #[must_use]
-pub fn is_crash(error: &io::Error) -> bool {
+#[cfg(test)]
+fn is_crash(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.to_string() == CRASHED)
 }
 

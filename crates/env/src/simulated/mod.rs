@@ -7,7 +7,7 @@
 
 mod disk;
 
-pub use disk::{Counts, Faults, SimDisk, is_crash};
+pub use disk::{Counts, Faults, SimDisk};
 
 use crate::Env;
 use crate::clock::{Clock, Monotonic};
@@ -80,7 +80,7 @@ pub struct SimClock {
 }
 
 /// The wall time at which simulated worlds begin: 2026-01-01 00:00:00 UTC, in microseconds since 1970.
-pub const SIM_WALL_START_MICROS: i64 = 1_767_225_600_000_000;
+pub(crate) const SIM_WALL_START_MICROS: i64 = 1_767_225_600_000_000;
 
 impl SimClock {
     /// Moves both clocks forward.

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use crate::bench::row::{Ratio, Row};
 use crate::evidence::{JudgementWord, Metric};
-use crate::report::format::{self, digits};
+use crate::format::judgement_name;
+use crate::format::{self, digits};
 use crate::report::html::STYLE;
-use crate::report::judgement_name;
 use crate::report::svg::{Axis, Join, Series, chart, escape};
 
 /// Rows drawn and listed at most: the last ones.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::evidence::{Flavour, JudgementWord, Metric, Server, Setting};
 
 /// Version of the form.
-pub const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = 1;
 /// A history longer than this is not read: it is none.
 const HISTORY_BYTES_MAX: u64 = 1 << 30;
 

@@ -181,7 +181,7 @@ fn is_leap(year: i64) -> bool {
 impl Value<'_> {
     /// Appends the value as an SQL literal.
     #[inline]
-    pub fn put_literal(self, out: &mut Vec<u8>) {
+    pub(crate) fn put_literal(self, out: &mut Vec<u8>) {
         match self {
             Value::Null => out.extend_from_slice(b"NULL"),
             Value::Int(value) => put_int(out, value),

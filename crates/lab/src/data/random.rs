@@ -1,34 +1,31 @@
 //! Random numbers that are the same on every machine and in every version.
 
-/// SplitMix64: small, fast, and good enough to spread keys. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number
-/// generators", 2014.
+use env::random::Rng;
+
+/// A stream of numbers that spread keys well.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(Rng);
 
 impl Random {
     /// A stream of its own for each pair of seed and stream number.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Random {
-        let mut random = Random(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
-        random.next(); // Near seeds are near before the first step.
-        Random(random.next() ^ stream)
+        let mut first = Rng::new(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
+        first.next_u64(); // Near seeds are near before the first step.
+        Random(Rng::new(first.next_u64() ^ stream))
     }
 
     /// 64 even bits.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "it has no end, so it is no iterator")]
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// Below `bound`, evenly to within 2^-64 of it; 0 if `bound` is 0.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        self.0.below(bound)
     }
 
     /// In `low..=high`, evenly.
@@ -45,7 +42,7 @@ impl Random {
     }
 
     /// Puts a list into an order where each is as likely.
-    pub fn shuffle<T>(&mut self, list: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
         for index in (1..list.len()).rev() {
             let other = self.below(index as u64 + 1) as usize;
             list.swap(index, other);

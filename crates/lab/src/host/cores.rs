@@ -20,7 +20,7 @@ const TURNS: usize = 5;
 /// The core that clients should keep to where they are kept apart: the last of those this process may use; `None` with a
 /// single one.
 #[must_use]
-pub fn of_clients() -> Option<usize> {
+pub(crate) fn of_clients() -> Option<usize> {
     let mine = sched_getaffinity(None).ok()?;
     (mine.count() > 1).then_some(())?;
     (0..CpuSet::MAX_CPU).rev().find(|&core| mine.is_set(core))
@@ -37,7 +37,7 @@ pub fn all() -> Vec<usize> {
 ///
 /// # Errors
 /// The kernel's.
-pub fn keep_this_thread_to(core: usize) -> io::Result<()> {
+pub(crate) fn keep_this_thread_to(core: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &only(core))?)
 }
 
@@ -45,7 +45,7 @@ pub fn keep_this_thread_to(core: usize) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel's.
-pub fn keep_process_to(pid: u32, core: usize) -> io::Result<()> {
+pub(crate) fn keep_process_to(pid: u32, core: usize) -> io::Result<()> {
     let set = only(core);
     set_all(pid, |_, _| set).map(|_| ())
 }

@@ -5,16 +5,14 @@
 //! without a name still has a function, and is called after the nearest name before it: `~do_command+2` is the second nameless
 //! function behind `do_command`. That is the same in every run of one build.
 //!
-//! 64-bit little-endian ELF only. Offsets and sizes in the file are checked before they are used; a broken file is an error.
-//! Source: System V ABI, "Object Files"; LSB Core, ".eh_frame_hdr".
+//! 64-bit little-endian ELF only; crate `object` reads it. A broken file is an error.
+//! Source of the form of `.eh_frame_hdr`: LSB Core.
 
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-
-/// A section longer than this is not read.
-const SECTION_BYTES_MAX: u64 = 1 << 30;
 
 /// One named function or object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -63,52 +61,14 @@ pub struct Elf {
     pub debug_file: Option<PathBuf>,
 }
 
-fn bad(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
-}
+type Reader<'f> = ElfFile64<'f, LittleEndian, &'f ReadCache<File>>;
 
-struct Section {
-    name: u32,
-    kind: u32,
-    address: u64,
-    offset: u64,
-    size: u64,
-    link: u32,
-}
-
-struct Input {
-    file: File,
-    len: u64,
-}
-
-impl Input {
-    fn bytes(&self, offset: u64, size: u64) -> io::Result<Vec<u8>> {
-        let end = offset.checked_add(size).filter(|end| *end <= self.len);
-        if end.is_none() || size > SECTION_BYTES_MAX {
-            return Err(bad("a part of it lies outside of the file"));
-        }
-        let mut bytes = vec![0; size as usize];
-        self.file.read_exact_at(&mut bytes, offset)?;
-        Ok(bytes)
-    }
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+fn bad(error: object::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
-}
-
-fn text_at(bytes: &[u8], at: usize) -> Option<&str> {
-    let rest = bytes.get(at..)?;
-    let end = rest.iter().position(|byte| *byte == 0)?;
-    std::str::from_utf8(&rest[..end]).ok()
 }
 
 impl Elf {
@@ -135,73 +95,40 @@ impl Elf {
     }
 
     fn add_file(&mut self, path: &Path, is_main: bool) -> io::Result<()> {
-        const SYMBOL_TABLE: u32 = 2;
-        const DYNAMIC_SYMBOLS: u32 = 11;
-        const NOTE: u32 = 7;
-        let file = File::open(path)?;
-        let input = Input { len: file.metadata()?.len(), file };
-        let head = input.bytes(0, 64)?;
-        if head[..6] != [0x7f, b'E', b'L', b'F', 2, 1] {
-            return Err(bad("no ELF file of 64 bits, little-endian"));
-        }
-        let field16 = |at| u64::from(u16_at(&head, at).unwrap_or(0));
-        let field64 = |at| u64_at(&head, at).unwrap_or(0);
+        // Only what is asked for is read.
+        let cache = ReadCache::new(File::open(path)?);
+        let file = Reader::parse(&cache).map_err(bad)?;
         if is_main {
-            let (size, count) = (field16(54), field16(56));
-            let table = input.bytes(field64(32), size * count)?;
-            self.loads = table.chunks_exact((size as usize).max(56)).filter_map(load).collect();
+            for segment in file.segments() {
+                let (offset, size) = segment.file_range();
+                self.loads.push(Load { offset, address: segment.address(), size });
+            }
+            if let Some(section) = file.section_by_name(".eh_frame_hdr") {
+                self.starts = function_starts(section.data().map_err(bad)?, section.address());
+            }
+            let link = file.gnu_debuglink().map_err(bad)?;
+            self.debug_link = link.and_then(|(name, _)| String::from_utf8(name.to_vec()).ok());
+            let id = file.build_id().map_err(bad)?;
+            self.build_id = id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect());
         }
-        let (size, count) = (field16(58).max(64), field16(60));
-        let table = input.bytes(field64(40), size * count)?;
-        let sections: Vec<Section> = table.chunks_exact(size as usize).filter_map(section).collect();
-        let names = sections.get(field16(62) as usize).map(|names| input.bytes(names.offset, names.size));
-        let names = names.unwrap_or_else(|| Ok(Vec::new()))?;
-        for one in &sections {
-            let name = text_at(&names, one.name as usize).unwrap_or_default();
-            if matches!(one.kind, SYMBOL_TABLE | DYNAMIC_SYMBOLS) {
-                self.has_all_names |= one.kind == SYMBOL_TABLE;
-                if let Some(strings) = sections.get(one.link as usize) {
-                    let strings = input.bytes(strings.offset, strings.size)?;
-                    self.add_symbols(&input.bytes(one.offset, one.size)?, &strings);
-                }
-            } else if name == ".debug_info" {
-                self.has_debug_info = true;
-            } else if is_main && name == ".eh_frame_hdr" {
-                self.starts = function_starts(&input.bytes(one.offset, one.size)?, one.address);
-            } else if is_main && name == ".gnu_debuglink" {
-                self.debug_link = text_at(&input.bytes(one.offset, one.size)?, 0).map(str::to_owned);
-            } else if is_main && one.kind == NOTE && name == ".note.gnu.build-id" {
-                let note = input.bytes(one.offset, one.size)?;
-                let id = note.get(16..).unwrap_or_default();
-                self.build_id = Some(id.iter().map(|byte| format!("{byte:02x}")).collect());
+        self.has_all_names |= file.symbol_table().is_some();
+        self.has_debug_info |= file.section_by_name(".debug_info").is_some();
+        for symbol in file.symbols().chain(file.dynamic_symbols()) {
+            // One without a section is known by name only and lies in another file.
+            if symbol.kind() != SymbolKind::Text || symbol.is_undefined() || symbol.address() == 0 {
+                continue;
+            }
+            if let Some(name) = symbol.name().ok().filter(|name| !name.is_empty()) {
+                self.add_symbol(name, symbol.address(), symbol.size());
             }
         }
         Ok(())
     }
 
-    fn add_symbols(&mut self, table: &[u8], strings: &[u8]) {
-        const FUNCTION: u8 = 2;
-        const INDIRECT_FUNCTION: u8 = 10;
-        for entry in table.chunks_exact(24) {
-            let kind = entry[4] & 0xf;
-            let (Some(name), Some(section), Some(address), Some(size)) =
-                (u32_at(entry, 0), u16_at(entry, 6), u64_at(entry, 8), u64_at(entry, 16))
-            else {
-                continue;
-            };
-            // Section 0: known by name only, lies in another file.
-            if !matches!(kind, FUNCTION | INDIRECT_FUNCTION) || section == 0 || address == 0 {
-                continue;
-            }
-            let Some(name) = text_at(strings, name as usize).filter(|name| !name.is_empty()) else {
-                continue;
-            };
-            let start = self.names.len();
-            self.names.extend_from_slice(name.as_bytes());
-            let (Ok(name_start), Ok(name_end)) = (u32::try_from(start), u32::try_from(self.names.len()))
-            else {
-                return;
-            };
+    fn add_symbol(&mut self, name: &str, address: u64, size: u64) {
+        let start = self.names.len();
+        self.names.extend_from_slice(name.as_bytes());
+        if let (Ok(name_start), Ok(name_end)) = (u32::try_from(start), u32::try_from(self.names.len())) {
             self.entries.push(Entry { address, size, name_start, name_end });
         }
     }
@@ -246,7 +173,7 @@ impl Elf {
 
     /// The address in the file's own numbering of a byte of the file; `None` if it is not loaded.
     #[must_use]
-    pub fn address_of_offset(&self, offset: u64) -> Option<u64> {
+    pub(crate) fn address_of_offset(&self, offset: u64) -> Option<u64> {
         let load =
             self.loads.iter().find(|load| offset >= load.offset && offset - load.offset < load.size)?;
         Some(offset - load.offset + load.address)
@@ -283,25 +210,6 @@ impl Elf {
         let after = self.starts.partition_point(|start| *start <= address);
         self.starts.get(after.checked_sub(1)?).copied()
     }
-}
-
-fn load(entry: &[u8]) -> Option<Load> {
-    const LOAD: u32 = 1;
-    (u32_at(entry, 0)? == LOAD).then_some(())?;
-    Some(Load { offset: u64_at(entry, 8)?, address: u64_at(entry, 16)?, size: u64_at(entry, 32)? })
-}
-
-fn section(entry: &[u8]) -> Option<Section> {
-    const WITHOUT_BYTES: u32 = 8;
-    let kind = u32_at(entry, 4)?;
-    Some(Section {
-        name: u32_at(entry, 0)?,
-        kind,
-        address: u64_at(entry, 16)?,
-        offset: u64_at(entry, 24)?,
-        size: if kind == WITHOUT_BYTES { 0 } else { u64_at(entry, 32)? },
-        link: u32_at(entry, 40)?,
-    })
 }
 
 /// The first column of `.eh_frame_hdr`'s table, if it is in the one form that linkers write: counts of 4 bytes, entries of 4

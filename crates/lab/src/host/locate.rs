@@ -80,7 +80,7 @@ pub fn locate(address: &Address, pid_file: Option<&str>) -> Result<Located, Stri
 /// The program that holds the listening socket of `address` and is not the server `pid_file` names: a proxy, a tunnel. Only
 /// what runs on this machine can be seen.
 #[must_use]
-pub fn forwarder(address: &Address, pid_file: Option<&str>) -> Option<String> {
+pub(crate) fn forwarder(address: &Address, pid_file: Option<&str>) -> Option<String> {
     let holder = holder_of(&socket_inodes(address).ok()?)?;
     let named = pid_file.and_then(|path| process_of_pid_file(path, Some(holder)));
     let name = program_of(holder);
@@ -247,7 +247,7 @@ fn program_of(pid: u32) -> String {
 /// The file a process runs. A program started through `ld.so` is not that `ld.so`: the file named by its arguments that is
 /// mapped as code is taken. The path leads through `/proc/PID/root`, so that it holds for containers.
 #[must_use]
-pub fn binary_of(pid: u32) -> PathBuf {
+pub(crate) fn binary_of(pid: u32) -> PathBuf {
     let exe = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     let name = exe.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut found = exe;

@@ -177,7 +177,7 @@ pub struct Pressure {
 
 /// Reads a file below `/proc/pressure`.
 #[must_use]
-pub fn parse_pressure(text: &str) -> Option<Pressure> {
+pub(crate) fn parse_pressure(text: &str) -> Option<Pressure> {
     let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
     let value =
         |key: &str| line.split_ascii_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));

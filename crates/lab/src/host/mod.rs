@@ -18,12 +18,11 @@
 
 pub mod awake;
 pub mod cores;
-pub mod doctor;
 pub mod elf;
 pub mod locate;
 pub mod machine;
 pub mod probes;
 pub mod process;
 pub mod stacks;
-mod sys;
+pub(crate) mod sys;
 pub mod tool;

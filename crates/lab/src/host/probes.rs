@@ -270,7 +270,7 @@ fn does_nothing_but_be_timed(token: u64) -> u64 {
 /// What probes add to the time of a call, nanoseconds: the median time of a function of this process that does nothing. Taken
 /// once in a process's life; `None` if it cannot be (a build without names, no bpftrace).
 #[must_use]
-pub fn timed_floor_ns(tools: &Tools) -> Option<f64> {
+pub(crate) fn timed_floor_ns(tools: &Tools) -> Option<f64> {
     static FLOOR: OnceLock<Option<f64>> = OnceLock::new();
     *FLOOR.get_or_init(|| {
         let binary = std::env::current_exe().ok()?;
@@ -286,7 +286,7 @@ pub fn timed_floor_ns(tools: &Tools) -> Option<f64> {
 
 impl Counts {
     /// Takes what probes add, as [`timed_floor_ns`] tells it, from the time of every call.
-    pub fn take_floor(&mut self, floor_ns: f64) {
+    pub(crate) fn take_floor(&mut self, floor_ns: f64) {
         for ns in self.ns.iter_mut().flatten() {
             *ns = (*ns - floor_ns).max(TIME_LEAST_NS);
         }

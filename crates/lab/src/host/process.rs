@@ -11,7 +11,7 @@
 //!
 //! Run-queue time is how long a thread was ready and no core took it: a busy machine shows there and not in CPU. The kernel
 //! drops it with the thread, so [`Usage`] says how many threads ended between two samples and which share of the CPU time
-//! its thread rows cover ([`Usage::thread_cpu_share`]): a share far below 1 means that run-queue time is too low.
+//! its thread rows cover: a share far below 1 means that run-queue time is too low.
 //!
 //! Invariants:
 //! 1. A file that cannot be read is `None` in a sample, never 0.
@@ -52,7 +52,7 @@ pub struct Stat {
 
 /// Reads `/proc/PID/stat` or `/proc/PID/task/TID/stat`. The name may hold blanks and parentheses: it ends at the last one.
 #[must_use]
-pub fn parse_stat(text: &str) -> Option<Stat> {
+pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
     let (head, rest) = text.rsplit_once(')')?;
     let name = head.split_once('(')?.1.to_owned();
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -73,14 +73,14 @@ pub fn parse_stat(text: &str) -> Option<Stat> {
 
 /// Reads `schedstat`: nanoseconds on a core, nanoseconds waiting for one, times put on one.
 #[must_use]
-pub fn parse_schedstat(text: &str) -> Option<(u64, u64, u64)> {
+pub(crate) fn parse_schedstat(text: &str) -> Option<(u64, u64, u64)> {
     let mut numbers = text.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
     Some((numbers.next()??, numbers.next()??, numbers.next()??))
 }
 
 /// The number behind `key` in a file of `key: number` lines, such as `status` and `io`; units are left out.
 #[must_use]
-pub fn parse_keyed(text: &str, key: &str) -> Option<u64> {
+pub(crate) fn parse_keyed(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
     line.split_ascii_whitespace().next()?.parse().ok()
 }
@@ -272,14 +272,6 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The share of the CPU time that the rows of living threads account for, 0 to 1; `None` without `schedstat` or CPU.
-    /// Below about 0.9 the run-queue time misses threads that ended.
-    #[must_use]
-    pub fn thread_cpu_share(&self) -> Option<f64> {
-        (self.cpu_ns > 0).then_some(())?;
-        Some((self.thread_cpu_ns? as f64 / self.cpu_ns as f64).min(1.0))
-    }
-
     fn add_threads(&mut self, now: &BTreeMap<u32, ThreadSample>, then: &BTreeMap<u32, ThreadSample>) {
         let same = |number: &u32, thread: &ThreadSample| {
             then.get(number).filter(|before| before.start_ticks == thread.start_ticks)
@@ -415,7 +407,6 @@ mod tests {
         let usage = after.since(&before).unwrap();
         assert_eq!((usage.cpu_ns, usage.thread_cpu_ns, usage.run_queue_ns), (1000, Some(500), Some(31)));
         assert_eq!((usage.threads_ended, usage.threads_started), (1, 2));
-        assert_eq!(usage.thread_cpu_share(), Some(0.5));
         assert_eq!(usage.groups["conn"], ThreadGroup { count: 2, cpu_ns: 300, run_queue_ns: 11 });
         assert_eq!(usage.switches_voluntary, Some(20 + 20 + 10));
 
@@ -428,7 +419,6 @@ mod tests {
         let blind = Sample { pid: 7, ..Sample::default() };
         let usage = blind.since(&blind).unwrap();
         assert_eq!((usage.run_queue_ns, usage.switches_voluntary, usage.disk_read_bytes), (None, None, None));
-        assert_eq!(usage.thread_cpu_share(), None);
     }
 
     #[test]

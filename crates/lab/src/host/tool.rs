@@ -3,7 +3,7 @@
 //! A program is started in a process group of its own, so that whatever it starts ends with it, and so that a Ctrl-C at the
 //! terminal reaches us first and not it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -94,8 +94,8 @@ impl Default for Tools {
 
 impl Tools {
     /// Only in these folders, divided by colons.
-    #[must_use]
-    pub fn in_path(path: &OsStr) -> Tools {
+    #[cfg(test)]
+    pub(crate) fn in_path(path: &std::ffi::OsStr) -> Tools {
         Tools { path: path.to_owned() }
     }
 
@@ -336,7 +336,7 @@ mod tests {
         let error =
             tools.run("sh", &["-c", "sleep 1000 & sleep 1000"], Duration::from_millis(50)).unwrap_err();
         assert!(matches!(error, ToolError::TimedOut(..)), "{error}");
-        let nowhere = Tools::in_path(OsStr::new("/nonexistent"));
+        let nowhere = Tools::in_path(std::ffi::OsStr::new("/nonexistent"));
         assert!(matches!(nowhere.run("echo", &[], LONG), Err(ToolError::Missing(_))));
     }
 

@@ -215,7 +215,7 @@ impl Evidence {
 
     /// Whether a misfit does not refuse the entry.
     #[must_use]
-    pub fn is_optional(&self) -> bool {
+    pub(crate) fn is_optional(&self) -> bool {
         match self {
             Self::Matrix { optional, .. }
             | Self::Growth { optional, .. }
@@ -227,7 +227,7 @@ impl Evidence {
 
     /// For people.
     #[must_use]
-    pub fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let said = match self {
             Self::Matrix { when, ratio_least, ratio_most, fast_is_free, same_work, .. } => {
                 let mut most = ratio_most.map_or(String::new(), |most| format!(" and at most {most} times"));
@@ -324,7 +324,7 @@ impl Fix {
 
     /// For people.
     #[must_use]
-    pub fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let cost = self.cost.as_ref().map_or(String::new(), |cost| format!(" ({cost})"));
         format!("{}: recovers at least {:.0} % of the gap{cost}", self.what, self.recovers_least * 100.0)
     }
@@ -355,7 +355,7 @@ impl Example {
 impl Versions {
     /// For people.
     #[must_use]
-    pub fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let state = match self.state {
             State::Affected => "affected",
             State::Free => "free of it",
@@ -415,7 +415,7 @@ impl Entry {
 
     /// Its layer in a run whose layer attribution blames this one.
     #[must_use]
-    pub fn layer_where(&self, blamed: Option<&str>) -> &str {
+    pub(crate) fn layer_where(&self, blamed: Option<&str>) -> &str {
         let layer = |text: &'_ str| text.split(':').next().map(str::to_owned);
         let blamed = blamed.and_then(layer);
         self.other_layers.iter().find(|other| layer(other) == blamed).unwrap_or(&self.layer)
@@ -423,7 +423,7 @@ impl Entry {
 
     /// What is known of a server's version; `Unknown` where no line speaks of it, `Free` for another flavour.
     #[must_use]
-    pub fn state_of(&self, flavour: Flavour, version: &str) -> State {
+    pub(crate) fn state_of(&self, flavour: Flavour, version: &str) -> State {
         if !self.versions.iter().any(|line| line.flavour == flavour) {
             return State::Free;
         }

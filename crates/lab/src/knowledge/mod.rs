@@ -17,7 +17,7 @@ pub mod signature;
 use std::fmt::Write as _;
 
 use crate::evidence::{LayerOutcome, Run};
-use crate::report::format;
+use crate::format;
 use entry::Entry;
 use signature::{Match, Pair, hold};
 
@@ -64,7 +64,7 @@ pub struct Fit<'a> {
 /// The entries that match, best first: more kinds of evidence, then more pieces. A cause in a layer that the run's layer attribution
 /// excludes is none of them.
 #[must_use]
-pub fn matching<'a>(entries: &'a [Entry], run: &Run, pair: Pair) -> Vec<Fit<'a>> {
+pub(crate) fn matching<'a>(entries: &'a [Entry], run: &Run, pair: Pair) -> Vec<Fit<'a>> {
     let is_excluded = |entry: &Entry| {
         std::iter::once(&entry.layer).chain(&entry.other_layers).all(|layer| {
             let layer = layer.split(':').next();

@@ -50,7 +50,7 @@ impl Match {
 
     /// A line for each piece.
     #[must_use]
-    pub fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let lines = |mark: &str, texts: &[String]| {
             texts.iter().map(|text| format!("  {mark} {text}\n")).collect::<String>()
         };
@@ -256,7 +256,7 @@ fn share_of_added(part: f64, rest: f64) -> f64 {
 
 /// The share of the CPU that the slow arm adds which lies under any of these frames, 0..=1.
 #[must_use]
-pub fn share_of_added_cpu(run: &Run, pair: Pair, is_wanted: &dyn Fn(&str) -> bool) -> Option<f64> {
+pub(crate) fn share_of_added_cpu(run: &Run, pair: Pair, is_wanted: &dyn Fn(&str) -> bool) -> Option<f64> {
     let profile = |arm: usize| run.stacks.iter().find(|profile| profile.arm == arm);
     let (slow, slow_all) = cpu_under(profile(pair.slow)?, is_wanted)?;
     let (fast, fast_all) = match profile(pair.fast) {
@@ -377,7 +377,7 @@ fn is_nameless(frame: &str) -> bool {
 
 /// Whether most samples of both arms ended in functions with names, so that stacks can tell parts of a server apart.
 #[must_use]
-pub fn has_names(run: &Run, pair: Pair) -> bool {
+pub(crate) fn has_names(run: &Run, pair: Pair) -> bool {
     [pair.fast, pair.slow].into_iter().all(|arm| {
         let Some(profile) = run.stacks.iter().find(|profile| profile.arm == arm) else { return false };
         let all: u64 = profile.folded.iter().map(|(_, count)| count).sum();
@@ -389,7 +389,7 @@ pub fn has_names(run: &Run, pair: Pair) -> bool {
 /// The function whose own time grew most, with its share of the CPU that functions added. `None` where so few samples met it
 /// that chance may have made it.
 #[must_use]
-pub fn heaviest_leaf(run: &Run, pair: Pair) -> Option<(String, f64)> {
+pub(crate) fn heaviest_leaf(run: &Run, pair: Pair) -> Option<(String, f64)> {
     /// Standard errors that are not chance.
     const ERRORS_LEAST: f64 = 3.0;
     let heaviest = leaves(run, pair).into_iter().next().filter(|leaf| !is_nameless(&leaf.name))?;

@@ -102,7 +102,7 @@ impl Fidelity {
 
     /// What is not alike, in words; absent if all is.
     #[must_use]
-    pub fn complaint(&self) -> Option<String> {
+    pub(crate) fn complaint(&self) -> Option<String> {
         let of = |word: FidelityWord| -> Vec<String> {
             self.figures.iter().filter(|figure| figure.word == word).map(FidelityFigure::describe).collect()
         };

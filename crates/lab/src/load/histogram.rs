@@ -43,7 +43,7 @@ impl Latencies {
     }
 
     /// Counts one value so many times.
-    pub fn record_many(&mut self, ns: u64, count: u64) {
+    pub(crate) fn record_many(&mut self, ns: u64, count: u64) {
         self.0.saturating_record_n(ns, count);
     }
 
@@ -60,7 +60,7 @@ impl Latencies {
 
     /// The value that a share of all do not exceed; 0 if there are none.
     #[must_use]
-    pub fn quantile_ns(&self, share: f64) -> u64 {
+    pub(crate) fn quantile_ns(&self, share: f64) -> u64 {
         if self.0.is_empty() { 0 } else { self.0.value_at_quantile(share) }
     }
 
@@ -121,7 +121,7 @@ impl BySecond {
 
     /// The 99th percentile of each second, to two digits; 0 for one in which nothing was to begin.
     #[must_use]
-    pub fn p99_ns(&self) -> Vec<u64> {
+    pub(crate) fn p99_ns(&self) -> Vec<u64> {
         self.0.iter().map(|second| second.quantile_ns(0.99)).collect()
     }
 

@@ -92,7 +92,7 @@ pub enum Sender {
 impl Sender {
     /// Our own client, as itself.
     #[must_use]
-    pub fn native() -> Sender {
+    pub(crate) fn native() -> Sender {
         Sender::Like(Profile::native())
     }
 

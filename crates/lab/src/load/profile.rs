@@ -384,7 +384,7 @@ static PROFILES: &[Profile] = &[
 impl Profile {
     /// Our own driver.
     #[must_use]
-    pub fn native() -> &'static Profile {
+    pub(crate) fn native() -> &'static Profile {
         &PROFILES[0]
     }
 
@@ -413,7 +413,7 @@ impl Profile {
     }
 
     /// Sets what this driver tells at login.
-    pub fn put_login(&self, options: &mut client::Options) {
+    pub(crate) fn put_login(&self, options: &mut client::Options) {
         options.found_rows = self.login.found_rows;
         options.multi_statements = self.login.multi_statements;
         options.deprecate_eof = self.login.deprecate_eof;

@@ -12,6 +12,7 @@ use super::runner::{Ran, Runner, Wanted};
 use super::{MatrixError, Progress};
 use crate::analysis::{self, group_of};
 use crate::evidence::{CountRelation, Metric};
+use crate::format;
 use crate::host::elf::Elf;
 use crate::host::probes::{Caps, Counting, Counts, Ended, NotCounted, Target, resolve, timed_floor_ns};
 use crate::host::tool::Tools;
@@ -19,7 +20,6 @@ use crate::knowledge;
 use crate::knowledge::entry::Evidence;
 use crate::knowledge::signature::{Pair, hold};
 use crate::load::Moment;
-use crate::report::format;
 
 /// Functions counted at once.
 const PATTERNS_MAX: usize = 16;

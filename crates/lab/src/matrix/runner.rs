@@ -12,12 +12,12 @@ use super::readings::Readings;
 use super::test_server::TestServer;
 use super::{MatrixError, Progress, Request};
 use crate::evidence::{Block, Run};
+use crate::interrupt;
 use crate::load::shim::Shims;
 use crate::load::{Fleet, LoadError, Moment, Sender, Spec, fidelity};
 use crate::scenario::{Table, Work};
 use crate::server::describe;
 use crate::server::journal::{self, Value};
-use crate::{data, interrupt};
 
 /// Tables of one content on one server.
 pub(super) struct DataSet {
@@ -160,7 +160,7 @@ impl<'a> Runner<'a> {
                 serial: AtomicU64::new(0),
             });
             let seed = self.request.scenario.seed;
-            data::load::load(&mut test_server.admin, work, seed, &mut |done, all| {
+            crate::scenario::load_data::load(&mut test_server.admin, work, seed, &mut |done, all| {
                 on_progress(&Progress::Rows(done, all));
             })
             .map_err(|(sql, error)| test_server.fail(format!("loading data: {error} (in: {sql})")))?;

@@ -1,10 +1,10 @@
 //! Which charts a run gives, from its evidence alone.
 
 use super::arms_to_draw;
-use super::format::{digits, nanoseconds, value};
 use super::svg::{Axis, Bar, Join, Series, bars, chart};
 use crate::analysis::metric_name;
 use crate::evidence::{Metric, Run};
+use crate::format::{digits, nanoseconds, value};
 use crate::verdict::sum;
 
 /// Arms in one chart at most; more lines than colours tell nobody anything.
@@ -18,7 +18,7 @@ fn latency_axis(label: &str, is_log: bool) -> Axis<'_> {
 
 /// Median (lines) and 99th percentile (broken lines) of each block.
 #[must_use]
-pub fn latency_over_time(run: &Run) -> String {
+pub(crate) fn latency_over_time(run: &Run) -> String {
     let mut series = Vec::new();
     for (colour, arm) in arms_to_draw(run, ARMS_DRAWN).into_iter().enumerate() {
         let mut blocks: Vec<_> = run.valid_blocks(arm).filter(|block| block.latency.count > 0).collect();
@@ -39,7 +39,7 @@ pub fn latency_over_time(run: &Run) -> String {
 
 /// Which share of operations is faster than what.
 #[must_use]
-pub fn distribution(run: &Run) -> String {
+pub(crate) fn distribution(run: &Run) -> String {
     let mut series = Vec::new();
     for (colour, arm) in arms_to_draw(run, ARMS_DRAWN).into_iter().enumerate() {
         let mut buckets: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
@@ -91,7 +91,7 @@ pub fn growth(run: &Run) -> String {
 
 /// Phases of the protocol, one bar an arm.
 #[must_use]
-pub fn phases(run: &Run) -> String {
+pub(crate) fn phases(run: &Run) -> String {
     let rows: Vec<Bar> = arms_to_draw(run, ARMS_DRAWN)
         .into_iter()
         .filter_map(|arm| {
@@ -126,7 +126,7 @@ pub fn phases(run: &Run) -> String {
 
 /// The sum rule as a waterfall: each layer begins where the one before ended.
 #[must_use]
-pub fn waterfall(run: &Run) -> String {
+pub(crate) fn waterfall(run: &Run) -> String {
     let Some(sum) = &run.sum else { return String::new() };
     let added = sum::added_ns(sum);
     // Shares are of all that was added; what a layer saves has none.
@@ -170,7 +170,7 @@ pub fn waterfall(run: &Run) -> String {
 
 /// Each intervention: before, with it, and with it reverted.
 #[must_use]
-pub fn interventions(run: &Run) -> Vec<String> {
+pub(crate) fn interventions(run: &Run) -> Vec<String> {
     run.interventions
         .iter()
         .map(|change| {

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use super::format::value;
 use super::svg::{escape, open_of, shortened};
 use super::{charts, flames, html, judgement_name, main_metric, table};
 use crate::analysis::metric_name;
 use crate::evidence::{Metric, Run};
+use crate::format::value;
 
 /// A drawing.
 #[derive(Clone, Debug, Eq, PartialEq)]

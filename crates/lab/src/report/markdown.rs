@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::format::{self, value};
 use super::{claim_name, judgement_name, kind_name, main_metric, outcome_name, table};
 use crate::analysis::metric_name;
 use crate::evidence::Run;
+use crate::format::{self, value};
 use crate::verdict::schema_in_words;
 
 /// Text that cannot break a table or become markup.

@@ -17,7 +17,6 @@ mod browser;
 pub mod charts;
 pub mod drawings;
 pub mod flames;
-pub mod format;
 pub mod html;
 pub mod markdown;
 pub mod svg;
@@ -30,20 +29,21 @@ use crate::evidence::{
     Block, ClaimOutcome, Comparison, Fidelity, FidelityWord, JudgementWord, LayerOutcome, Metric, NoiseFloor,
     Run, Setting, VerdictKind,
 };
+use crate::format::{self, judgement_name};
 use crate::scenario::Scenario;
 use crate::server::variables::{self, Confound};
 use crate::verdict::finding::{self, RowsCompared};
 
 /// Exit code: no regression.
-pub const EXIT_NONE: u8 = 0;
+pub(crate) const EXIT_NONE: u8 = 0;
 /// A regression: the judged arm is slower than its base.
-pub const EXIT_REGRESSION: u8 = 1;
+pub(crate) const EXIT_REGRESSION: u8 = 1;
 /// Bad use, or a run that failed before it could conclude.
 pub const EXIT_FAILED: u8 = 2;
 /// Inconclusive.
-pub const EXIT_INCONCLUSIVE: u8 = 3;
+pub(crate) const EXIT_INCONCLUSIVE: u8 = 3;
 /// The arms answered different rows.
-pub const EXIT_MISMATCH: u8 = 4;
+pub(crate) const EXIT_MISMATCH: u8 = 4;
 
 /// The exit code of a finished run. Where only driver profiles were compared with real drivers, one that differs is 1. Where
 /// the base is the slower arm, and no arm is slower than its base anywhere else, there is no regression: 0.
@@ -85,7 +85,7 @@ pub fn exit_code(run: &Run) -> u8 {
 
 /// A verdict in one word.
 #[must_use]
-pub fn kind_name(kind: VerdictKind) -> &'static str {
+pub(crate) fn kind_name(kind: VerdictKind) -> &'static str {
     match kind {
         VerdictKind::Confirmed => "confirmed",
         VerdictKind::Explained => "explained",
@@ -99,7 +99,7 @@ pub fn kind_name(kind: VerdictKind) -> &'static str {
 
 /// What is said of a claim, in one word.
 #[must_use]
-pub fn claim_name(claim: ClaimOutcome) -> &'static str {
+pub(crate) fn claim_name(claim: ClaimOutcome) -> &'static str {
     match claim {
         ClaimOutcome::Confirmed => "confirmed",
         ClaimOutcome::Refuted => "refuted",
@@ -109,7 +109,7 @@ pub fn claim_name(claim: ClaimOutcome) -> &'static str {
 
 /// A layer's outcome as a mark and in words.
 #[must_use]
-pub fn outcome_name(outcome: LayerOutcome) -> (&'static str, &'static str) {
+pub(crate) fn outcome_name(outcome: LayerOutcome) -> (&'static str, &'static str) {
     match outcome {
         LayerOutcome::Excluded => ("\u{2713}", "excluded"),
         LayerOutcome::Blamed => ("\u{2717}", "blamed"),
@@ -120,7 +120,7 @@ pub fn outcome_name(outcome: LayerOutcome) -> (&'static str, &'static str) {
 
 /// What is said of a profile beside its driver, in words.
 #[must_use]
-pub fn fidelity_name(word: FidelityWord) -> &'static str {
+pub(crate) fn fidelity_name(word: FidelityWord) -> &'static str {
     match word {
         FidelityWord::Alike => "alike",
         FidelityWord::Unlike => "unlike",
@@ -131,7 +131,7 @@ pub fn fidelity_name(word: FidelityWord) -> &'static str {
 /// Profiles against drivers as rows of texts: arm, what is said, the interval between starts, and the figures that are not
 /// counts or not alike.
 #[must_use]
-pub fn fidelity_rows(run: &Run) -> Vec<[String; 4]> {
+pub(crate) fn fidelity_rows(run: &Run) -> Vec<[String; 4]> {
     run.fidelity
         .iter()
         .map(|fidelity| {
@@ -152,23 +152,6 @@ pub fn fidelity_rows(run: &Run) -> Vec<[String; 4]> {
             [fidelity.arm.clone(), fidelity_name(fidelity.word()).to_owned(), pace, figures]
         })
         .collect()
-}
-
-/// What is said of a comparison, in words that agree with its ratio.
-#[must_use]
-pub fn judgement_name(word: JudgementWord, ratio: f64) -> &'static str {
-    let is_slower = ratio >= 1.0;
-    match word {
-        JudgementWord::NoDifference => "no difference",
-        JudgementWord::Slower => "slower",
-        JudgementWord::Faster => "faster",
-        JudgementWord::Unconfirmed if is_slower => "slower, seen once",
-        JudgementWord::Unconfirmed => "faster, seen once",
-        JudgementWord::Small if is_slower => "slightly slower",
-        JudgementWord::Small => "slightly faster",
-        JudgementWord::WithinNoise => "within the noise",
-        JudgementWord::TooNoisy => "too noisy",
-    }
 }
 
 /// A cell of the matrix.
@@ -197,7 +180,7 @@ pub struct Table<'a> {
 
 /// The metric of the verdict, else server CPU where it was measured, else median latency.
 #[must_use]
-pub fn main_metric(run: &Run) -> Metric {
+pub(crate) fn main_metric(run: &Run) -> Metric {
     let of_verdict = run.verdict.as_ref().filter(|verdict| verdict.slow_arm.is_some());
     of_verdict.map_or_else(
         || {
@@ -287,7 +270,7 @@ pub fn alike(run: &Run) -> Vec<(&'static str, String)> {
 
 /// What of a run's arms was not compared by a metric, and what is known of the rows they answered: a line each.
 #[must_use]
-pub fn comparisons_in_words(run: &Run, metric: Metric) -> Vec<String> {
+pub(crate) fn comparisons_in_words(run: &Run, metric: Metric) -> Vec<String> {
     let name = |arm: usize| run.arms[arm].name.as_str();
     let arms = || (0..run.arms.len()).filter(|&arm| run.arms[arm].same_as.is_none());
     let mut out = Vec::new();
@@ -387,7 +370,7 @@ pub fn client(run: &Run) -> Option<String> {
 
 /// The arms worth drawing: the verdict's pair, then others of the same size, at most so many.
 #[must_use]
-pub fn arms_to_draw(run: &Run, most: usize) -> Vec<usize> {
+pub(crate) fn arms_to_draw(run: &Run, most: usize) -> Vec<usize> {
     let verdict = run.verdict.as_ref();
     let pair = [verdict.and_then(|said| said.fast_arm), verdict.and_then(|said| said.slow_arm)];
     let mut chosen: Vec<usize> = pair.into_iter().flatten().collect();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// Colours that people who see few colours can tell apart (Okabe, Ito).
-pub const COLOURS: [&str; 8] =
+pub(crate) const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7a5195", "#666666"];
 
 const WIDTH: f64 = 780.0;
@@ -128,7 +128,7 @@ impl Scale {
 
 /// Draws a chart. Empty if there is nothing to draw.
 #[must_use]
-pub fn chart(title: &str, x: Axis<'_>, y: Axis<'_>, series: &[Series]) -> String {
+pub(crate) fn chart(title: &str, x: Axis<'_>, y: Axis<'_>, series: &[Series]) -> String {
     let xs = || series.iter().flat_map(|series| series.points.iter().map(|point| point.0));
     let ys = || series.iter().flat_map(|series| series.points.iter().map(|point| point.1));
     let (Some(across), Some(up)) =
@@ -247,7 +247,7 @@ pub struct Bar {
 
 /// Draws bars from left to right, with a legend of the parts' names if there is more than one name.
 #[must_use]
-pub fn bars(title: &str, bars: &[Bar]) -> String {
+pub(crate) fn bars(title: &str, bars: &[Bar]) -> String {
     const LABEL: f64 = 210.0;
     const VALUE: f64 = 120.0;
     const ROW: f64 = 30.0;

@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::format::{self, COLUMNS, nanoseconds, value};
 use super::{Cell, claim_name, kind_name, main_metric, outcome_name, table};
 use crate::analysis::metric_name;
 use crate::evidence::{JudgementWord, LayerOutcome, Run, VerdictKind};
+use crate::format::{self, COLUMNS, nanoseconds, value};
 use crate::verdict::schema_in_words;
 
 struct Paint(bool);

@@ -8,6 +8,7 @@
 
 mod error;
 mod file;
+pub mod load_data;
 pub mod shipped;
 mod template;
 
@@ -174,7 +175,7 @@ pub struct Op {
 impl Op {
     /// Each operation is one of the statements, drawn by their shares.
     #[must_use]
-    pub fn is_mix(&self) -> bool {
+    pub(crate) fn is_mix(&self) -> bool {
         self.statements.iter().any(|statement| statement.share.is_some())
     }
 }
@@ -431,7 +432,7 @@ impl Scenario {
 
     /// The values of the scale; one `None` if nothing is scaled.
     #[must_use]
-    pub fn scale_values(&self) -> Vec<Option<u64>> {
+    pub(crate) fn scale_values(&self) -> Vec<Option<u64>> {
         match &self.scale {
             Some(scale) => scale.values.iter().copied().map(Some).collect(),
             None => vec![None],
@@ -449,7 +450,7 @@ impl Scenario {
 
     /// What to change at one size, to see whether slowness goes. Nothing at a size where a statement becomes too long.
     #[must_use]
-    pub fn interventions(&self, scale: Option<u64>) -> Vec<Intervention> {
+    pub(crate) fn interventions(&self, scale: Option<u64>) -> Vec<Intervention> {
         self.build_interventions(scale).unwrap_or_default()
     }
 
@@ -574,7 +575,7 @@ fn only_reads(sql: &str) -> bool {
 impl Table {
     /// CREATE TABLE.
     #[must_use]
-    pub fn create_statement(&self) -> String {
+    pub(crate) fn create_statement(&self) -> String {
         let columns = self.columns.iter().map(|column| format!("`{}` {}", column.name, column.sql_type));
         let parts: Vec<String> = columns.chain(self.keys.iter().cloned()).collect();
         let charset = match &self.charset {

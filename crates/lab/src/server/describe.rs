@@ -61,7 +61,7 @@ impl UnderTest {
 
     /// Version as numbers, such as (9, 7, 4); zeros where it has none.
     #[must_use]
-    pub fn version_numbers(&self) -> (u32, u32, u32) {
+    pub(crate) fn version_numbers(&self) -> (u32, u32, u32) {
         let mut numbers =
             self.version.split(|letter: char| !letter.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
         let mut next = || numbers.next().unwrap_or(0);

@@ -10,7 +10,7 @@ use super::describe::UnderTest;
 use crate::evidence::Flavour;
 
 /// Variables that [`session_statements`] makes alike.
-pub const SESSION_VARIABLES: &[&str] =
+pub(crate) const SESSION_VARIABLES: &[&str] =
     &["sql_mode", "character_set_client", "time_zone", "transaction_isolation", "autocommit"];
 
 /// The collation of all: the newest that 5.6, 5.7, 8 and later and MariaDB share.
@@ -23,7 +23,7 @@ const COLLATION_NUMBER: u8 = 45;
 /// over a Unix socket), no compression, one collation.
 ///
 /// `keep_tls` leaves the user's own choice: where a server demands TLS all arms should have it.
-pub fn connection_options(options: &mut Options, keep_tls: bool) {
+pub(crate) fn connection_options(options: &mut Options, keep_tls: bool) {
     options.collation = COLLATION_NUMBER;
     options.compress = false;
     if !keep_tls {
@@ -33,7 +33,7 @@ pub fn connection_options(options: &mut Options, keep_tls: bool) {
 
 /// What each session says after login.
 #[must_use]
-pub fn session_statements(server: &UnderTest) -> Vec<String> {
+pub(crate) fn session_statements(server: &UnderTest) -> Vec<String> {
     // Over names that are in all versions; NO_ENGINE_SUBSTITUTION so that no other engine is taken without a word.
     let mut statements = vec![
         format!("SET NAMES utf8mb4 COLLATE {COLLATION}"),
@@ -70,7 +70,7 @@ pub fn prepare_session(
 
 /// Global variables without which [`table_clause`] does not mean the same here: name, value, why.
 #[must_use]
-pub fn needs_global(server: &UnderTest) -> Vec<(&'static str, &'static str, &'static str)> {
+pub(crate) fn needs_global(server: &UnderTest) -> Vec<(&'static str, &'static str, &'static str)> {
     match server.variables.get("innodb_file_format") {
         Some(format) if !format.eq_ignore_ascii_case("barracuda") => vec![(
             "innodb_file_format",

@@ -562,7 +562,7 @@ fn unix_ms() -> u64 {
 ///
 /// # Errors
 /// The connection's.
-pub fn may_set_global(connection: &mut Connection, flavour: Flavour) -> Result<Option<bool>, Error> {
+pub(crate) fn may_set_global(connection: &mut Connection, flavour: Flavour) -> Result<Option<bool>, Error> {
     let sql = "SELECT GROUP_CONCAT(privilege_type) FROM information_schema.user_privileges \
                WHERE REPLACE(grantee, '''', '') = CURRENT_USER()";
     let right = match flavour {

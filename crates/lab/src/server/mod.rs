@@ -50,7 +50,7 @@ pub fn ask_one(connection: &mut Connection, sql: &str) -> Result<Option<String>,
 ///
 /// # Errors
 /// The connection's only.
-pub fn ask_if_allowed(connection: &mut Connection, sql: &str) -> Result<Option<String>, Error> {
+pub(crate) fn ask_if_allowed(connection: &mut Connection, sql: &str) -> Result<Option<String>, Error> {
     match ask_one(connection, sql) {
         Err(Error::Server(_)) => Ok(None),
         answer => answer,

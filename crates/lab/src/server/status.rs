@@ -62,7 +62,7 @@ const NO_LEVELS: &[&str] = &["innodb_buffer_pool_pages_flushed", "ssl_accepts", 
 
 /// Whether a status value is the present state of something, not a count that only grows.
 #[must_use]
-pub fn is_level(name: &str) -> bool {
+pub(crate) fn is_level(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.as_str();
     !NO_LEVELS.contains(&name)

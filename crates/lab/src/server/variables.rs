@@ -125,7 +125,7 @@ const fn variable(name: &'static str, reach: Reach, confound: Confound, why: &'s
 }
 
 /// The variables that matter, by what they touch.
-pub const THAT_MATTER: &[Variable] = {
+pub(crate) const THAT_MATTER: &[Variable] = {
     use Confound::{Always, Never, OfBinlog, OfDataBeyondIt, OfMuchRedo, OfQueryCache, OfTables, OfWrites};
     use Reach::{Global, GlobalOrStart, Session, Start, Table};
     &[

@@ -8,7 +8,7 @@ const RESAMPLES: usize = 2_000;
 /// The 95 % interval of the median of values that stand for themselves (one for each round, say); for ratios of samples within
 /// blocks there is [`compare`](super::ratio::compare). `None` without values.
 #[must_use]
-pub fn median_interval(values: &[f64], seed: u64) -> Option<(f64, f64)> {
+pub(crate) fn median_interval(values: &[f64], seed: u64) -> Option<(f64, f64)> {
     let mut chance = Seeded::new(seed);
     let mut drawn = vec![0.0; values.len()];
     let medians: Vec<f64> = (0..RESAMPLES)

@@ -22,7 +22,7 @@ pub struct NoiseFloor {
 
 impl NoiseFloor {
     /// A floor that hides nothing, for numbers that do not vary (counts).
-    pub const SILENT: Self = Self { low: 1.0, high: 1.0, seen: 1.0, rounds: 0 };
+    pub(crate) const SILENT: Self = Self { low: 1.0, high: 1.0, seen: 1.0, rounds: 0 };
 
     /// Measures the floor. `None` with fewer than two rounds.
     #[must_use]
@@ -66,7 +66,7 @@ impl NoiseFloor {
 
     /// Whether a ratio is one that no difference at all could have given.
     #[must_use]
-    pub fn is_below(&self, ratio: f64) -> bool {
+    pub(crate) fn is_below(&self, ratio: f64) -> bool {
         ratio > self.high || ratio < self.low
     }
 }

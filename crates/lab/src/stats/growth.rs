@@ -4,7 +4,7 @@ use super::seeded::Seeded;
 use super::summary::{median, quantile_of_sorted, sorted, student_t_95};
 
 /// Fewer sizes than these say nothing about growth.
-pub const SIZES_LEAST: usize = 4;
+pub(crate) const SIZES_LEAST: usize = 4;
 
 /// What one arm cost at one size: one number a block.
 #[derive(Clone, Debug, PartialEq)]

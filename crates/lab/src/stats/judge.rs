@@ -26,10 +26,10 @@ pub struct Rules {
 
 impl Rules {
     /// For wall times in nanoseconds: 10 microseconds are a third of a fast statement, and less is a scheduler's mood.
-    pub const WALL_NS: Self =
+    pub(crate) const WALL_NS: Self =
         Self { effect_least: 0.05, absolute_least: 10_000.0, level: 0.05, hidden_most: 0.15 };
     /// For server CPU in nanoseconds: noise is smaller, and on a fast statement 5 microseconds are much.
-    pub const CPU_NS: Self =
+    pub(crate) const CPU_NS: Self =
         Self { effect_least: 0.05, absolute_least: 5_000.0, level: 0.05, hidden_most: 0.15 };
     /// For counts and rates, where no absolute difference is too small.
     pub const COUNT: Self = Self { effect_least: 0.05, absolute_least: 0.0, level: 0.05, hidden_most: 0.15 };
@@ -145,7 +145,7 @@ pub enum Suspicion {
 
 /// Looks for signs that the machine moved. Ratios of unlike operations between the same two arms.
 #[must_use]
-pub fn machine_suspect(ratios: &[f64], floor: Option<&NoiseFloor>) -> Option<Suspicion> {
+pub(crate) fn machine_suspect(ratios: &[f64], floor: Option<&NoiseFloor>) -> Option<Suspicion> {
     if let Some(floor) = floor
         && floor.seen.ln().abs() > 0.10_f64.ln_1p()
     {

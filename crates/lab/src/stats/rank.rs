@@ -33,7 +33,7 @@ fn two_sided(z: f64) -> f64 {
 ///
 /// Exact for small sets without ties, else normal with the correction for ties and for steps. 1 if either set is empty.
 #[must_use]
-pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     let (m, n) = (a.len(), b.len());
     if m == 0 || n == 0 {
         return 1.0;
@@ -77,7 +77,7 @@ fn mann_whitney_normal(m: usize, n: usize, u: f64, ties: f64) -> f64 {
 /// This is Mann-Whitney within rounds: a drift under both arms of a round leaves a difference as it was. Differences of 0
 /// are left out. Exact without ties up to 40 differences. 1 of nothing.
 #[must_use]
-pub fn signed_rank(differences: &[f64]) -> f64 {
+pub(crate) fn signed_rank(differences: &[f64]) -> f64 {
     let kept: Vec<f64> =
         differences.iter().copied().filter(|value| *value != 0.0 && !value.is_nan()).collect();
     let count = kept.len();
@@ -109,7 +109,7 @@ pub fn signed_rank(differences: &[f64]) -> f64 {
 
 /// How much more often a value of `b` lies above one of `a` than below: -1 to 1, 0 for alike (Cliff 1993).
 #[must_use]
-pub fn cliffs_delta(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn cliffs_delta(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 0.0;
     }
@@ -124,7 +124,7 @@ pub fn cliffs_delta(a: &[f64], b: &[f64]) -> f64 {
 
 /// Probabilities corrected for there being many of them (Holm 1979), in the order given: compare each with the level.
 #[must_use]
-pub fn holm(probabilities: &[f64]) -> Vec<f64> {
+pub(crate) fn holm(probabilities: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
     order.sort_by(|a, b| probabilities[*a].total_cmp(&probabilities[*b]));
     let mut corrected = vec![1.0; probabilities.len()];

@@ -11,7 +11,7 @@ use super::seeded::Seeded;
 use super::summary::{median, normal_below, normal_quantile, quantile_of_sorted, sorted};
 
 /// Resamples behind one interval, where nothing else is asked for.
-pub const RESAMPLES: usize = 10_000;
+pub(crate) const RESAMPLES: usize = 10_000;
 
 /// With fewer rounds the signs alone cannot be unlikely enough (at best 2 in 2^rounds), so all blocks are compared with all.
 const ROUNDS_FOR_SIGNS: usize = 10;
@@ -36,7 +36,7 @@ impl Block {
 
     /// The middle sample.
     #[must_use]
-    pub fn median(&self) -> f64 {
+    pub(crate) fn median(&self) -> f64 {
         self.median
     }
 
@@ -97,13 +97,13 @@ pub struct Comparison {
 impl Comparison {
     /// Half the width of the interval, as a share of the ratio.
     #[must_use]
-    pub fn half_width(&self) -> f64 {
+    pub(crate) fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.ratio
     }
 
     /// Whether 1 lies outside the interval.
     #[must_use]
-    pub fn excludes_one(&self) -> bool {
+    pub(crate) fn excludes_one(&self) -> bool {
         self.low > 1.0 || self.high < 1.0
     }
 }

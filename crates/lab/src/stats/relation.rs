@@ -44,7 +44,7 @@ pub fn name_of(follows: &[String]) -> String {
 }
 
 /// Cells a relation must hold over.
-pub const CELLS_LEAST: usize = 3;
+pub(crate) const CELLS_LEAST: usize = 3;
 /// How far a count may be off its relation, as a share.
 const TOLERANCE: f64 = 0.05;
 

@@ -2,34 +2,23 @@
 //!
 //! A resample asks for tens of thousands of draws, so this is a plain value and not the trait of crate `env`.
 
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
 /// A stream of draws; the same seed gives the same stream.
 #[derive(Clone, Debug)]
-pub struct Seeded {
-    state: [u64; 4],
-}
+pub struct Seeded(Xoshiro256PlusPlus);
 
 impl Seeded {
     /// A stream of its own for each seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let mut mixed = seed;
-        let state = [(); 4].map(|()| {
-            mixed = mixed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut word = mixed;
-            word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            word ^ (word >> 31)
-        });
-        Self { state }
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
     /// 64 even bits.
     pub fn bits(&mut self) -> u64 {
-        let [a, b, c, d] = self.state;
-        let drawn = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
-        let (c2, d2) = (c ^ a, d ^ b);
-        self.state = [a ^ d2, b ^ c2, c2 ^ (b << 17), d2.rotate_left(45)];
-        drawn
+        self.0.next_u64()
     }
 
     /// Below `end`, each number as likely as any other up to one part in 2^64. `end` must be above 0.
@@ -50,7 +39,8 @@ impl Seeded {
     }
 
     /// Puts the items into an order drawn evenly from all orders (Fisher, Yates).
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+    #[cfg(test)]
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for index in (1..items.len()).rev() {
             items.swap(index, self.below(index + 1));
         }

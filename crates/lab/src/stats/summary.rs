@@ -10,7 +10,7 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
 
 /// The value below which a share `at` (0 to 1) of sorted numbers lies, straight between neighbours; `None` of nothing.
 #[must_use]
-pub fn quantile_of_sorted(sorted: &[f64], at: f64) -> Option<f64> {
+pub(crate) fn quantile_of_sorted(sorted: &[f64], at: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = at.clamp(0.0, 1.0) * last as f64;
     let below = place.floor();
@@ -21,13 +21,13 @@ pub fn quantile_of_sorted(sorted: &[f64], at: f64) -> Option<f64> {
 
 /// The middle of numbers in any order; `None` of nothing.
 #[must_use]
-pub fn median(values: &[f64]) -> Option<f64> {
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
     quantile_of_sorted(&sorted(values), 0.5)
 }
 
 /// How likely a standard normal draw is below `x` (Abramowitz, Stegun 7.1.26 on the tail; error below 2e-7).
 #[must_use]
-pub fn normal_below(x: f64) -> f64 {
+pub(crate) fn normal_below(x: f64) -> f64 {
     let scaled = x.abs() / std::f64::consts::SQRT_2;
     let t = 1.0 / (1.0 + 0.327_591_1 * scaled);
     let series = t
@@ -39,7 +39,7 @@ pub fn normal_below(x: f64) -> f64 {
 
 /// The `x` below which a share `at` of standard normal draws lies (Acklam; relative error below 1.2e-9).
 #[must_use]
-pub fn normal_quantile(at: f64) -> f64 {
+pub(crate) fn normal_quantile(at: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969683028665376e1,
         2.209460984245205e2,
@@ -86,7 +86,7 @@ pub fn normal_quantile(at: f64) -> f64 {
 
 /// Two-sided 95 % point of Student's t with `freedom` degrees; the normal one beyond the table.
 #[must_use]
-pub fn student_t_95(freedom: usize) -> f64 {
+pub(crate) fn student_t_95(freedom: usize) -> f64 {
     const TABLE: [f64; 15] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
         2.131,

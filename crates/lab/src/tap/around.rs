@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::conversation::{COMPRESSED, TLS};
 use super::phases::{LOGIN, Phases, Totals};
-use crate::report::format::nanoseconds;
+use crate::format::nanoseconds;
 
 /// What a proxy adds, for each command that came to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -89,7 +89,7 @@ impl Around {
 
     /// Something passed that cannot be looked into.
     #[must_use]
-    pub fn is_hidden(&self) -> bool {
+    pub(crate) fn is_hidden(&self) -> bool {
         [&self.front, &self.back].iter().any(|phases| {
             [TLS, COMPRESSED]
                 .iter()

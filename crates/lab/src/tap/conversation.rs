@@ -28,7 +28,7 @@ pub const TLS: &str = "(inside TLS)";
 /// Bursts inside compression.
 pub const COMPRESSED: &str = "(compressed)";
 /// Bursts of a conversation that was not understood.
-pub const NOT_UNDERSTOOD: &str = "(not understood)";
+pub(crate) const NOT_UNDERSTOOD: &str = "(not understood)";
 
 /// Cuts one direction's bytes into packets.
 #[derive(Debug)]
@@ -212,7 +212,7 @@ impl Conversation {
     }
 
     /// Bytes came from the client.
-    pub fn client_bytes(&mut self, mut bytes: &[u8], now_ns: u64, phases: &mut Phases) {
+    pub(crate) fn client_bytes(&mut self, mut bytes: &[u8], now_ns: u64, phases: &mut Phases) {
         while !bytes.is_empty() {
             if let Runner::Opaque(kind) = self.runner {
                 self.client_burst(kind, bytes.len() as u64, now_ns, phases);
@@ -234,7 +234,7 @@ impl Conversation {
     }
 
     /// Bytes of the server went to the client.
-    pub fn server_bytes(&mut self, mut bytes: &[u8], now_ns: u64, phases: &mut Phases) {
+    pub(crate) fn server_bytes(&mut self, mut bytes: &[u8], now_ns: u64, phases: &mut Phases) {
         while !bytes.is_empty() {
             if let Runner::Opaque(_) = self.runner {
                 if let Some(burst) = &mut self.burst {

@@ -37,7 +37,8 @@ use client::{Address, Options, Tls};
 
 pub use around::Around;
 pub use phases::{Phases, Totals};
-pub use relay::QUEUE_BYTES_MAX;
+#[cfg(test)]
+use relay::QUEUE_BYTES_MAX;
 pub use watch::Watch;
 
 /// Where a tap listens, where it forwards to, and what it does to the link on the way.

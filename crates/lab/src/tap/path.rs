@@ -19,7 +19,7 @@ const PINGS: usize = 15;
 ///
 /// # Errors
 /// The connection's.
-pub fn pings(connection: &mut Connection) -> Result<Vec<f64>, Error> {
+pub(crate) fn pings(connection: &mut Connection) -> Result<Vec<f64>, Error> {
     // The first wakes both sides up.
     connection.ping()?;
     (0..PINGS)
@@ -108,7 +108,7 @@ fn numbers(connection: &mut Connection, sql: &str) -> Result<Option<Vec<Option<f
 /// How long a CPU quota kept a process's group from running so far, nanoseconds over all cores; `None` without such a group.
 /// Reads version 1 and 2 of the kernel's control groups.
 #[must_use]
-pub fn throttled_ns(pid: u32) -> Option<u64> {
+pub(crate) fn throttled_ns(pid: u32) -> Option<u64> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');

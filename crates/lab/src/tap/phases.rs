@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::conversation::{COMPRESSED, TLS};
 use crate::evidence::PhaseTimes;
-use crate::report::format::nanoseconds;
+use crate::format::nanoseconds;
 
 /// One command as the tap saw it; nanoseconds since the tap's start.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -69,7 +69,7 @@ pub struct Phases {
 const THINKS_KEPT: usize = 1_024;
 
 /// Name of the time from connecting to the end of the login.
-pub const LOGIN: &str = "(login)";
+pub(crate) const LOGIN: &str = "(login)";
 
 impl Phases {
     /// Counts a command that is done.
@@ -125,7 +125,7 @@ impl Phases {
 
     /// Commands that were answered or needed no answer.
     #[must_use]
-    pub fn command_count(&self) -> u64 {
+    pub(crate) fn command_count(&self) -> u64 {
         self.commands.iter().filter(|(kind, _)| **kind != LOGIN).map(|(_, totals)| totals.count).sum()
     }
 

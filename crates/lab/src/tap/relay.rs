@@ -23,7 +23,7 @@ use super::conversation::Conversation;
 use super::{Config, Shared};
 
 /// Bytes that may wait for one side of one connection.
-pub const QUEUE_BYTES_MAX: usize = 1 << 20;
+pub(crate) const QUEUE_BYTES_MAX: usize = 1 << 20;
 /// Bytes read at once.
 const READ_BYTES: usize = 64 * 1024;
 /// Reads from one socket before the others have their turn.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::{base_of, group_of, metric_name};
 use crate::evidence::{Arm, Comparison, JudgementWord, Metric, Run, Setting};
+use crate::format::judgement_name;
+use crate::format::{self, times};
 use crate::knowledge::signature::Pair;
-use crate::report::format::{self, times};
-use crate::report::judgement_name;
 
 /// A difference between two arms.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,13 +64,13 @@ const CPU_SHOWS_LEAST: f64 = 0.5;
 pub(crate) const MAIN: [Metric; 3] = [Metric::ServerCpu, Metric::LatencyP50, Metric::TimePerOperation];
 
 /// The differences of settings over which no verdict may be drawn.
-pub fn confounds(run: &Run) -> impl Iterator<Item = &Setting> {
+pub(crate) fn confounds(run: &Run) -> impl Iterator<Item = &Setting> {
     run.equalised.iter().filter(|setting| setting.is_confound && !setting.is_equal)
 }
 
 /// What was seen all the same where a setting forbids a verdict: the largest difference that the timed blocks show for certain.
 #[must_use]
-pub fn seen_in_spite(run: &Run) -> Option<String> {
+pub(crate) fn seen_in_spite(run: &Run) -> Option<String> {
     confounds(run).next()?;
     let found = run
         .comparisons
@@ -124,7 +124,7 @@ pub fn invalid(run: &Run) -> Option<String> {
 
 /// Arms that should answer alike and did not.
 #[must_use]
-pub fn results_differ(run: &Run) -> bool {
+pub(crate) fn results_differ(run: &Run) -> bool {
     (0..run.arms.len()).any(|arm| matches!(rows_compared(run, arm), RowsCompared::Different(_)))
 }
 
@@ -143,7 +143,7 @@ pub enum RowsCompared {
 
 /// Compares an arm's rows with those of its base, over as many operations as both ended.
 #[must_use]
-pub fn rows_compared(run: &Run, arm: usize) -> RowsCompared {
+pub(crate) fn rows_compared(run: &Run, arm: usize) -> RowsCompared {
     /// Operations behind the one hash that earlier versions wrote.
     const OPERATIONS_BEFORE: u64 = 32;
     let hashes = |arm: usize| -> BTreeMap<u64, BTreeSet<&str>> {

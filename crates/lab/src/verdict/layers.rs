@@ -8,9 +8,9 @@ use super::finding::Finding;
 use super::sentence::has_plan;
 use super::sum::{self, share};
 use crate::evidence::{Arm, Block, Flavour, LayerFinding, LayerOutcome, Metric, Run};
+use crate::format::nanoseconds;
+use crate::format::own;
 use crate::knowledge::signature::{Pair, has_names, rows_read, share_of_added_cpu};
-use crate::report::format::nanoseconds;
-use crate::report::format::own;
 use crate::stats::summary::median;
 
 /// Share of the difference from which a layer is blamed.

@@ -36,10 +36,10 @@ use crate::evidence::{
     ClaimOutcome, Intervention, LayerOutcome, Metric, Run, SchemaDifference, SchemaPart, Setting, Verdict,
     VerdictKind,
 };
+use crate::format;
 use crate::knowledge::entry::Entry;
 use crate::knowledge::signature::{Pair, heaviest_leaf, hold};
 use crate::knowledge::{Fit, matching};
-use crate::report::format;
 use advice::Grounds;
 use finding::{Finding, Outcome};
 use layers::Blame;
@@ -55,7 +55,7 @@ const COUNT_GROWN_LEAST: f64 = 1.5;
 
 /// Whether an intervention took the slowdown away and its return brought it back, by its own three figures.
 #[must_use]
-pub fn is_proof(intervention: &Intervention) -> bool {
+pub(crate) fn is_proof(intervention: &Intervention) -> bool {
     let went = intervention.before - intervention.during;
     let came_back = intervention.after - intervention.during;
     let needed = if intervention.needed > 0.0 { intervention.needed } else { RECOVERED_LEAST };
@@ -78,7 +78,7 @@ pub struct CallGrowth<'a> {
 
 /// Whether the time of a call grows as a known cause says, whatever operations cost.
 #[must_use]
-pub fn growth_of_calls<'a>(run: &Run, entries: &'a [Entry]) -> Option<CallGrowth<'a>> {
+pub(crate) fn growth_of_calls<'a>(run: &Run, entries: &'a [Entry]) -> Option<CallGrowth<'a>> {
     let largest = run.arms.iter().filter_map(|arm| arm.scale).max()?;
     let arms: Vec<usize> = (0..run.arms.len())
         .filter(|&arm| run.arms[arm].scale == Some(largest) && run.arms[arm].same_as.is_none())
@@ -147,7 +147,7 @@ fn by_call_time(run: &Run, entries: &[Entry], otherwise: &Verdict) -> Option<Ver
 }
 
 /// Draws the conclusion: fills `sum`, `layers` and `verdict` of an analysed run.
-pub fn conclude(run: &mut Run, entries: &[Entry], seed: u64) {
+pub(crate) fn conclude(run: &mut Run, entries: &[Entry], seed: u64) {
     run.sum = None;
     run.layers.clear();
     let mut verdict = match finding::find(run) {
@@ -211,7 +211,7 @@ fn claim(run: &Run, verdict: &Verdict) -> (ClaimOutcome, String) {
 
 /// A difference of schemas or plans in one line.
 #[must_use]
-pub fn schema_in_words(difference: &SchemaDifference) -> String {
+pub(crate) fn schema_in_words(difference: &SchemaDifference) -> String {
     let values: Vec<String> =
         difference.values.iter().map(|(server, value)| format!("{server}: {value}")).collect();
     let of = match difference.part {

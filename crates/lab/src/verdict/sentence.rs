@@ -7,7 +7,7 @@ use super::finding::Finding;
 use super::sum;
 use crate::analysis::metric_name;
 use crate::evidence::{Metric, Run};
-use crate::report::format::{nanoseconds, times, value};
+use crate::format::{nanoseconds, times, value};
 use crate::scenario::{Scenario, Statement, VARIANT_DEFAULT, Work};
 
 /// What an arm does, as far as the scenario's text tells.
@@ -20,7 +20,7 @@ fn work(run: &Run, arm: usize) -> Option<Work> {
 
 /// The verbs of an arm's statements, in capitals, each once; empty where the scenario is not known.
 #[must_use]
-pub fn verbs(run: &Run, arm: usize) -> Vec<String> {
+pub(crate) fn verbs(run: &Run, arm: usize) -> Vec<String> {
     let statements = work(run, arm).map_or_else(Vec::new, |work| work.op.statements);
     let mut verbs: Vec<String> =
         statements.iter().map(Statement::verb).filter(|verb| !verb.is_empty()).collect();
@@ -138,7 +138,7 @@ pub fn ratio(run: &Run, found: &Finding) -> String {
 
 /// The end of a verdict's sentence: the first thing to do.
 #[must_use]
-pub fn todo(advice: &[String]) -> String {
+pub(crate) fn todo(advice: &[String]) -> String {
     advice.first().map_or(String::new(), |what| format!("; do: {what}"))
 }
 

@@ -63,7 +63,7 @@ fn on_the_way(block: &Block) -> Option<(f64, f64)> {
 
 /// What the slower arm's server did beside its statements, where that is much of its work.
 #[must_use]
-pub fn beside_in_words(run: &Run, arm: usize) -> Option<String> {
+pub(crate) fn beside_in_words(run: &Run, arm: usize) -> Option<String> {
     let (mut all, mut beside) = (Vec::new(), Vec::new());
     for block in run.valid_blocks(arm) {
         let (cpu, queue) = on_the_way(block)?;
@@ -76,8 +76,8 @@ pub fn beside_in_words(run: &Run, arm: usize) -> Option<String> {
         format!(
             "{} of the {} that {}'s server worked or waited for a core per operation were beside its statements \
              (background threads): no client waits for them",
-            crate::report::format::nanoseconds(beside),
-            crate::report::format::nanoseconds(all),
+            crate::format::nanoseconds(beside),
+            crate::format::nanoseconds(all),
             run.arms[arm].server
         )
     })
@@ -129,7 +129,7 @@ fn phase_of(run: &Run, arm: usize, command: &str) -> PhaseTimes {
 
 /// How many commands an operation of an arm sends; `None` without a tap.
 #[must_use]
-pub fn commands_per_op(run: &Run, arm: usize) -> Option<f64> {
+pub(crate) fn commands_per_op(run: &Run, arm: usize) -> Option<f64> {
     let mut phases = run.phases.iter().filter(|phase| phase.arm == arm).peekable();
     phases.peek()?;
     Some(phases.map(|phase| phase.per_op).sum())
@@ -181,25 +181,25 @@ fn path_of(run: &Run, arm: usize) -> Option<&PathTimes> {
 
 /// What the slower arm's ping takes more, nanoseconds.
 #[must_use]
-pub fn ping_delta(run: &Run, pair: Pair) -> Option<f64> {
+pub(crate) fn ping_delta(run: &Run, pair: Pair) -> Option<f64> {
     Some(path_of(run, pair.slow)?.ping_ns - path_of(run, pair.fast)?.ping_ns)
 }
 
 /// Whether taps saw the difference, so that what they saw is part of the sum.
 #[must_use]
-pub fn is_seen_by_taps(sum: &SumRule) -> bool {
+pub(crate) fn is_seen_by_taps(sum: &SumRule) -> bool {
     sum.parts.iter().any(|part| part.name == "app")
 }
 
 /// What the slower server's own account has more of something, nanoseconds per operation.
 #[must_use]
-pub fn own_delta(run: &Run, pair: Pair, of: &dyn Fn(&PathTimes) -> Option<f64>) -> Option<f64> {
+pub(crate) fn own_delta(run: &Run, pair: Pair, of: &dyn Fn(&PathTimes) -> Option<f64>) -> Option<f64> {
     Some(of(path_of(run, pair.slow)?)? - of(path_of(run, pair.fast)?)?)
 }
 
 /// The program between the lab and the slower arm's server, if one is seen.
 #[must_use]
-pub fn forwarder(run: &Run, pair: Pair) -> Option<&str> {
+pub(crate) fn forwarder(run: &Run, pair: Pair) -> Option<&str> {
     path_of(run, pair.slow)?.forwarder.as_deref()
 }
 
@@ -297,7 +297,7 @@ pub fn of(run: &Run, pair: Pair, seed: u64) -> Option<SumRule> {
 }
 
 /// The part of the run queue that grew because CPU did.
-pub const QUEUE_OF_CPU: &str = "queue-of-cpu";
+pub(crate) const QUEUE_OF_CPU: &str = "queue-of-cpu";
 
 /// On a crowded machine a server that works more waits more: as much for a nanosecond of CPU as in the fast arm. That much of
 /// what the run queue grew by is its work's, not the kernel's.
@@ -315,13 +315,13 @@ fn queue_of_cpu(run: &Run, pair: Pair, grown_ns: f64) -> f64 {
 
 /// All that the slower arm adds, nanoseconds: the base of every share.
 #[must_use]
-pub fn added_ns(sum: &SumRule) -> f64 {
+pub(crate) fn added_ns(sum: &SumRule) -> f64 {
     sum.parts.iter().map(|part| part.delta_ns.max(0.0)).sum::<f64>() + sum.residual_ns.max(0.0)
 }
 
 /// What was not seen, as a share of all that was added; 1 where layers take more away than they add.
 #[must_use]
-pub fn residual_share(sum: &SumRule) -> f64 {
+pub(crate) fn residual_share(sum: &SumRule) -> f64 {
     let added = added_ns(sum);
     if sum.residual_ns == 0.0 {
         0.0
@@ -334,7 +334,7 @@ pub fn residual_share(sum: &SumRule) -> f64 {
 
 /// Whether wall time grew beyond its noise, so that it can be divided among layers.
 #[must_use]
-pub fn is_divisible(sum: &SumRule) -> bool {
+pub(crate) fn is_divisible(sum: &SumRule) -> bool {
     sum.total.low_ns > 0.0 && sum.total.delta_ns > 0.0
 }
 
@@ -348,7 +348,7 @@ pub fn share(sum: &SumRule, name: &str) -> Option<f64> {
 
 /// A part's name for people.
 #[must_use]
-pub fn part_name(name: &str) -> &str {
+pub(crate) fn part_name(name: &str) -> &str {
     match name {
         "server-cpu" => "CPU of the server",
         QUEUE_OF_CPU => "waiting for a core with that CPU",
@@ -364,7 +364,7 @@ pub fn part_name(name: &str) -> &str {
 
 /// The two largest parts with their shares; `None` where wall time cannot be divided.
 #[must_use]
-pub fn largest_in_words(sum: &SumRule) -> Option<String> {
+pub(crate) fn largest_in_words(sum: &SumRule) -> Option<String> {
     let added = Some(added_ns(sum)).filter(|added| is_divisible(sum) && added.is_finite())?;
     let rest = ("not seen", sum.residual_ns);
     let mut parts: Vec<(&str, f64)> =
@@ -376,13 +376,13 @@ pub fn largest_in_words(sum: &SumRule) -> Option<String> {
         .filter(|(_, delta_ns)| *delta_ns > 0.0)
         .map(|(name, delta_ns)| format!("{name} ({:.0} %)", (100.0 * delta_ns / added).min(100.0)))
         .collect();
-    Some(format!("{} of the {} added", largest.join(" and "), crate::report::format::nanoseconds(added)))
+    Some(format!("{} of the {} added", largest.join(" and "), crate::format::nanoseconds(added)))
 }
 
 /// In one line.
 #[must_use]
-pub fn in_words(run: &Run, sum: &SumRule) -> String {
-    use crate::report::format::nanoseconds;
+pub(crate) fn in_words(run: &Run, sum: &SumRule) -> String {
+    use crate::format::nanoseconds;
     let total = format!(
         "wall time of an operation: {} more on {} ({} to {})",
         nanoseconds(sum.total.delta_ns),

@@ -30,8 +30,8 @@ use wire::packet::{FRAME_PAYLOAD_BYTES_MAX, Incoming, PacketBuffer, PacketError,
 
 use crate::Shared;
 use crate::authenticate::{Exchange, Step, new_challenge};
-use crate::group::Location;
 use crate::io::{Io, READ_BYTES, Received, Stream};
+use crate::location::Location;
 use crate::password_checks::Check;
 use crate::placement::CommitHeuristic;
 use handshake::SessionStart;

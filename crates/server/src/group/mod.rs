@@ -37,7 +37,7 @@ use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use env::blocking::{BlockingHook, Refused, WaitForOthers};
@@ -54,6 +54,7 @@ use self::wait_queues::WaitQueues;
 use crate::Shared;
 use crate::connection::{Connection, Next, Scratch};
 use crate::io::Stream;
+use crate::location::{WakeConnection, lock};
 
 /// A computation that runs longer gives the reactor away at its next tick.
 const TICK_HOLD_MAX: Duration = Duration::from_millis(1);
@@ -90,25 +91,6 @@ impl Listener {
                 Ok((Stream::Tcp(stream), Some(peer)))
             }
             Listener::Unix(listener) => Ok((Stream::Unix(listener.accept()?.0), None)),
-        }
-    }
-}
-
-/// Where a connection lives now, for those who want to wake it.
-#[derive(Default)]
-pub(crate) struct Location(Mutex<Option<(Weak<Group>, usize)>>);
-
-impl Location {
-    fn set(&self, group: &Group, slot: usize) {
-        *lock(&self.0) = group.shared.group(group.index).map(|group| (Weak::clone(group), slot));
-    }
-
-    pub(crate) fn wake_connection(&self) {
-        let location = lock(&self.0).clone();
-        if let Some((group, slot)) = location
-            && let Some(group) = group.upgrade()
-        {
-            group.wake_connection(slot);
         }
     }
 }
@@ -165,8 +147,11 @@ fn run_in_batches() -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl WakeConnection for Group {
+    fn wake_connection(&self, slot: usize) {
+        lock(&self.woken).push(slot);
+        self.wake();
+    }
 }
 
 impl Group {
@@ -223,9 +208,9 @@ impl Group {
         }
     }
 
-    fn wake_connection(&self, slot: usize) {
-        lock(&self.woken).push(slot);
-        self.wake();
+    /// This group, for [`crate::location::Location`].
+    fn as_waker(&self) -> Option<Weak<dyn WakeConnection>> {
+        self.shared.group(self.index).map(|group| Weak::clone(group) as Weak<dyn WakeConnection>)
     }
 
     /// Waits until all threads of the group have ended, or `deadline`.

@@ -596,7 +596,7 @@ impl Reactor {
             connection.shut(shared);
         }
         let location = Arc::clone(&connection.location);
-        location.set(group, slot);
+        location.set(group.as_waker(), slot);
         control.set_server_wake(Box::new(move || location.wake_connection()));
         let next = if connection.is_closed() { Next::Closed } else { Next::Socket };
         self.check_in(slot, connection, next, group);
@@ -608,7 +608,7 @@ impl Reactor {
     /// Takes in a connection that another group gave.
     fn adopt(&mut self, mut connection: Box<Connection>, group: &Group) {
         let slot = self.free_slot();
-        connection.location.set(group, slot);
+        connection.location.set(group.as_waker(), slot);
         connection.io.watches_room = false;
         let source = connection.io.stream.source();
         if source.register(self.poll.registry(), Token(slot), Interest::READABLE).is_err() {

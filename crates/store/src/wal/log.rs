@@ -485,7 +485,7 @@ impl Log {
     ///
     /// # Errors
     /// `Stopped`.
-    pub fn try_flush_inline(&self, position: Lsn) -> Result<bool, LogError> {
+    pub(crate) fn try_flush_inline(&self, position: Lsn) -> Result<bool, LogError> {
         self.shared.flush_to(position, false, false)
     }
 
@@ -523,12 +523,12 @@ impl Log {
 
     /// The position of the last record appended: every later commit has a greater one.
     #[must_use]
-    pub fn end_lsn(&self) -> Lsn {
+    pub(crate) fn end_lsn(&self) -> Lsn {
         Lsn(self.shared.end.load(Ordering::Acquire))
     }
 
     /// When commits are acknowledged from now on.
-    pub fn set_policy(&self, policy: FlushPolicy) {
+    pub(crate) fn set_policy(&self, policy: FlushPolicy) {
         self.shared.policy.store(policy_number(policy), Ordering::SeqCst);
         self.shared.flusher.wake();
     }

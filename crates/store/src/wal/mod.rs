@@ -94,7 +94,7 @@ impl Lsn {
 pub const BLOCK_BYTES: usize = 4096;
 
 /// Written into each segment; a higher number found is refused and nothing touched.
-pub const LOG_FORMAT_VERSION: u32 = 2;
+pub(crate) const LOG_FORMAT_VERSION: u32 = 2;
 
 /// A record's payload is at most so long; what is longer becomes parts. Bounds the copy made under the append mutex.
 pub const PART_BYTES_MAX: usize = 256 * 1024;
@@ -103,10 +103,10 @@ pub const PART_BYTES_MAX: usize = 256 * 1024;
 pub const SEGMENT_BYTES_MIN: u64 = 16 * 1024;
 
 /// Segments are at most so long.
-pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+pub(crate) const SEGMENT_BYTES_MAX: u64 = 1 << 30;
 
 /// Retired segments kept for use again; more are removed.
-pub const SPARE_SEGMENTS_MAX: usize = 16;
+pub(crate) const SPARE_SEGMENTS_MAX: usize = 16;
 
 /// When a commit counts as acknowledged: `innodb_flush_log_at_trx_commit`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -135,7 +135,7 @@ pub struct LogOptions {
 }
 
 /// [`LogOptions::transaction_span_bytes_max`], if not set otherwise: what one transaction can make the log keep.
-pub const TRANSACTION_SPAN_BYTES_MAX: u64 = 32 << 30;
+pub(crate) const TRANSACTION_SPAN_BYTES_MAX: u64 = 32 << 30;
 
 impl Default for LogOptions {
     fn default() -> LogOptions {

@@ -165,7 +165,7 @@ impl Replay {
     ///
     /// # Errors
     /// As [`Replay::next`].
-    pub fn next_commit(&mut self) -> Result<Option<CommitRecord>, LogError> {
+    pub(crate) fn next_commit(&mut self) -> Result<Option<CommitRecord>, LogError> {
         while !self.ended {
             if let Some((next, _)) = self.files.get(self.current + 1)
                 && next.previous_end == self.chain_end

@@ -49,7 +49,7 @@ impl Node {
 
     /// What the frame costs itself, without what it called: before and after.
     #[must_use]
-    pub fn own_ns(&self) -> (f64, f64) {
+    pub(crate) fn own_ns(&self) -> (f64, f64) {
         let own =
             |all: f64, of: fn(&Node) -> f64| (all - self.callees.values().map(of).sum::<f64>()).max(0.0);
         (own(self.before_ns, |node| node.before_ns), own(self.after_ns, |node| node.after_ns))
@@ -58,7 +58,7 @@ impl Node {
     /// Room the frame needs in a drawing where both sides have theirs: the larger of its own times, and the room of what it
     /// called.
     #[must_use]
-    pub fn room_ns(&self) -> f64 {
+    pub(crate) fn room_ns(&self) -> f64 {
         let (before, after) = self.own_ns();
         before.max(after) + self.callees.values().map(Node::room_ns).sum::<f64>()
     }

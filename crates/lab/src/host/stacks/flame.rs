@@ -74,7 +74,7 @@ pub fn flame_graph(title: &str, root: &Node, unit: Unit) -> String {
 
 /// Draws the difference of two profiles. `before` and `after` name the sides.
 #[must_use]
-pub fn difference_graph(title: &str, before: &str, after: &str, root: &Node, unit: Unit) -> String {
+pub(crate) fn difference_graph(title: &str, before: &str, after: &str, root: &Node, unit: Unit) -> String {
     let change = root.after_ns - root.before_ns;
     let (old, new) = (unit.text(root.before_ns), unit.text(root.after_ns));
     let ratio = if root.before_ns > 0.0 {
@@ -296,14 +296,14 @@ mod tests {
     use super::super::folded::Profile;
     use super::*;
 
-    /// Compares with the file; `REWRITE_SCRIPTS=1` rewrites it.
+    /// Compares with the file; `INVAR_REWRITE=1` rewrites it.
     fn golden(name: &str, picture: &str) {
         let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
-        if std::env::var_os("REWRITE_SCRIPTS").is_some() {
+        if std::env::var_os("INVAR_REWRITE").is_some() {
             std::fs::write(&path, picture).unwrap();
         }
         let expected = std::fs::read_to_string(&path).unwrap();
-        assert!(picture == expected, "{path} differs; REWRITE_SCRIPTS=1 rewrites it, then look at it");
+        assert!(picture == expected, "{path} differs; INVAR_REWRITE=1 rewrites it, then look at it");
     }
 
     const OLD: &str = "dispatch_command;mysql_parse;parse_sql 20\n\

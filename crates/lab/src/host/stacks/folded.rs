@@ -91,7 +91,7 @@ impl Profile {
     /// Samples of each function: those where it runs itself, and those where it or something it called runs. A function that
     /// calls itself counts once a stack.
     #[must_use]
-    pub fn by_function(&self) -> BTreeMap<&str, (u64, u64)> {
+    pub(crate) fn by_function(&self) -> BTreeMap<&str, (u64, u64)> {
         let mut functions: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for (frames, count) in self.iter() {
             if let Some(innermost) = frames.last() {

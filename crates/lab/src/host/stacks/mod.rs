@@ -21,4 +21,4 @@ mod name;
 pub mod record;
 mod script;
 
-pub use name::demangled;
+pub(crate) use name::demangled;

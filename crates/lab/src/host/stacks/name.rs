@@ -6,7 +6,7 @@ use cpp_demangle::DemangleOptions;
 const PLAIN_CHARS: usize = 100;
 
 /// The name of a function as it is written in source, without parameters. What is no mangled name stays as it is.
-pub fn demangled(mangled: &str) -> String {
+pub(crate) fn demangled(mangled: &str) -> String {
     // The compiler's clones (`.part.0`, `.cold`, `.constprop.1`) are the same function to a reader.
     let base = match mangled.split_once('.') {
         Some((base, _)) if base.starts_with("_Z") => base,

@@ -8,12 +8,12 @@
 mod machine;
 mod server;
 
-use crate::report::format;
+use crate::format;
 
 use serde::{Deserialize, Serialize};
 
-use super::machine::Machine;
-use super::tool::Tools;
+use crate::host::machine::Machine;
+use crate::host::tool::Tools;
 
 /// How far a thing can be used.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]

@@ -2,8 +2,8 @@
 
 use client::{Connection, Error};
 
+use super::{Table, Work};
 use crate::data::fill::Source;
-use crate::scenario::{Table, Work};
 
 /// A statement is sent when it is this long, bytes: well below the least `max_allowed_packet` (5.6: 4 MB), and long enough
 /// that the round trip does not matter.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use super::{Catalog, TableEntry};
 use crate::definition::{ForeignKey, ForeignKeyAction, TableDefinition, TableId, TableKind};
 use crate::name::names_equal;
-use crate::snapshot::{Catalog, TableEntry};
 
 /// A foreign key with the tables at its ends.
 #[derive(Clone, Debug)]
@@ -132,7 +132,7 @@ impl References {
     }
 
     /// The foreign keys of a table.
-    pub fn of_child(&self, table: TableId) -> impl Iterator<Item = &Reference> {
+    pub(crate) fn of_child(&self, table: TableId) -> impl Iterator<Item = &Reference> {
         self.of_child.get(&table).into_iter().flatten().map(|&position| &self.all[position as usize])
     }
 

@@ -1,5 +1,10 @@
 //! The snapshot of all definitions and the handle by which it is taken and replaced.
 
+mod references;
+mod source;
+
+pub use references::{Edge, ForeignKeyGraph, Node, Reference, References, leading_index, unique_index};
+pub use source::{LockWait, TableSource, VirtualContext, VirtualError, VirtualScan, VirtualTable};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,9 +14,7 @@ use types::collation::CollationId;
 
 use crate::account::Accounts;
 use crate::definition::{SchemaId, TableDefinition, TableKind};
-use crate::references::References;
 use crate::routine::Routines;
-use crate::source::TableSource;
 
 /// A table as queries find it: what it looks like and what gives its rows.
 #[derive(Clone, Debug)]

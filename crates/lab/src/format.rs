@@ -1,6 +1,6 @@
 //! Numbers and settings for people.
 
-use crate::evidence::Setting;
+use crate::evidence::{JudgementWord, Setting};
 
 /// Characters of a setting's value that are shown.
 const VALUE_CHARS: usize = 80;
@@ -45,7 +45,7 @@ pub fn value(metric: crate::evidence::Metric, value: f64) -> String {
 
 /// An effect as people say it: `12 %`, from a factor of 2 on `a factor of 3.4`.
 #[must_use]
-pub fn effect(share: f64) -> String {
+pub(crate) fn effect(share: f64) -> String {
     if share < 0.995 { format!("{:.0} %", share * 100.0) } else { format!("a factor of {:.1}", 1.0 + share) }
 }
 
@@ -127,6 +127,23 @@ pub fn setting(setting: &Setting) -> String {
         setting.values.iter().map(|(server, value)| format!("{server}: {}", own(value, &all))).collect();
     let others = if each.len() == 1 { "; not on the others" } else { "" };
     format!("{}: {}{others}", setting.name, each.join("; "))
+}
+
+/// What is said of a comparison, in words that agree with its ratio.
+#[must_use]
+pub fn judgement_name(word: JudgementWord, ratio: f64) -> &'static str {
+    let is_slower = ratio >= 1.0;
+    match word {
+        JudgementWord::NoDifference => "no difference",
+        JudgementWord::Slower => "slower",
+        JudgementWord::Faster => "faster",
+        JudgementWord::Unconfirmed if is_slower => "slower, seen once",
+        JudgementWord::Unconfirmed => "faster, seen once",
+        JudgementWord::Small if is_slower => "slightly slower",
+        JudgementWord::Small => "slightly faster",
+        JudgementWord::WithinNoise => "within the noise",
+        JudgementWord::TooNoisy => "too noisy",
+    }
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use access::{ForeignKeys, Table, TableStatistics};
 use types::Value;
 use types::vector::Batch;
 
-use crate::references::ForeignKeyGraph;
-use crate::snapshot::Catalog;
+use super::Catalog;
+use super::ForeignKeyGraph;
 
 /// What to do about a row that another transaction has locked.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
