@@ -127,7 +127,8 @@ fn more_wait_for_a_row_than_there_are_threads_for() {
     server.stop();
 }
 
-/// A hot row: few of those who hold nothing have a thread, in their order; who holds something, or cannot begin anew, has one as ever.
+/// A hot row: few of the statements that hold nothing have a thread, in their order; one that holds something, or
+/// cannot be requeued, always has one.
 #[test]
 fn a_crowd_at_one_row_leaves_the_threads_to_others() {
     const WAITS: &str = "Innodb_row_lock_current_waits";
@@ -153,7 +154,7 @@ fn a_crowd_at_one_row_leaves_the_threads_to_others() {
         assert_eq!(in_deadlock.join().unwrap(), 1213);
         let call = scope.spawn(|| run(&mut session(server), "CALL add_one()"));
         wait_for(&mut other, WAITS, 17);
-        // The next lock has a crowd of its own.
+        // The next lock has a wait queue of its own.
         let neighbours: Vec<_> = (0..3)
             .map(|_| scope.spawn(|| run(&mut session(server), "UPDATE t SET n = n + 1 WHERE id = 2")))
             .collect();

@@ -141,7 +141,7 @@ fn damage_is_named_and_other_tables_stay_usable() {
     assert_eq!(told.last().map(String::as_str), Some("shop.other|check|status|OK"));
     let logged = std::fs::read_to_string(&log).expect("the error log");
     assert!(logged.contains("table shop.victim, tree") && logged.contains("checksum"), "{logged}");
-    // What repairs: the index is made anew from the rows, damaged tables go.
+    // The repair: the index is built again from the rows, damaged tables are dropped.
     for sql in [
         "ALTER TABLE shop.keyed DROP INDEX k, ADD INDEX k (k)",
         "DROP TABLE shop.victim",

@@ -20,7 +20,7 @@ const KILLS: u32 = 4;
 const OPTIONS: [&str; 2] = ["--skip-ssl", "--innodb-buffer-pool-size=16M"];
 const ROWS: u64 = 50;
 const ROW_BYTES: u64 = 8_000;
-/// Until the upkeep thread has made room of what was removed.
+/// Until the background threads have freed the space of what was removed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A mounted file system in memory, unmounted with it.

@@ -1,26 +1,29 @@
 //! Announcing waits: the hook that lets a thread that is about to wait hand its work to another.
 //!
-//! Code that may block for long (a row lock, a log sync, a full queue) holds a [`BlockingGuard`] around the wait. The owner
-//! of the thread may have [`install`]ed a hook: a server's worker hands its reactor to a parked thread on `enter`, and may have to
-//! wait for a run slot on `leave`. Without a hook nothing happens and the guard costs one thread-local load.
+//! Code that may block for long (a row lock, a log sync, a full queue) holds a [`BlockingGuard`] around the wait. The
+//! owner of the thread may have [`install`]ed a hook: a server's worker hands its reactor to a parked thread on
+//! `enter`, and may have to wait for a run slot on `leave`. Without a hook nothing happens and the guard costs one
+//! thread-local load.
 //!
-//! Two kinds of wait: for the machine (disk, log, a client's socket), which ends whatever other statements do, and for others
-//! (a lock that another statement must release). Of the second kind there may be as many as there are clients, and each
-//! holds a thread, so the hook may refuse it ([`try_enter`]): the caller then gives up what it was about. Work that can be requeued says
-//! so ([`WaitForOthers::may_requeue`]), and may be refused much earlier than what cannot.
+//! Two kinds of wait: for the machine (disk, log, a client's socket), which ends whatever other statements do, and for
+//! others (a lock that another statement must release). Of the second kind there may be as many as there are clients,
+//! and each holds a thread, so the hook may refuse it ([`try_enter`]): the caller then abandons its work. Work that can
+//! be requeued says so ([`WaitForOthers::may_requeue`]), and its waits may be refused much earlier than others.
 //!
 //! Invariants:
-//! 1. The hook sees `enter` or `try_enter` and `leave` strictly in turn: of nested guards only the outermost reaches it.
+//! 1. The hook sees `enter` or `try_enter` and `leave` strictly in turn: of nested guards only the outermost reaches
+//!    it.
 //! 2. `leave` runs on the same thread as its `enter`, also when the wait unwinds.
 //! 3. No latch or mutex is held while a guard is made or dropped, because the hook may take locks and wait itself.
-//! 4. A thread that waits under `try_enter`'s guard or calls `pause` holds nothing that others wait for but transaction and metadata locks.
+//! 4. A thread that waits under `try_enter`'s guard or calls `pause` holds nothing that others wait for but transaction
+//!    and metadata locks.
 
 use crate::monotonic::Monotonic;
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-/// What the owner of a thread does when code on it is about to wait. One per thread, told nothing but when.
+/// The hook of a thread, called when code on it is about to wait. One per thread; it is told nothing but when.
 pub trait BlockingHook {
     /// The thread is about to stop for an unknown time.
     fn enter(&self);
@@ -55,7 +58,7 @@ pub trait BlockingHook {
 pub struct WaitForOthers {
     /// Work whose wait is refused is requeued: it has left no trace, and runs again from its beginning.
     pub may_requeue: bool,
-    /// What is waited for, the same number for the same thing, if who waits holds nothing that others wait for.
+    /// What is waited for, the same number for the same thing, if the waiter holds nothing that others wait for.
     pub wait_queue: Option<u64>,
 }
 

@@ -1,8 +1,8 @@
 //! The outside world behind small traits: disk, clock, randomness, threads; real and simulated.
 //!
-//! Everything that thinks (store, tables, engine) reaches files, time, chance and threads only through an [`Env`]. That is
-//! what lets a simulation run the same code over a disk that loses, reorders and tears what was not synced, on a clock that
-//! it turns by hand, and repeat any run from one number.
+//! Everything that thinks (store, tables, engine) reaches files, time, chance and threads only through an [`Env`]. That
+//! is what lets a simulation run the same code over a disk that loses, reorders and tears what was not synced, on a
+//! clock that it turns by hand, and repeat any run from one number.
 //!
 //! | part | trait | real | simulated |
 //! | --- | --- | --- | --- |
@@ -11,11 +11,12 @@
 //! | chance | [`random::Random`] | [`random::RealRandom`]: the kernel's | [`random::SeededRandom`] |
 //! | threads | [`threads::Threads`] | [`threads::RealThreads`] | [`threads::NoThreads`]: refuses, so nothing can race unseen |
 //!
-//! [`blocking`] is the fifth entry point: code says "I am about to wait" and whoever owns the thread may act on it. [`memory`] counts what
-//! statements allocate.
+//! [`blocking`] is the fifth entry point: code says "I am about to wait" and the owner of the thread may act on it.
+//! [`memory`] counts what statements allocate.
 //!
 //! Invariants:
-//! 1. Nothing outside this crate and the server's socket edge calls `std::fs`, `Instant::now`, `SystemTime::now` or `thread::spawn`.
+//! 1. Nothing outside this crate and the server's socket edge calls `std::fs`, `Instant::now`, `SystemTime::now` or
+//!    `thread::spawn`.
 //! 2. With the simulated parts, the same seed and the same calls give the same answers, always.
 //!
 //! Example: a world that can be crashed.

@@ -69,7 +69,7 @@ pub struct Limits {
     pub statement: u64,
     /// For the statement and what its session holds.
     pub connection: u64,
-    /// For all of them together, as far as this connection obeys it.
+    /// For all of them together, as far as it applies to this connection.
     pub all_connections: u64,
 }
 

@@ -1,19 +1,20 @@
 //! Which worker group serves a connection.
 //!
-//! A new connection goes to the group with the fewest. One that does little else than commit moves to the first group: the
-//! commits of one group share a flush of the log and wake nobody for it, those of two need two flushes or a wake-up each
-//! (measured with 16 clients of durable inserts on two cores: 24 us of CPU a row in one group, 34 in two). When the first
-//! group has no CPU's time left to give, it sends some away, which stay away for a while.
+//! A new connection goes to the group with the fewest. One that does little else than commit moves to the first group:
+//! the commits of one group share a flush of the log and wake nobody for it, those of two need two flushes or a wake-up
+//! each (measured with 16 clients of durable inserts on two cores: 24 us of CPU a row in one group, 34 in two). When
+//! the first group has used up the time of its CPU, it moves some connections to other groups, where they stay for a
+//! while.
 //!
 //! Invariants:
 //! 1. A connection moves only between two commands, with nothing unsent: when a commit has been answered.
-//! 2. The first group takes nobody in while it is busier than [`TAKES_IN_BELOW`], and sends nobody away while it is less busy
-//!    than [`SENDS_AWAY_ABOVE`], so a connection does not swing between two.
+//! 2. The first group takes no connection in while it is busier than [`TAKES_IN_BELOW`], and sends none away while it
+//!    is less busy than [`SENDS_AWAY_ABOVE`], so a connection does not swing between two.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The group of those who commit.
+/// The group of the connections that commit.
 pub(crate) const COMMITTERS: usize = 0;
 /// The first group takes committers in below this part of a CPU's time, per mille.
 const TAKES_IN_BELOW: u32 = 700;
@@ -21,9 +22,9 @@ const TAKES_IN_BELOW: u32 = 700;
 const SENDS_AWAY_ABOVE: u32 = 900;
 /// How often a group's use of its CPU is measured.
 pub(crate) const LOAD_INTERVAL: Duration = Duration::from_millis(100);
-/// One in so many connections of a group too busy is sent away per interval.
+/// Of a group that is too busy, one connection in so many is moved away at each measurement.
 const SENT_AWAY_ONE_IN: usize = 4;
-/// Whoever was sent away comes back no sooner.
+/// A connection that was moved away comes back no sooner.
 const AWAY_MIN: Duration = Duration::from_secs(10);
 /// Commits in excess of other commands, up to [`CommitHeuristic::SCORE_MAX`], that make a committer.
 const COMMITTER_SCORE: u8 = 8;
@@ -58,7 +59,7 @@ pub(crate) struct Placement {
     group_count: usize,
     /// Of the first group: CPU time per mille of wall time.
     load: AtomicU32,
-    /// Connections it still sends away in this interval.
+    /// Connections that it still sends away before the next measurement.
     to_send_away: AtomicUsize,
 }
 
@@ -80,7 +81,7 @@ impl Placement {
         group == COMMITTERS && self.group_count > 1
     }
 
-    /// Notes what the first group used of a CPU's time in the last interval, which is not empty.
+    /// Notes what the first group used of a CPU's time since the last measurement; that time is not zero.
     pub(crate) fn note_load(&self, cpu: Duration, wall: Duration, connection_count: usize) {
         let per_mille = u32::try_from(cpu.as_nanos() * 1000 / wall.as_nanos()).unwrap_or(1000);
         self.load.store(per_mille, Ordering::Relaxed);

@@ -1,9 +1,10 @@
-//! The watchdog: a thread that lets no command keep a worker group from serving others.
+//! The watchdog: a thread that takes the reactor from commands that keep a worker group from serving others.
 //!
-//! Commands that wait or compute for long say so (`env::blocking`), and their group goes on without them. What is computed between two such
-//! places may still take long, such as one call of a function over a value of many megabytes. The watchdog looks at each group every
-//! [`CHECK_INTERVAL`] and takes the reactor from a command that has computed for long. Where no command has come for [`REST_AFTER`], it rests until
-//! one does, so that an idle server sleeps.
+//! Commands that wait or compute for long announce it (`env::blocking`), and their group continues without them. What
+//! is computed between two such places may still take long, such as one call of a function over a value of many
+//! megabytes. The watchdog checks each group every [`CHECK_INTERVAL`] and takes the reactor from a command that has
+//! computed for long. When no command has come for [`REST_AFTER`], it rests until one does, so that an idle server
+//! sleeps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 use crate::Shared;
 use crate::location::lock;
 
-/// Between two looks at a group. What a command must have done to lose the reactor is with [`crate::group`].
+/// The time between two checks of a group. How long a command must have computed to lose the reactor is in
+/// [`crate::group`].
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// Without a new command for so long, it rests.
 const REST_AFTER: Duration = Duration::from_secs(1);

@@ -126,7 +126,7 @@ pub struct ChangeUserRequest {
     pub collation: Option<u16>,
 }
 
-/// Global limits, read again whenever one is needed, so that SET GLOBAL counts at once.
+/// Global limits, read again whenever one is needed, so that SET GLOBAL takes effect at once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// `max_connections`; one more is let in for an account with `connection_admin`.
@@ -341,7 +341,7 @@ pub trait Session: Send {
     /// COM_SET_OPTION; answered by an EOF through [`Reply::end_rows`].
     fn set_option(&mut self, option: SetOption, reply: &mut Reply<'_>) -> Outcome;
 
-    /// COM_CHANGE_USER after the new identity was proven; the session starts again.
+    /// COM_CHANGE_USER after the new user was authenticated; the session starts again.
     fn change_user(&mut self, request: ChangeUserRequest, reply: &mut Reply<'_>) -> Outcome;
 
     /// COM_RESET_CONNECTION.

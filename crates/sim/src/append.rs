@@ -1,8 +1,8 @@
-//! Lists that only grow, at each isolation level, and a search for the cycles that the level forbids (Adya's phenomena by
-//! the method of Elle: Kingsbury and Alvaro, VLDB 2020).
+//! Lists that only grow, at each isolation level, and a search for the cycles that the level forbids (Adya's phenomena
+//! by the method of Elle: Kingsbury and Alvaro, VLDB 2020).
 //!
-//! A transaction reads lists and appends numbers that nobody else appends. At the end the lists themselves tell in which order
-//! the appends of a key happened, and what each read saw tells the rest:
+//! A transaction reads lists and appends numbers that nobody else appends. At the end the lists themselves tell in
+//! which order the appends of a key happened, and what each read saw tells the rest:
 //!
 //! | edge | from | to |
 //! | --- | --- | --- |
@@ -70,7 +70,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Adds another statistics.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Statistics) {
         self.runs += other.runs;
         self.commits += other.commits;
@@ -140,7 +140,7 @@ pub(crate) fn commit(
     Ok(())
 }
 
-/// Runs the run of a seed.
+/// Makes the run of a seed.
 ///
 /// # Errors
 /// What the store did that the level forbids, or lost.
@@ -218,7 +218,8 @@ fn simulation(seed: u64, level: Level, rng: &mut Rng) -> Result<Statistics, Stri
     after(&world, store, level, past, open)
 }
 
-/// Ends a simulation: the power is cut, what survived is looked at, and what the transactions saw is judged. `open` are rolled back or cut off.
+/// Ends a simulation: the power is cut, what survived is looked at, and what the transactions saw is judged. `open` are
+/// rolled back or cut off.
 pub(crate) fn after(
     world: &SimWorld,
     store: Store,

@@ -46,7 +46,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Adds another statistics.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Statistics) {
         self.runs += other.runs;
         self.crashes += other.crashes;
@@ -124,7 +124,7 @@ struct Life<'a> {
     statistics: &'a mut Statistics,
 }
 
-/// Runs the run of a seed.
+/// Makes the run of a seed.
 ///
 /// # Errors
 /// What went wrong, with the seed.
@@ -570,7 +570,8 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// A table comes or goes, or the index over names is made again: nobody works on the table meanwhile.
+    /// A table is created or dropped, or the index over names is made again: no transaction works on the table
+    /// meanwhile.
     fn define(&mut self, open: &[Open], views: &[(ReadView, Rc<State>)]) -> Step {
         let used: BTreeSet<u64> = open.iter().flat_map(|one| one.tables.iter().copied()).collect();
         let state = self.history.newest();

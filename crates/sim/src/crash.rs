@@ -15,7 +15,7 @@ use store::{
     Transaction, TreeId, WriteError, check_files,
 };
 
-/// How a run goes.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Configuration {
     /// Lives of the store, each but the last ended by a crash.
@@ -37,7 +37,7 @@ impl Default for Configuration {
 /// What a run went through, to show that the seeds reach what they should.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Statistics {
-    /// Runs told.
+    /// Runs made.
     pub runs: u64,
     /// Crashes, each followed by a recovery and a comparison.
     pub crashes: u64,
@@ -75,14 +75,14 @@ pub struct Statistics {
     pub refused: u64,
     /// Times the disk filled up.
     pub fillings: u64,
-    /// Checkpoints given up for want of space.
+    /// Checkpoints given up because of a lack of space.
     pub given_up: u64,
     /// Trees that were given hundreds of leaves.
     pub filled: u64,
 }
 
 impl Statistics {
-    /// Adds another statistics.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Statistics) {
         self.runs += other.runs;
         self.crashes += other.crashes;
@@ -122,7 +122,7 @@ pub(crate) fn wrong<T>(what: impl Into<String>) -> Step<T> {
     Err(Halt::Wrong(what.into()))
 }
 
-/// Runs the run of a seed.
+/// Makes the run of a seed.
 ///
 /// # Errors
 /// What the store did wrong, with the seed.
@@ -171,7 +171,7 @@ pub fn run(seed: u64, configuration: Configuration) -> Result<Statistics, String
         let faults = plan_faults(&world, &mut rng, is_new, configuration);
         let fills_up = rng.below(8) == 0;
         if sizes.chance(300) {
-            // What a life wrote may have to be rolled back in a smaller pool.
+            // What an earlier life of the store wrote may have to be rolled back in a smaller pool.
             options.buffer_pool_bytes = [24, 40, 200][sizes.index(3)] * 16 * 1024;
         }
         let mut life = Life {
@@ -391,8 +391,8 @@ impl Life<'_> {
             && !self.world.disk().is_crashed()
     }
 
-    /// A write that failed. Without a file for undo or space on the disk, or in a transaction that goes back too far in the log,
-    /// the statement is undone and the run goes on.
+    /// A write that failed. Without a file for undo or space on the disk, or in a transaction that goes back too far in
+    /// the log, the statement is undone and the run goes on.
     fn refused(&mut self, error: StoreError) -> Step<bool> {
         if self.is_too_long(&error) {
             return Ok(false);
@@ -407,7 +407,7 @@ impl Life<'_> {
         self.excuse(Err(error))
     }
 
-    /// The disk fills up, or somebody makes space.
+    /// The disk fills up, or space is freed.
     fn change_space(&mut self) {
         if self.fills_up && self.rng.below(20) == 0 {
             self.fills_up = false;
@@ -972,7 +972,7 @@ impl Life<'_> {
         matches!(result, Err(WriteError::Store(error)) if self.is_for_want_of_space(error))
     }
 
-    /// Rolls a transaction back that found no space.
+    /// Rolls back a transaction that found no space.
     fn give_up(&mut self, open: &mut Vec<Open>, index: usize) -> Step {
         self.statistics.refused += 1;
         let result = open.swap_remove(index).txn.rollback();

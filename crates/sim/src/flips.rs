@@ -1,20 +1,22 @@
-//! Runs of flipped bits: whatever scheduler over in a file is found and named, or harms nobody.
+//! Runs with flipped bits: every bit that flips in a file is found and named, or does no harm.
 //!
-//! The store works in a few trees, with long transactions and snapshots, so that pages go out and come back, undo goes to its
-//! file, and checkpoints save what still runs. Now and then a bit of a file scheduler over (data, log, undo; at a rate drawn for
-//! each simulation), while the store is open or after its end. It is read so until its byte is written again.
+//! The store works in a few trees, with long transactions and snapshots, so that pages are evicted and read again, undo
+//! is spilled to its file, and checkpoints save what still runs. Now and then a bit flips in a file (data, log, undo;
+//! at a rate drawn for each simulation), while the store is open or after its end. Every read returns the flipped bit
+//! until its byte is written again.
 //!
 //! What is demanded:
-//! 1. A read gives what the model says, or fails; a write is done or fails. Nothing is ever wrong in silence, nobody panics.
-//! 2. A failure names a flipped bit's place: its block of the data file, the log, or the file of old versions; and of a page
-//!    the tree in which it was met. Reads and writes that need none of these places go on.
-//! 3. `check_files` names flipped bits only. If the store does not open, it has named one; if a tree cannot be read, it has
-//!    named that tree.
+//! 1. A read gives what the model says, or fails; a write is done or fails. Nothing is ever wrong in silence, nobody
+//!    panics.
+//! 2. A failure names a flipped bit's place: its block of the data file, the log, or the file of old versions; and of a
+//!    page the tree in which it was met. Reads and writes that need none of these places go on.
+//! 3. `check_files` names flipped bits only. If the store does not open, it has named one; if a tree cannot be read, it
+//!    has named that tree.
 //! 4. When all bits are turned back the store opens, and holds exactly what was committed, whatever was done meanwhile.
 //!
-//! One thing cannot be told: of the last flush of the log before a crash nobody says yet that it was durable, so a bit that
-//! flips in there looks like a write that was torn, and the log ends before it. If the newest superblock is damaged as well the same is true
-//! of the log up to its checkpoint. [`Statistics::lost_tails`] counts that.
+//! One kind of flip cannot be told from another failure. Nothing says yet that the last flush of the log before a crash
+//! was durable, so a bit that flips there looks like a torn write, and the log ends before it. If the newest superblock
+//! is damaged as well, the same is true of the log up to its checkpoint. [`Statistics::lost_tails`] counts that.
 
 use crate::crash::{Halt, Step, wrong};
 use crate::model::{Changes, History, Rows, State, TreeNumber, stored_rows};
@@ -38,7 +40,7 @@ const KEYS: u64 = 120;
 /// Transactions that stay open for a while have keys of their own, as nobody may wait here.
 const LONG_MAX: usize = 2;
 
-/// What runs of flipped bits went through.
+/// What runs with flipped bits went through.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Statistics {
     /// Runs.
@@ -70,7 +72,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Adds another statistics.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Statistics) {
         self.runs += other.runs;
         self.crashes += other.crashes;
@@ -124,7 +126,7 @@ struct Simulation {
     trace: bool,
 }
 
-/// Runs the run of a seed.
+/// Makes the run of a seed.
 ///
 /// # Errors
 /// What went wrong, with the seed, the rate and the bits.
@@ -173,7 +175,7 @@ pub fn run(seed: u64, trace: bool) -> Result<Statistics, String> {
 }
 
 impl Simulation {
-    /// One life of the store, its end, and what scheduler over until the next.
+    /// One life of the store, its end, and the bits that flip before the next one.
     fn round(&mut self, round: u32) -> Step {
         match self.life(round == ROUNDS) {
             Ok(()) | Err(Halt::Stopped) => {}
@@ -224,7 +226,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Scheduler a bit over, in a file of those that matter.
+    /// Flips a bit, in one of the files that matter.
     fn flip(&mut self) {
         let files = self.world.disk().lengths(Path::new(FOLDER));
         let kind = self.rng.index(10);
@@ -407,7 +409,7 @@ impl Simulation {
         let position = match self.history.survived(&found) {
             Ok(position) => position,
             Err(_) if log_is_flipped && is_doubtful => {
-                // Which one it is nobody knows any more: the run starts again with it.
+                // Which commit the state belongs to is not known any more: the run starts again with it.
                 self.history = History::of(found);
                 0
             }
@@ -584,7 +586,7 @@ impl Simulation {
             // Whether it happened nobody was told; if it did, then whole.
             self.history.commit(u64::MAX, changes);
         }
-        // One that fails otherwise has rolled back everything.
+        // A commit that fails otherwise has rolled back everything.
         if let Some(Some(position)) = self.met(None, committed)? {
             self.history.commit(position.0, changes);
             self.statistics.commits += 1;

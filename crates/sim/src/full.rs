@@ -1,8 +1,8 @@
-//! Recovery on a full disk: what was committed comes back, and who removes rows has space at once.
+//! Recovery on a full disk: what was committed comes back, and statements that remove rows have space at once.
 //!
-//! The disk is filled to its last byte; large transactions change rows there, with checkpoints before, in the middle of and after them; the power
-//! fails, also in the middle of the recovery that follows. The disk stays full all the time. The store has to open again and again with every commit
-//! that was synced, and then rows are deleted without any space given from outside.
+//! The disk is filled to its last byte. Large transactions change rows there, with checkpoints before, during and after
+//! them. The power fails, also during the recovery that follows. The disk stays full all the time. The store has to
+//! open every time with every commit that was synced, and then rows are deleted without any space from outside.
 
 use env::random::Rng;
 use env::simulated::{Faults, SimWorld};
@@ -23,14 +23,14 @@ pub struct Statistics {
     pub commits: u64,
     /// Of those, of 128 changes or more.
     pub large: u64,
-    /// Large transactions with a checkpoint in the middle of that were committed.
+    /// Large transactions that were committed and had a checkpoint in their middle.
     pub checkpointed: u64,
-    /// Statements, commits and checkpoints refused for want of space.
+    /// Statements, commits and checkpoints refused because of a lack of space.
     pub refused: u64,
 }
 
 impl Statistics {
-    /// Adds another statistics.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Statistics) {
         self.crashes += other.crashes;
         self.amid_recovery += other.amid_recovery;
@@ -76,7 +76,7 @@ struct Life<'a> {
 }
 
 impl Life<'_> {
-    /// True if the power is on; what failed otherwise, unless the disk had no space.
+    /// True if the power is on, false if not; an error unless the failure was that the disk had no space.
     fn allow(&mut self, error: &StoreError) -> Result<bool, String> {
         if self.world.disk().is_crashed() {
             return Ok(false);
@@ -184,7 +184,7 @@ fn read_all(store: &Store) -> Result<Rows, StoreError> {
     stored_rows(store, &store.tree(TREE)?, &store.read_view())
 }
 
-/// Runs the run of a seed.
+/// Makes the run of a seed.
 ///
 /// # Errors
 /// What the store did wrong, with the seed.
@@ -285,7 +285,8 @@ fn simulation(seed: u64, statistics: &mut Statistics) -> Result<(), String> {
             // Rows are removed at once, with no power failure and no other space.
             world.disk().plan(faults(space_bytes_max, None));
             let first = alive.states[0].keys().next().cloned().unwrap_or_default();
-            // What the background threads does at once: deletions that were repeated keep their undo until they are purged.
+            // What the background threads do at once: deletions that were repeated keep their undo until they are
+            // purged.
             while store.purge_tick().map_err(|error| format!("life {life}: purge: {error}"))? {}
             let mut txn = store.begin();
             txn.delete(&tree, &first, LockWait::Nowait)

@@ -1,10 +1,11 @@
 //! Runs of locks: transactions that read only what they lock must be as if they ran one after the other.
 //!
-//! Several transactions take scheduler on one thread and never wait: a refused lock rolls back. They scan ranges with shared and
-//! exclusive locks, forwards, backwards and with a limit, look keys up, write, and roll back to savepoints. Every lock is held
-//! to the end (strict two-phase locking), so the order of their commits must explain all that was read: at its commit each
-//! transaction is done again on a model that holds the commits before it, and every read must give what it gave then. A
-//! phantom, a row that changed between two reads, or a lost update is a read that the model does not repeat.
+//! Several transactions take turns on one thread and never wait: a refused lock rolls back. They scan ranges with
+//! shared and exclusive locks, forwards, backwards and with a limit, look keys up, write, and roll back to savepoints.
+//! Every lock is held to the end (strict two-phase locking), so the order of their commits must explain all that was
+//! read: at its commit each transaction is repeated on a model that holds the commits before it, and every read must
+//! return what it returned then. A phantom, a row that changed between two reads, or a lost update is a read that the
+//! model does not repeat.
 
 use env::random::Rng;
 use env::simulated::SimWorld;
@@ -65,7 +66,8 @@ impl Session {
     }
 }
 
-/// Runs the run of a seed. With `forget_ranges` scans lock rows alone, as if range locks were forgotten: to see it caught.
+/// Makes the run of a seed. With `forget_ranges` scans lock rows alone, as if range locks were forgotten: to see it
+/// caught.
 ///
 /// # Errors
 /// What no order of the transactions explains, with the seed.

@@ -1,4 +1,4 @@
-//! Runs runs of the simulation.
+//! Makes runs of the simulation.
 //!
 //! ```text
 //! sim [--workload crash|append|bank|locks|flips|waits|full|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N]
@@ -6,8 +6,8 @@
 //! sim --locks 1                              the same as --workload locks
 //! sim --plant NAME|all [--seeds N]          with the feature planted-bugs: at which seed each planted bug is caught
 //! ```
-//! Prints each seed that fails, what went wrong and the command that repeats it, and at the end what was gone through. Exit
-//! code 1 if any failed, or if a planted bug was not caught; 3 if a run does not end.
+//! Prints each seed that fails, what went wrong and the command that repeats it, and at the end what was gone through.
+//! Exit code 1 if any failed, or if a planted bug was not caught; 3 if a run does not end.
 
 use sim::crash::{Configuration, Statistics};
 use sim::locks::LockStatistics;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 const USAGE: &str = "usage: sim [--workload crash|append|bank|locks|flips|waits|full|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N] \
                      [--skip-syncs PER_THOUSAND] [--locks 1] [--forget-ranges 1] [--trace 1] [--plant NAME|all]";
-/// So many failures are told; then the rest is only counted.
+/// So many failures are printed; further ones are only counted.
 const REPORTED_MAX: usize = 20;
 /// A run that takes longer does not end: each takes some milliseconds.
 const RUN_TIME_MAX: Duration = Duration::from_secs(300);
@@ -186,7 +186,7 @@ fn run(workload: Workload, given: &Arguments) -> bool {
     let began = Instant::now();
     let next = AtomicU64::new(given.start);
     let totals = Mutex::new(Totals::default());
-    // What each thread tells just now, and since when.
+    // The seed that each thread runs now, and since when.
     let all_running: Vec<Mutex<Option<(u64, Instant)>>> =
         (0..given.threads).map(|_| Mutex::default()).collect();
     let left = (Mutex::new(given.threads), Condvar::new());

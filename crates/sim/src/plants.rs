@@ -25,7 +25,7 @@ const RUNS: [(&str, Simulation); 5] = [
     ("append", |seed| append::run(seed).map(drop)),
 ];
 
-/// The workload that goes through where the bug is: others would tell their runs in vain.
+/// The workload that executes the code with the bug: the runs of others would not meet it.
 fn meant_for(name: &str) -> &'static str {
     match name {
         "lose-entry" => "bank",
@@ -35,8 +35,9 @@ fn meant_for(name: &str) -> &'static str {
     }
 }
 
-/// Plants a bug and tells runs from seed 0 until one fails, at most so many of the workload that is meant to catch it. Others in
-/// this process meet the bug as well. None: there is no such bug; an error: the workload that did not catch it.
+/// Plants a bug and makes runs from seed 0 on until one fails, at most so many of the workload that is meant to catch
+/// it. Other threads of this process meet the bug as well. None: there is no such bug; an error: the workload that did
+/// not catch it.
 #[must_use]
 pub fn first_seed(name: &str, seeds: u64) -> Option<Result<Caught, &'static str>> {
     let (name, plant) = planted::ALL.into_iter().find(|plant| plant.0 == name)?;

@@ -1,11 +1,12 @@
-//! Sessions on threads of their own that take scheduler: one runs at a time, and a seed decides who goes on.
+//! Sessions on threads of their own that take turns: one runs at a time, and a seed decides which one continues.
 //!
-//! A session gives its turn away between its steps ([`SessionHandle::yield_now`]) and wherever the code under test says that it is about to wait
-//! (`env::blocking`): a session that waits for a lock is parked until what it waits for has been told, its time on the simulated clock is
-//! over, or the run ends. Nobody ever waits for a real condition, so an order of steps is repeated by its seed.
+//! A session yields between its steps ([`SessionHandle::yield_now`]) and wherever the code under test announces a wait
+//! (`env::blocking`). A session that waits for a lock is parked until its wait has an outcome, its timeout on the
+//! simulated clock expires, or the run ends. No session ever waits for a real condition, so an order of steps is
+//! repeated by its seed.
 //!
-//! When every session waits nobody can ever go on but by the end of somebody's lock_timeout: a cycle of waits that was not found,
-//! or a hand-over that was forgotten. That is told as a failure ([`Scheduler::run`]).
+//! When every session waits, only a lock wait timeout could let one continue: a deadlock cycle was not found, or a lock
+//! was not handed over. That is reported as a failure ([`Scheduler::run`]).
 
 use env::blocking::{self, BlockingHook};
 use env::clock::{Clock, Monotonic};
@@ -19,9 +20,9 @@ use std::sync::Arc;
 /// Where a session is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Place {
-    /// It could go on.
+    /// It could continue.
     Ready,
-    /// It waits, until then at most. It has looked in vain since anybody else did something, or not.
+    /// It waits, until then at most, and whether it has checked in vain since another session last did something.
     Waiting { deadline: Monotonic, looked: bool },
     /// It has ended.
     Done,
@@ -38,7 +39,7 @@ struct State {
     waits: u64,
 }
 
-/// Says who waits for whom, when nobody can go on.
+/// Says which session waits for which, when none can continue.
 pub type Describe = Box<dyn Fn() -> String + Send + Sync>;
 
 /// See the module.
@@ -46,7 +47,7 @@ pub struct Scheduler {
     state: Mutex<State>,
     wake: Box<[Condvar]>,
     world: SimWorld,
-    /// Scheduler change also where a session is about to wait for the disk.
+    /// Also switch sessions where one is about to wait for the disk.
     changes_at_io: bool,
     describe: Describe,
 }
@@ -75,7 +76,7 @@ impl Scheduler {
     ) -> Result<u64, String> {
         let count = sessions.len();
         let places = vec![Place::Ready; count];
-        // Nobody's turn until all are there.
+        // No session runs until all have started.
         let state = State { rng, turn: count, places, is_over: false, failures: Vec::new(), waits: 0 };
         let wake = std::iter::repeat_with(Condvar::new).take(count).collect();
         let scheduler = Arc::new(Scheduler {
@@ -104,7 +105,7 @@ impl Scheduler {
         self.world.clock().now()
     }
 
-    /// Chooses who goes on.
+    /// Chooses the session that continues.
     fn pass(&self, state: &mut State) {
         let now = self.now();
         let is_over = state.is_over;
@@ -151,7 +152,7 @@ impl SessionHandle {
         }
     }
 
-    /// Whoever waits is to look again.
+    /// Every session that waits is to check again.
     fn did_something(&self, state: &mut State) {
         for place in &mut state.places {
             if let Place::Waiting { looked, .. } = place {
@@ -160,7 +161,7 @@ impl SessionHandle {
         }
     }
 
-    /// Lets somebody go on, perhaps this session.
+    /// Lets a session continue, perhaps this one.
     pub fn yield_now(&self) {
         let mut state = self.scheduler.state.lock();
         self.did_something(&mut state);
@@ -174,7 +175,7 @@ impl SessionHandle {
         self.scheduler.state.lock().is_over
     }
 
-    /// Ends the simulation: whoever waits is told that its time is over.
+    /// Ends the simulation: the timeout of every session that waits has expired.
     pub fn end(&self) {
         self.scheduler.state.lock().is_over = true;
     }

@@ -1,8 +1,10 @@
-//! Runs of sessions that wait for each other's locks: bank transfers, lists at each isolation level, ranges read and written.
+//! Runs of sessions that wait for each other's locks: bank transfers, lists at each isolation level, ranges read and
+//! written.
 //!
-//! Each session runs on a thread of its own and takes scheduler with the others ([`crate::scheduler`]). One that meets a lock waits until it is
-//! handed over, a deadlock makes it the victim, its time on the simulated clock is over, or another session kills it. The statement or the
-//! transaction is then rolled back, as a server would do, and the session goes on.
+//! Each session runs on a thread of its own and takes turns with the others ([`crate::scheduler`]). A session that
+//! meets a lock waits until the lock is granted, it is chosen as the victim of a deadlock, its timeout on the simulated
+//! clock expires, or another session kills it. The statement or the transaction is then rolled back, as a server would
+//! do, and the session continues.
 //!
 //! | kind | what | checked |
 //! | --- | --- | --- |
@@ -10,9 +12,9 @@
 //! | append | lists that grow, at each level ([`crate::append`]) | the cycles each level forbids; what was acknowledged survives |
 //! | locks | scans and lookups that lock ([`crate::locks`]) | reads repeat in the order of the commits |
 //!
-//! Of the waits themselves, in each: nobody waits while nobody is in his way; not all wait; a timeout comes when its time is over and
-//! not before; only who was killed is interrupted; a deadlock is a cycle, and its victim changed the least of those in it; at the end no lock
-//! and no waiter is left.
+//! Of the waits themselves, in each kind: no session waits unless another is in its way; not all wait; a timeout comes
+//! when its time has passed and not before; only a killed session is interrupted; a deadlock is a cycle, and its victim
+//! changed the least of the transactions in it; at the end no lock and no waiter is left.
 
 use crate::append;
 use crate::locks;
@@ -39,7 +41,7 @@ const SESSIONS_MAX: usize = 6;
 const ACCOUNTS: i64 = 8;
 const FIRST_BALANCE: i64 = 1_000;
 
-/// What runs of waiting went through.
+/// What runs of waiting sessions went through.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Statistics {
     /// Runs.
@@ -63,7 +65,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Adds another statistics.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Statistics) {
         self.runs += other.runs;
         self.crashes += other.crashes;
@@ -77,7 +79,7 @@ impl Statistics {
     }
 }
 
-/// Runs the run of a seed.
+/// Makes the run of a seed.
 ///
 /// # Errors
 /// What went wrong, with the seed.
@@ -174,7 +176,7 @@ impl Common {
                     return Err("a deadlock that is not told".to_owned());
                 };
                 let waiters: Vec<&LockWaiter> = last.cycle.iter().map(|member| &member.waiter).collect();
-                // Whose end lets the one before him in the cycle go on.
+                // Its end lets the transaction before it in the cycle continue.
                 let helps = |(place, waiter): &(usize, &&LockWaiter)| {
                     let behind = waiters[(place + waiters.len() - 1) % waiters.len()];
                     let is_same_queue = (behind.tree, &behind.key) == (waiter.tree, &waiter.key)
@@ -226,7 +228,7 @@ impl Common {
         env::clock::Clock::now(self.world.clock()).nanos
     }
 
-    /// Who waits for whom, for a run in which nobody goes on.
+    /// Which session waits for which, for a run in which none continues.
     fn describe(&self) -> Describe {
         let store = self.store.clone();
         Box::new(move || format!("{:?}", store.lock_waiters()))

@@ -49,7 +49,7 @@ fn no_crash_loses_or_halves_a_commit() {
         &failed[..failed.len().min(5)]
     );
     if count >= 1000 {
-        // The runs are worth telling only if they come through all of this.
+        // The runs prove something only if they go through all of this.
         assert!(
             statistics.crashes == 3 * count && statistics.commits > count && statistics.durable > count / 4,
             "{statistics:?}"
@@ -77,7 +77,7 @@ fn a_skipped_sync_is_noticed() {
     );
 }
 
-/// Fewer: each run is longer. `sim --workload append` and `sim --workload bank` run many.
+/// Fewer: each run is longer. `sim --workload append` and `sim --workload bank` make many.
 #[test]
 fn no_level_shows_what_it_forbids() {
     let mut statistics = sim::append::Statistics::default();

@@ -8,7 +8,7 @@ fn a_flipped_bit_is_found_and_named_or_harms_nobody() {
     for seed in 0..300 {
         statistics.add(&run(seed, false).unwrap_or_else(|what| panic!("{what}")));
     }
-    // The runs are worth telling only if they come through all of this.
+    // The runs prove something only if they go through all of this.
     assert!(
         statistics.flips > 1_500
             && statistics.failures > 100

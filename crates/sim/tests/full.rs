@@ -1,4 +1,4 @@
-//! Recovery on a full disk. `sim --workload full` runs many more runs.
+//! Recovery on a full disk. `sim --workload full` makes many more runs.
 
 use sim::full::{Statistics, run};
 
@@ -8,7 +8,7 @@ fn a_store_opens_on_a_full_disk_with_all_that_was_committed() {
     for seed in 0..100 {
         statistics.add(&run(seed).unwrap_or_else(|what| panic!("{what}")));
     }
-    // The runs are worth telling only if they come through all of this.
+    // The runs prove something only if they go through all of this.
     assert!(
         statistics.crashes > 400
             && statistics.amid_recovery > 10

@@ -8,7 +8,7 @@ fn sessions_that_wait_see_what_their_level_promises_and_all_get_on() {
     for seed in 0..300 {
         statistics.add(&run(seed).unwrap_or_else(|what| panic!("{what}")));
     }
-    // The runs are worth telling only if they come through all of this.
+    // The runs prove something only if they go through all of this.
     assert!(
         statistics.waits > 3_000
             && statistics.deadlocks > 300

@@ -1,7 +1,8 @@
 //! The checkpoint latch: changes of pages hold it shared, a checkpoint holds it exclusively for a moment.
 //!
-//! A critical section under the shared latch is what a checkpoint must contain completely or not at all: one record with its undo, a
-//! page split, a commit. The latch is striped by thread, so that taking it shared touches no cache line of another thread.
+//! A critical section under the shared latch is what a checkpoint must contain completely or not at all: one record
+//! with its undo, a page split, a commit. The latch is striped by thread, so that taking it shared touches no cache
+//! line of another thread.
 
 use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::thread_number::thread_number;
@@ -14,7 +15,8 @@ pub(crate) struct CheckpointLatch {
     parts: [CachePadded<RwLock<()>>; PARTS],
 }
 
-/// The latch held shared. A thread must not take it twice: a waiting checkpoint would block the second, and wait for the first.
+/// The latch held shared. A thread must not take it twice: a waiting checkpoint would block the second, and wait for
+/// the first.
 #[must_use]
 pub(crate) struct CriticalSection<'g> {
     _part: RwLockReadGuard<'g, ()>,

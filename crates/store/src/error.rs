@@ -48,7 +48,7 @@ pub enum StoreError {
         /// What the system said.
         why: Arc<str>,
     },
-    /// The disk has no space. Nothing is lost, reads go on, and so do writes when there is space again.
+    /// The disk has no space. Nothing is lost, reads continue, and so do writes when there is space again.
     #[error("no space left on the disk for {what}")]
     DiskFull {
         /// Which file: `data`, `undo.tmp`, or [`StoreError::LOG`].

@@ -25,7 +25,8 @@ number! {
     TreeId
 }
 number! {
-    /// A writing transaction's number, dense and growing; 0 names none. It is the transaction id on the versions it writes.
+    /// A writing transaction's number, dense and growing; 0 names none. It is the transaction id on the versions it
+    /// writes.
     TxnId
 }
 number! {

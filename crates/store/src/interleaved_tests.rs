@@ -26,7 +26,7 @@ const ORDERS: usize = 100;
 /// Switches after which a run counts as one that does not end.
 const STEPS_MAX: usize = 2_000_000;
 const STACK_BYTES: usize = 1 << 20;
-/// A wait that nobody ends ends with a timeout; no program here needs one.
+/// A wait that no thread ends is ended by a timeout; no program here needs one.
 const WAIT: LockWait = LockWait::Timeout(Duration::from_secs(3600));
 
 fn explore(program: impl Fn() + Send + Sync + 'static) {

@@ -1,11 +1,12 @@
-//! Transactional ordered bytes: trees of records, each a key and a value, read through snapshots and changed by transactions.
+//! Transactional ordered bytes: trees of records, each a key and a value, read through snapshots and changed by
+//! transactions.
 //!
 //! The store knows neither tables nor types. It guarantees:
 //! - A commit is atomic, also across a crash at any moment. It is durable once its position is durable
 //!   ([`Store::durable_position`]).
 //! - A [`ReadView`] sees exactly the commits up to one position, however long it lives, and never waits for a writer.
-//! - A write works on the newest version of a record under its row lock and waits for the transaction that holds that lock.
-//!   Deadlocks are detected as soon as they arise.
+//! - A write works on the newest version of a record under its row lock and waits for the transaction that holds that
+//!   lock. Deadlocks are detected as soon as they arise.
 //! - After a failed write or sync nothing more is written until the store is opened again.
 //!
 //! ```text
@@ -15,9 +16,9 @@
 //! pager        buffer pool and data file                  wal         redo log: append, flush, replay
 //! ```
 //!
-//! The life of a page: a record is changed in a frame of the buffer pool (`pager`) under its leaf's latch (`btree`). Its old
-//! version goes to the undo (`mvcc`), the change to the transaction's log buffer (`txn`). The commit appends that buffer to the log
-//! (`wal`). Later a checkpoint writes the page to a free block of the data file (`store`).
+//! The life of a page: a record is changed in a frame of the buffer pool (`pager`) under its leaf's latch (`btree`).
+//! Its old version goes to the undo (`mvcc`), the change to the transaction's log buffer (`txn`). The commit appends
+//! that buffer to the log (`wal`). Later a checkpoint writes the page to a free block of the data file (`store`).
 //!
 //! # Example
 //! ```

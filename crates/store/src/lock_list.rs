@@ -1,15 +1,19 @@
-//! Running transactions and their locks, for people to read. Nothing here is on the way of a statement.
+//! Running transactions and their locks, for people to read. Nothing here is on the path of a statement.
 //!
-//! A row's exclusive lock is a transaction id in the row, so the list of them is read from the owner's undo: the first entry of a record
-//! is where the transaction got it. The rest is noted in the owner's slot (`HeldLocks`).
+//! A row's exclusive lock is a transaction id in the row, so the exclusive locks are read from the owner's undo: the
+//! first entry of a record was written when the transaction locked it. The other locks are noted in the owner's slot
+//! (`HeldLocks`).
 //!
-//! Owners go on and end meanwhile. Together what is lister is no snapshot: a lock may be missed, or be gone when it is read.
+//! Owners continue and end meanwhile. So a list is not a snapshot: a lock may be missed, or be released by the time it
+//! is read.
 //!
 //! Invariants:
-//! 1. Undo is read only while no segment is given back and, checked since, its owner runs. The owner's segments were kept
-//!    until then, so no pointer leads to an entry that is gone. Entries taken out meanwhile (`Slot::removals`) end the reading.
-//! 2. A list takes no more than [`LISTED_BYTES_MAX`] and reads no more than [`ENTRIES_WALKED_MAX`] undo entries a transaction,
-//!    the newest. What is beyond is left out, transaction ids before notes: others wait for what is noted.
+//! 1. Undo is read only while no segment is freed and, as checked afterwards, its owner runs. The owner's segments were
+//!    kept until then, so no pointer leads to an entry that is gone. Entries removed meanwhile (`Slot::removals`) end
+//!    the reading.
+//! 2. A list takes no more than [`LISTED_BYTES_MAX`] and reads no more than [`ENTRIES_WALKED_MAX`] undo entries a
+//!    transaction, the newest. What is beyond is left out, exclusive row locks before noted locks: others wait for the
+//!    noted ones.
 
 use crate::btree::Seek;
 use crate::btree::node;
@@ -25,7 +29,7 @@ use hashbrown::HashSet;
 const LISTED_BYTES_MAX: usize = 32 << 20;
 /// The most undo entries that a list reads of one transaction.
 const ENTRIES_WALKED_MAX: usize = 1 << 20;
-/// Undo entries read before undo may be given back again, and notes before the owner may go on locking.
+/// Undo entries read before undo may be freed again, and notes read before the owner may take further locks.
 const READ_AT_ONCE: usize = 256;
 /// What a lock in a list takes beside its keys, about.
 const LISTED_BYTES: usize = 96;
@@ -33,7 +37,7 @@ const LISTED_BYTES: usize = 96;
 /// What a lock covers.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum LockTarget {
-    /// Something in the tree: lister once for the tree's shared and once for its exclusive locks and changes.
+    /// The whole tree: listed once for the tree's shared and once for its exclusive locks and changes.
     Tree,
     /// A record.
     Record(Vec<u8>),
@@ -43,7 +47,7 @@ pub enum LockTarget {
         lower: Vec<u8>,
         /// Where it ends.
         upper: Option<Vec<u8>>,
-        /// It locks the records there too, shared; else it only keeps others from adding some.
+        /// It locks the records there too, shared; else it only keeps others from inserting records.
         covers_rows: bool,
     },
 }
@@ -61,13 +65,13 @@ impl LockTarget {
 /// A lock that a transaction holds.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HeldLock {
-    /// Whose.
+    /// The transaction that holds it.
     pub txn: TxnId,
     /// In which tree.
     pub tree: TreeId,
     /// On what.
     pub target: LockTarget,
-    /// Of a key range: of the scan that locked it.
+    /// For a key range: the mode of the scan that locked it.
     pub mode: LockMode,
 }
 
@@ -88,7 +92,7 @@ pub struct RunningTransaction {
     pub noted_bytes: u64,
 }
 
-/// What one list has lister so far.
+/// What a list contains so far.
 struct LockLister<'s> {
     see: &'s mut dyn FnMut(&HeldLock),
     bytes_left: usize,
@@ -177,8 +181,8 @@ impl Store {
         Ok(running)
     }
 
-    /// Calls `see` with each lock that is held. A record that a transaction has added, or an index entry it has changed, is
-    /// among them only if somebody else has asked for it: until then nobody had to be lister.
+    /// Calls `see` with each lock that is held. A record that a transaction has inserted, or an index entry it has
+    /// changed, is listed only if another transaction has requested it: until then it needed no entry.
     ///
     /// # Errors
     /// Undo or a page could not be read.
@@ -240,7 +244,7 @@ fn list_written(
         for entry in entries.drain(..) {
             lister.tree(of, txn, entry.tree, LockMode::Exclusive);
             let is_lock = entry.first && entry.kind == Kind::Same;
-            // A lock that was given back has left its entry.
+            // A lock that was released has left its entry.
             if is_lock
                 && is_written_by(inner, entry.tree, &entry.key, txn)?
                 && of.keys.insert((entry.tree, entry.key.clone()))
@@ -253,7 +257,7 @@ fn list_written(
     })
 }
 
-/// Whether the transaction's transaction id is on the record now.
+/// Whether the transaction's id is in the record now.
 fn is_written_by(inner: &Inner, tree: TreeId, key: &[u8], txn: TxnId) -> Result<bool, StoreError> {
     let Some(tree) = inner.tree(tree) else { return Ok(false) };
     let leaf = match inner.leaf(&tree.state, Seek::At(key)) {
@@ -281,7 +285,7 @@ fn for_each_entry(
     txn: TxnId,
     see: &mut dyn FnMut(&mut Vec<Copied>) -> Result<bool, StoreError>,
 ) -> Result<(), StoreError> {
-    // Where it goes on, and `removals` from the start.
+    // Where the reading continues, and `removals` from the start.
     let mut at: Option<(u64, u64)> = None;
     let mut copies = Vec::new();
     for _ in 0..ENTRIES_WALKED_MAX / READ_AT_ONCE {

@@ -17,16 +17,16 @@ use crate::wal::{Log, LogError, Lsn, PART_BYTES_MAX, Parts};
 /// The most a change takes beside its key and value: code, tree, and lengths.
 const OP_HEADER_BYTES_MAX: usize = 64;
 
-/// SpaceReservation for the first few changes is made at once.
+/// Space for the first few changes is reserved at once.
 const OPEN_BYTES_MIN: usize = 512;
 
 /// The longest change: a decoder needs no more to go on.
 pub(crate) const OP_BYTES_MAX: usize = OP_HEADER_BYTES_MAX + RECORD_BYTES_MAX;
 
 /// A transaction's changes on their way to the log. They are kept in chunks as long as the log's parts, so that a large
-/// transaction is never copied to make space for more of it; beyond a bound its chunks go out as parts that count for nothing
-/// until the commit. The end of it can be cut off again, wherever it is: parts that went out are then left out of the chain
-/// that leads from the commit record back to the first part.
+/// transaction is never copied to make space for more of it. Beyond a bound its chunks are appended as parts that count
+/// for nothing until the commit. The end of the changes can be cut off again, at any place: parts that were appended
+/// are then left out of the chain that leads from the commit record back to the first part.
 #[derive(Debug, Default)]
 pub(crate) struct OpLog {
     parts: Parts,
@@ -103,7 +103,8 @@ impl OpLog {
         self.open.truncate(len - self.full_bytes);
     }
 
-    /// Moves what is in memory to the log, as parts. Outside a critical section, without a latch. If it fails all of it stays in memory.
+    /// Moves what is in memory to the log, as parts. Outside a critical section, without a latch. If it fails, all of
+    /// it stays in memory.
     #[cold]
     pub(crate) fn part(&mut self, log: &Log) -> Result<(), LogError> {
         let parted_bytes = self.parts.bytes();
@@ -133,7 +134,8 @@ impl OpLog {
         log.try_append(&self.open, &mut self.parts, publish)
     }
 
-    /// Waits until the commit record has a place in memory and on the disk. Outside a critical section, without a latch.
+    /// Waits until the commit record has a place in memory and on the disk. Outside a critical section, without a
+    /// latch.
     #[cold]
     pub(crate) fn prepare(&mut self, log: &Log) -> Result<(), LogError> {
         if self.open.len() > log.part_bytes_max() {
@@ -142,7 +144,7 @@ impl OpLog {
         log.prepare(self.open.len())
     }
 
-    /// The transaction is rolled back: what went out counts for nothing.
+    /// The transaction is rolled back: what was appended counts for nothing.
     pub(crate) fn abandon(&mut self, log: &Log) {
         log.abandon(std::mem::take(&mut self.parts));
     }

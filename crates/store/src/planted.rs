@@ -48,9 +48,9 @@ pub enum Plant {
     SkipChecksum,
     /// What is read from the file of old versions is not compared with its checksum.
     SkipUndoChecksum,
-    /// A lock that is given back is handed to nobody.
+    /// A lock that is released is granted to no waiter.
     ForgetHandOver,
-    /// Deadlock cycles are not looked for.
+    /// Deadlock cycles are not searched for.
     MissDeadlock,
 }
 

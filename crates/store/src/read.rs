@@ -450,7 +450,7 @@ fn leaves_between(low: &[(usize, usize)], high: &[(usize, usize)]) -> f64 {
     leaves
 }
 
-/// A range being read, a leaf at a time. UndoRefs nothing between calls; rows committed meanwhile stay unseen.
+/// A range being read, a leaf at a time. Holds no latch between calls; rows committed meanwhile stay unseen.
 #[derive(Debug)]
 pub struct Scan {
     store: Store,

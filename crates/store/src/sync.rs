@@ -50,7 +50,7 @@ mod explored {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
 
-    /// A timed wait ends with a timeout after so many polls.
+    /// A timed wait ends with a timeout after this many polls.
     const POLLS_OF_A_TIMED_WAIT: u32 = 200;
 
     #[derive(Debug, Default)]

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 thread_local!(static NUMBER: Cell<u32> = const { Cell::new(u32::MAX) });
 
-/// Gives this thread a number in place of the one it would get: a simulation whose threads take turns is repeated exactly only if they have
-/// the same ones again, as undo and snapshots are spread by them.
+/// Gives this thread a number in place of the one it would get. A simulation whose threads take turns is repeated
+/// exactly only if they have the same numbers again, as undo and snapshots are spread by them.
 pub fn number_thread(number: u32) {
     NUMBER.set(number);
 }

@@ -60,7 +60,8 @@ impl TreeState {
     /// Added to [`TreeState::locks`] while the tree has locked key ranges.
     pub(crate) const RANGES: u64 = 1 << 32;
 
-    /// How many entries of the lock table belong to this tree, and whether there are key ranges. 0: a writer need not look.
+    /// How many entries of the lock table belong to this tree, and whether there are key ranges. 0: a writer need not
+    /// look.
     pub(crate) fn locks(&self) -> &AtomicU64 {
         &self.locks
     }

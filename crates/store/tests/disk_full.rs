@@ -1,5 +1,5 @@
-//! A disk without space: statements that need some are refused, nothing that was acknowledged is lost, reads go on, and writes
-//! go on when there is space again.
+//! A disk without space: statements that need some are refused, nothing that was acknowledged is lost, reads go on, and
+//! writes go on when there is space again.
 
 use env::simulated::{Faults, SimWorld};
 use std::collections::BTreeMap;
@@ -122,7 +122,7 @@ fn without_room_for_the_log_or_the_data_file_the_rest_goes_on() {
         for round in 1..4 {
             leave_room(&world, room, false);
             let written = fill(&store, &tree, &mut rows, round * 10);
-            // Rows that are there can be changed: their pages' old blocks are given back.
+            // Rows that are there can be changed: their pages' old blocks are freed.
             let changed =
                 (0..OLD).filter(|&number| put(&store, &tree, number, round * 10 + 1)).collect::<Vec<_>>();
             rows.extend(changed.iter().map(|&number| (key(number).to_vec(), value(number, round * 10 + 1))));
@@ -149,7 +149,7 @@ fn without_room_for_the_log_or_the_data_file_the_rest_goes_on() {
                 assert_eq!(all(&store, &tree), rows);
                 break;
             }
-            // Somebody made space: everything goes on by itself.
+            // Space was freed: everything continues by itself.
             world.disk().plan(Faults::default());
             for number in 0..1_500 {
                 assert!(put(&store, &tree, number, round), "room {room} round {round}");
@@ -183,7 +183,7 @@ fn a_transaction_that_finds_no_room_can_be_rolled_back() {
     };
     assert!(matches!(&refused, WriteError::Store(error) if is_full(error)), "{refused}");
     assert!(changed > 50, "{changed}");
-    // Reads go on, the statement can be rolled back, and the transaction.
+    // Reads continue, the statement can be rolled back, and so can the transaction.
     assert_eq!(all(&store, &tree), rows);
     assert_eq!(store.status().is_full, 1);
     large.rollback_to(&savepoint).unwrap();

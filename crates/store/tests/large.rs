@@ -114,7 +114,8 @@ fn one_transaction_changes_more_than_memory_holds() {
     }
 }
 
-/// Recovery rolls back what one transaction changed, though that does not fit the pool and power fails again and again meanwhile.
+/// Recovery rolls back what one transaction changed, though that does not fit the pool and power fails again and again
+/// meanwhile.
 #[test]
 fn what_is_taken_back_need_not_fit_the_pool_either() {
     let mut world = SimWorld::new(4);
@@ -155,7 +156,8 @@ fn what_is_taken_back_need_not_fit_the_pool_either() {
     store.check().unwrap();
 }
 
-/// What was found by simulation (seed 481) when parts were rolled back by later changes: B's commit was undone by recovery.
+/// What was found by simulation (seed 481) when parts were rolled back by later changes: B's commit was undone by
+/// recovery.
 #[test]
 fn what_a_savepoint_takes_back_is_not_repeated_over_anothers_commit() {
     let world = SimWorld::new(2);

@@ -250,7 +250,7 @@ fn locks_given_back_take_no_room() {
     assert!(other.update(&tree, &8_u32.to_be_bytes(), b"new", NOWAIT).unwrap());
 }
 
-/// Key ranges that meet become one segment, whatever their order; each one that goes wakes who waits in it.
+/// Key ranges that meet become one segment, whatever their order; each one that is released wakes its waiters.
 #[test]
 fn who_waits_in_an_interval_hears_of_its_end_though_it_has_grown_to_the_left() {
     let (store, tree) = fresh();

@@ -1,4 +1,4 @@
-//! Old versions beyond what memory is for: filed, read back, merged, given back; and what a broken disk does to them.
+//! Old versions beyond the memory for them: spilled, read back, merged, freed; and what a broken disk does to them.
 
 use env::blocking::{self, BlockingHook};
 use env::simulated::{Faults, SimWorld};
@@ -405,7 +405,7 @@ impl BlockingHook for Writer {
         for number in [wait % ROWS, (wait * 7) % ROWS] {
             txn.put(&self.tree, &key(number), &value(number, 90 + wait % 5), NOWAIT).unwrap();
         }
-        // Most is rolled back, so that leaves come to be what they were.
+        // Most of it is rolled back, so that the leaves become what they were.
         match wait % 12 {
             0 => drop(txn.commit().unwrap()),
             _ => txn.rollback().unwrap(),

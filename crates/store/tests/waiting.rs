@@ -11,8 +11,8 @@ use store::{LockWait, Options, ScanRange, Store, TreeId};
 const NOWAIT: LockWait = LockWait::Nowait;
 const ROWS: u32 = 6_000;
 
-/// Makes a checkpoint whenever the thread is about to wait: it takes the checkpoint latch exclusively, takes the latch of every changed page, and would
-/// never end if the thread were inside.
+/// Makes a checkpoint whenever the thread is about to wait: it takes the checkpoint latch exclusively, takes the latch
+/// of every changed page, and would never end if the thread were inside.
 struct Checkpoints {
     store: Store,
     count: Cell<u64>,

@@ -4,7 +4,8 @@
 //! compressed bytes u24 | sequence u8 | plain bytes u24, 0 if the content is not compressed | content
 //! ```
 //!
-//! A frame holds any part of the stream of packets; its sequence starts again with each command and goes on in the answer.
+//! A frame holds any part of the stream of packets; its sequence starts again with each command and goes on in the
+//! answer.
 //!
 //! Invariants:
 //! 1. A frame is inflated to at most the length it announces, and memory grows only with what comes out.

@@ -347,7 +347,7 @@ impl Connection {
         self.run(format!("KILL {what} {connection_id}").as_bytes())
     }
 
-    /// Becomes somebody else; the session starts again. A server that refuses closes the connection.
+    /// Changes the user; the session starts again. A server that refuses closes the connection.
     ///
     /// # Errors
     /// The server's or the connection's.

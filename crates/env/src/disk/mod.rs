@@ -23,8 +23,8 @@ pub use real::RealDisk;
 /// The smallest unit that a crash leaves whole, either old or new. Devices today write 512 or 4,096 bytes at once.
 pub(crate) const SECTOR_BYTES: usize = 512;
 
-/// Whether an error says that there is no space: on the device, under a quota, or below the largest length a file may have
-/// here. The operation was not done; it may be tried again when there is space.
+/// Whether an error says that there is no space: on the device, under a quota, or below the largest length a file may
+/// have here. The operation was not done; it may be tried again when there is space.
 #[must_use]
 pub fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};

@@ -1,11 +1,12 @@
 //! Which cores threads may run on: keeps client and server apart while something small is compared.
 //!
-//! Where a client and a server share two cores, the scheduler may put a server's thread on its client's core or beside it, now so
-//! and now so: a wake-up across cores and cold caches make an operation a third dearer, and what is compared drowns in that.
+//! Where a client and a server share two cores, the scheduler may put a server's thread on its client's core or beside
+//! it, now so and now so: a wake-up across cores and cold caches make an operation a third dearer, and what is compared
+//! drowns in that.
 //!
 //! Invariants:
-//! 1. What was set is put back when [`Pinned`] is dropped: for each thread that had a set of its own that one, for threads
-//!    that were started since the process's.
+//! 1. What was set is put back when [`Pinned`] is dropped: for each thread that had a set of its own that one, for
+//!    threads that were started since the process's.
 //! 2. Nothing is set for good: a process that is started again knows nothing of it.
 
 use std::collections::BTreeMap;

@@ -61,8 +61,8 @@ pub struct Fit<'a> {
     pub matched: Match,
 }
 
-/// The entries that match, best first: more kinds of evidence, then more pieces. A cause in a layer that the run's layer attribution
-/// excludes is none of them.
+/// The entries that match, best first: more kinds of evidence, then more pieces. A cause in a layer that the run's
+/// layer attribution excludes is none of them.
 #[must_use]
 pub(crate) fn matching<'a>(entries: &'a [Entry], run: &Run, pair: Pair) -> Vec<Fit<'a>> {
     let is_excluded = |entry: &Entry| {

@@ -6,8 +6,8 @@
 //! until each pair is settled, or the time is spent
 //! ```
 //!
-//! The three arms of a pair follow each other at once, so that a machine's moods hit them alike. What is compared, and when it
-//! counts as settled, is [`crate::load::fidelity`]'s.
+//! The three arms of a pair follow each other at once, so that a machine's moods hit them alike. What is compared, and
+//! when it counts as settled, is [`crate::load::fidelity`]'s.
 
 use super::rounds::Round;
 use super::runner::{Ran, Runner, Wanted};

@@ -1,5 +1,5 @@
-//! The matrix: every arm in every round, in an order drawn again each time, on servers made alike; then, where something was found, the
-//! passes that say where and why.
+//! The matrix: every arm in every round, in an order drawn again each time, on servers made alike; then, where
+//! something was found, the passes that say where and why.
 //!
 //! ```text
 //! describe servers -> equalise -> load data -> timing rounds -> second look -> schemas and plans -> phases -> stacks
@@ -9,16 +9,16 @@
 //! -> take data away -> analyse -> conclude
 //! ```
 //!
-//! A block opens its own connections, warms up, and is measured between two readings of the server's process and counters;
-//! it leaves nothing open, so that idle connections of one arm are never there in another. Rounds go on until every
-//! interval is narrow enough or their share of the time is spent. What samples, counts or listens does so in a pass of its own:
-//! no block that is timed is looked at by anything else.
+//! A block opens its own connections, warms up, and is measured between two readings of the server's process and
+//! counters; it leaves nothing open, so that idle connections of one arm are never there in another. Rounds go on until
+//! every interval is narrow enough or their share of the time is spent. What samples, counts or listens does so in a
+//! pass of its own: no block that is timed is looked at by anything else.
 //!
 //! Invariants:
 //! 1. All arms of a round run with the same parameters in the same order.
 //! 2. What was measured before a failure is in the run that is returned; [`Run::incomplete`] says why it ended.
-//! 3. Data lies in schemas of the lab's own ([`lab_schema`]); global variables are changed only if the request allows it, through the
-//!    journal.
+//! 3. Data lies in schemas of the lab's own ([`lab_schema`]); global variables are changed only if the request allows
+//!    it, through the journal.
 //! 4. All passes together keep to the time budget, but for the least that each needs to say anything.
 //! 5. A pass that cannot be made (no right, no tool, a server elsewhere) is a warning, and the others are made.
 //!

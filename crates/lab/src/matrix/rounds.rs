@@ -1,7 +1,7 @@
 //! Timing: every arm in every round, in an order drawn again each time; then the few that differed once more.
 //!
-//! The first pass is judged by itself. What it finds must be found again by a second pass over the arms concerned, in rounds
-//! with parameters of their own: `Block::pass` is 1 there.
+//! The first pass is judged by itself. What it finds must be found again by a second pass over the arms concerned, in
+//! rounds with parameters of their own: `Block::pass` is 1 there.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

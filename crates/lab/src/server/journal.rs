@@ -1,9 +1,9 @@
 //! Global variables, changed for a measurement and put back whatever happens.
 //!
-//! A global variable is somebody's setting of a running server. So each change is first written into a file, synced, and only
-//! then made; the file goes when all are back. Whoever finds such a file without a living owner (its lock is free) puts the
-//! variables back before doing anything else with that server: after an error, a Ctrl-C, a `kill -9` or a power cut of the
-//! client, the next start repairs what was left.
+//! A global variable is somebody's setting of a running server. So each change is first written into a file, synced,
+//! and only then made; the file goes when all are back. Whoever finds such a file without a living owner (its lock is
+//! free) puts the variables back before doing anything else with that server: after an error, a Ctrl-C, a `kill -9` or
+//! a power cut of the client, the next start repairs what was left.
 //!
 //! One file for each run and server, a JSON object a line:
 //!
@@ -16,7 +16,8 @@
 //!
 //! Invariants:
 //! 1. No SET GLOBAL is sent before the value it replaces is on disk.
-//! 2. A variable whose value is no longer the one we gave it was set by somebody else since: it is left alone, and told.
+//! 2. A variable whose value is no longer the one we gave it was set by somebody else since: it is left alone, and
+//!    told.
 //! 3. A restarted server has forgotten our changes (nothing is ever persisted): nothing is put back.
 //! 4. The file holds no password: putting back takes a connection the user opens.
 //! 5. A file stays until every variable in it is back, left alone for a reason, or forgotten by the server.

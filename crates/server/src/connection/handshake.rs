@@ -1,4 +1,5 @@
-//! From the greeting to the first command: TLS, who the client is, its session; and the same again for COM_CHANGE_USER.
+//! From the greeting to the first command: TLS, the client's identity, its session; and the same again for
+//! COM_CHANGE_USER.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -178,7 +178,7 @@ enum Phase {
     Greeted,
     /// The client proves itself, for a new session.
     Connecting { exchange: Box<Exchange>, start: Box<SessionStart> },
-    /// The client proves itself again, for COM_CHANGE_USER.
+    /// The client authenticates again, for COM_CHANGE_USER.
     ChangingUser { exchange: Box<Exchange>, start: Box<SessionStart> },
     /// Waiting for a command.
     Commands,
@@ -414,7 +414,7 @@ impl Connection {
             self.run_requeued(scratch, shared)?;
             let _ = self.charge_input(); // No more than before: nothing is refused.
         }
-        // A client that never stops sending gives way to others after some reads; the rest waits its turn.
+        // A client that never stops sending yields to others after some reads; its other bytes are read later.
         for _ in 0..READS_PER_DRIVE {
             if self.has_packet() && !self.is_stalled() {
                 let input = std::mem::take(&mut self.io.input);
@@ -730,8 +730,8 @@ impl Connection {
         !self.ended && (is_checked() || (!self.is_stalled() && (!self.drained || self.has_packet())))
     }
 
-    /// Checks for timeouts and kills of a connection that nobody drives. `true` if it must end: drive it then, as what its
-    /// session does at its end may take time.
+    /// Checks for timeouts and kills of a connection that nobody drives. `true` if it must end: drive it then, as what
+    /// its session does at its end may take time.
     pub(crate) fn sweep(&mut self, now: Instant, limits: &Limits) -> bool {
         if self.wait_position != 0 {
             return false;
@@ -781,8 +781,9 @@ impl Connection {
         }
     }
 
-    /// How many seconds from `now` [`Connection::sweep`] can find nothing, if nothing happens meanwhile. Only a connection that is idle between
-    /// two commands has such a deadline: the other times are short, or others' to change.
+    /// How many seconds from `now` [`Connection::sweep`] can find nothing, if nothing happens meanwhile. Only a
+    /// connection that is idle between two commands has such a deadline: the other times are short, or others' to
+    /// change.
     pub(crate) fn seconds_to_deadline(&self, now: Instant) -> u64 {
         match &self.session {
             Some(session)

@@ -1,13 +1,14 @@
 //! The reactor of a group while its thread drives a connection.
 //!
-//! The thread needs it again when the command has ended. A command that waits or computes for long gives it to another thread of the group;
-//! from one that computes for long without saying so, the watchdog ([`crate::watchdog`]) takes it. So no command keeps others from
-//! being served, whatever it computes.
+//! The thread needs the reactor again when the command has ended. A command that waits or computes for long hands it to
+//! another thread of the group; from one that computes for long without announcing it, the watchdog
+//! ([`crate::watchdog`]) takes it. So no command keeps others from being served, whatever it computes.
 //!
 //! Invariants:
-//! 1. The reactor is in here from [`Driving::begin`] until [`Driving::end`], or has gone to another thread of the group, once.
-//! 2. Who takes the reactor out to give it away holds `control`: the driving thread, when it finds no reactor, knows under that lock that the
-//!    reactor is gone and not about to be put back.
+//! 1. The reactor is in here from [`Driving::begin`] until [`Driving::end`], or has gone to another thread of the
+//!    group, once.
+//! 2. A thread that takes the reactor out to hand it over holds `control`: the driving thread, when it finds no
+//!    reactor, knows under that lock that the reactor is gone and not about to be put back.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -42,7 +43,7 @@ pub(super) struct Driving {
     commands: AtomicU64,
     /// The driving thread, by its number in the system.
     thread: AtomicI32,
-    /// Of the connection whose command has lost the reactor.
+    /// The control of the connection whose command has lost the reactor.
     control: Mutex<Option<Arc<ConnectionControl>>>,
 }
 
@@ -54,13 +55,13 @@ impl Driving {
         driving
     }
 
-    /// A connection is driven, the reactor at hand.
+    /// The thread begins to drive a connection, and has the reactor.
     pub(super) fn begin(&self, reactor: Box<Reactor>) {
         self.commands.store(self.commands.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         self.reactor.store(Some(reactor));
     }
 
-    /// That is over; the reactor, if it is still here.
+    /// The thread has driven the connection; returns the reactor, if it is still here.
     pub(super) fn end(&self) -> Option<Box<Reactor>> {
         let reactor = self.reactor.take();
         if reactor.is_some() {
@@ -96,7 +97,7 @@ impl Driving {
         Some(seen)
     }
 
-    /// Gives the reactor to another thread of the group, if it is here and there is one.
+    /// Hands the reactor to another thread of the group, if it is here and there is one.
     pub(super) fn give_away(&self, group: &Arc<Group>) {
         let mut control = lock(&self.control);
         if let Some(mut reactor) = self.reactor.take() {
@@ -107,8 +108,8 @@ impl Driving {
         }
     }
 
-    /// The watchdog's look at the command that runs, if one does, after what it has `seen` before. Takes the reactor from a command that has
-    /// computed, or only run, for too long.
+    /// Checks the command that runs, if one does, against what the watchdog has `seen` before. Takes the reactor
+    /// from a command that has computed, or only run, for too long.
     pub(super) fn watch(&self, seen: Option<Seen>, group: &Arc<Group>) -> Seen {
         let (thread, commands) = (self.thread.load(Ordering::Relaxed), self.commands.load(Ordering::Relaxed));
         if let Some(seen) = seen.filter(|seen| (seen.thread, seen.commands) == (thread, commands)) {

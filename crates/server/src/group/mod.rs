@@ -6,26 +6,29 @@
 //! after it has waited:       it finishes its statement, returns the connection, and parks
 //! ```
 //!
-//! So a statement that does not wait costs no thread switch, and one that waits delays no other. `env::blocking` announces both: waits by
-//! `enter`, long computations by `tick` and `pause`. The watchdog takes the reactor from a command that computes for long without announcing
-//! it ([`driving`]). Of the statements that compute beside the reactor only a few run at once ([`run_slots`]).
+//! So a statement that does not wait costs no thread switch, and one that waits delays no other. `env::blocking`
+//! announces both: waits by `enter`, long computations by `tick` and `pause`. The watchdog takes the reactor from a
+//! command that computes for long without announcing it ([`driving`]). Of the statements that compute without the
+//! reactor only a few run at once ([`run_slots`]).
 //!
-//! A statement that waits for other statements (a lock) occupies a thread. A group has at most [`WAITERS_PER_GROUP`] of these, and a few for one lock
-//! ([`wait_queues`]). The next one is refused its wait: its session rolls it back, and its command is requeued in the reactor without a thread, to be
-//! executed again when fewer wait. What the holder of its lock sends is a command like any other, and has precedence; so a COMMIT or a KILL always gets through.
+//! A statement that waits for other statements (a lock) occupies a thread. A group has at most [`WAITERS_PER_GROUP`] of
+//! these, and a few for one lock ([`wait_queues`]). The next one is refused its wait: its session rolls it back, and
+//! its command is requeued in the reactor without a thread, to be executed again when fewer wait. The holder of the
+//! lock sends commands like any other client, and they have precedence; so a COMMIT or a KILL always gets through.
 //!
-//! Answers that wait for the log stay with their connection and wait in the reactor by position. A thread that has nothing
-//! else to do flushes for all of them itself, if flushing is fast here; else the log's own thread does it and wakes the
-//! poller. A flush costs as much for sixteen commits as for one, so connections that commit gather in one group ([`crate::placement`]), and
-//! a group flushes when it has no more commands or they bring no more commits.
+//! Answers that wait for the log stay with their connection and wait in the reactor by position. A thread that has
+//! nothing else to do flushes for all of them itself, if flushing is fast here; else the log's own thread does it and
+//! wakes the poller. A flush costs as much for sixteen commits as for one, so connections that commit gather in one
+//! group ([`crate::placement`]), and a group flushes when it has no more commands or they bring no more commits.
 //!
 //! Invariants:
 //! 1. There is one [`Reactor`] per group, and one thread at a time has it.
 //! 2. A connection is in its slot, or with the thread that drives it, whose slot then says `Away`.
 //! 3. A socket is polled for writability exactly while its connection is in its slot with bytes unsent.
-//! 4. Sockets are polled edge-triggered: a connection put back after having been away from its reactor is driven once more, because
-//!    an edge may have come meanwhile.
-//! 5. A thread with the reactor holds no run slot. One without it that computes holds one, or gets one at its next `tick` or `pause`.
+//! 4. Sockets are polled edge-triggered: a connection put back after having been away from its reactor is driven once
+//!    more, because an edge may have come meanwhile.
+//! 5. A thread with the reactor holds no run slot. A thread without it that computes holds one, or gets one at its next
+//!    `tick` or `pause`.
 
 mod deadlines;
 mod driving;
@@ -56,10 +59,10 @@ use crate::connection::{Connection, Next, Scratch};
 use crate::io::Stream;
 use crate::location::{WakeConnection, lock};
 
-/// A computation that runs longer gives the reactor away at its next tick.
+/// A computation that runs longer hands the reactor over at its next tick.
 const TICK_HOLD_MAX: Duration = Duration::from_millis(1);
-/// Threads of one group. A statement that would wait for the machine beyond them keeps the reactor, and the group waits with it: for
-/// a disk, or for the slow clients of four thousand statements.
+/// Threads of one group. Beyond them, a statement that would wait for the machine keeps the reactor, and the group
+/// waits with it: for a disk, or for the slow clients of four thousand statements.
 const THREADS_PER_GROUP_MAX: usize = 4096;
 /// Statements of one group that wait for others at once, each with a thread, when [`crate::Config`] does not say.
 pub(crate) const WAITERS_PER_GROUP: usize = 1024;
@@ -98,7 +101,8 @@ impl Listener {
 #[derive(Default)]
 struct Park {
     reactor: Option<Box<Reactor>>,
-    /// Who waits for the reactor. The last to come is the first to go: its stack is warm, and those at the bottom end after a while.
+    /// Threads that wait for the reactor. The last one to come is woken first: its stack is warm, and those at the
+    /// bottom end after a while.
     parked: Vec<Arc<Condvar>>,
     threads: usize,
     stopped: bool,
@@ -115,7 +119,7 @@ pub(crate) struct Group {
     run_slots: RunSlots,
     /// Statements that wait for others, each with a thread.
     waiters: AtomicUsize,
-    /// Commands that were taken back and wait for room among all waiters.
+    /// Commands that were requeued and wait until fewer statements wait.
     requeued: AtomicUsize,
     /// The waiters by what they wait for, those who hold nothing.
     wait_queues: WaitQueues,
@@ -129,14 +133,14 @@ pub(crate) struct Group {
     returned: Mutex<Vec<(usize, Box<Connection>, Next)>>,
     woken: Mutex<Vec<usize>>,
     wants_durable: AtomicBool,
-    /// Of the thread that has the reactor, or had it last.
+    /// Shared with the thread that has the reactor, or had it last.
     driving: Mutex<Arc<Driving>>,
     pub(crate) connection_count: AtomicUsize,
 }
 
-/// Lets the calling thread finish before others that it wakes, and others before it when they wake it: a worker woken by one
-/// request then finds the next ones too. Its share of the processor and an idle CPU's quick start stay as they are
-/// (measured with 16 clients on two cores: 13.4 us of CPU a point select against 15.6; with 1 to 4 the same).
+/// Lets the calling thread finish before others that it wakes, and others before it when they wake it: a worker woken
+/// by one request then finds the next ones too. Its share of the processor and an idle CPU's quick start stay as they
+/// are (measured with 16 clients on two cores: 13.4 us of CPU a point select against 15.6; with 1 to 4 the same).
 fn run_in_batches() -> io::Result<()> {
     #[allow(unsafe_code, reason = "sched_setscheduler(2) has no safe wrapper among the crates in use")]
     // SAFETY: the parameter outlives the call, and 0 names the calling thread.
@@ -267,7 +271,7 @@ impl Group {
         self.shared.waiters_max.saturating_sub(self.waiters.load(Ordering::SeqCst))
     }
 
-    /// Gives the reactor to a parked thread, or a new one. Gives it back if there is neither.
+    /// Hands the reactor to a parked thread, or a new one. Returns the reactor if there is neither.
     fn hand_over(self: &Arc<Group>, reactor: Box<Reactor>) -> Option<Box<Reactor>> {
         let mut park = lock(&self.park);
         debug_assert!(park.reactor.is_none(), "one reactor per group");
@@ -346,7 +350,7 @@ impl Group {
         self.ended.notify_all();
     }
 
-    /// Polls and serves until the reactor is given away, or the server stops.
+    /// Polls and serves until the reactor is handed over, or the server stops.
     fn run(self: &Arc<Group>, mut reactor: Box<Reactor>, hook: &Hook, scratch: &mut Scratch) {
         loop {
             while let Some((slot, is_urgent)) = reactor.next_ready() {
@@ -444,7 +448,7 @@ impl Group {
     }
 }
 
-/// What a thread waits for, that has told of a wait.
+/// What a thread waits for, if it has announced a wait.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Wait {
     /// Nothing.
@@ -460,7 +464,7 @@ struct Hook {
     group: Arc<Group>,
     driving: Arc<Driving>,
     has_slot: Cell<bool>,
-    /// Since when it has the reactor or a run slot.
+    /// Since when the thread has had the reactor or a run slot.
     since: Cell<Instant>,
     wait: Cell<Wait>,
     /// The command is of a connection inside a transaction.
@@ -490,7 +494,7 @@ impl Hook {
         }
     }
 
-    /// A connection is driven, the reactor at hand.
+    /// The thread begins to drive a connection, and has the reactor.
     fn begin(&self, reactor: Box<Reactor>, is_urgent: bool, connection: &Connection) {
         self.since.set(reactor.now);
         self.is_urgent.set(is_urgent);
@@ -499,7 +503,7 @@ impl Hook {
         self.driving.begin(reactor);
     }
 
-    /// That is over; the reactor, if it was not given away.
+    /// The thread has driven the connection; returns the reactor, if it was not handed over.
     fn end(&self) -> Option<Box<Reactor>> {
         if self.has_slot.replace(false) {
             self.group.run_slots.release();
@@ -507,12 +511,12 @@ impl Hook {
         self.driving.end()
     }
 
-    /// Gives the reactor away, if it is here and somebody can take it.
+    /// Hands the reactor over, if it is here and another thread can take it.
     fn give_away(&self) {
         self.driving.give_away(&self.group);
     }
 
-    /// Goes on beside the reactor.
+    /// Continues without the reactor.
     fn take_slot(&self, waits: bool, is_urgent: bool) {
         if waits {
             if self.group.run_slots.acquire(&self.permit, is_urgent) {
@@ -529,7 +533,8 @@ impl Hook {
         self.driving.has_reactor()
     }
 
-    /// Whether a long computation is without the reactor and has no run slot yet: it gives the reactor away when it has had it for long.
+    /// Whether a long computation is without the reactor and has no run slot yet. With the reactor, it hands it over
+    /// after some time.
     fn wants_slot(&self) -> bool {
         if self.has_slot.get() {
             return false;
@@ -555,7 +560,7 @@ impl BlockingHook for Hook {
             return Err(Refused::TimeOver);
         }
         let group = &self.group;
-        // What must wait with a thread is in no wait_queue.
+        // A statement that must wait with a thread is in no wait queue.
         let wait_queue = wait.wait_queue.filter(|_| wait.may_requeue);
         self.wait_queue.set(None);
         if let Some(full) =
@@ -564,7 +569,7 @@ impl BlockingHook for Hook {
             self.wait_queue.set(Some(full));
             return Err(Refused::NoThread);
         }
-        // Who is beside the reactor has its thread already, and keeps it if it cannot be requeued.
+        // A statement without the reactor has its thread already, and keeps it if it cannot be requeued.
         let has_reactor = self.has_reactor();
         if (has_reactor || wait.may_requeue) && group.waiters_left() == 0 {
             return Err(Refused::NoThread);

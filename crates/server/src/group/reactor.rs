@@ -1,7 +1,7 @@
 //! The reactor of a worker group: it owns the poller, drives the sockets, and decides when the log is flushed.
 //!
-//! One thread at a time has it (see the module above), so nothing in here is shared and nothing locks but the mailboxes of
-//! the group.
+//! One thread at a time has it (see the module above), so nothing in here is shared and nothing locks but the mailboxes
+//! of the group.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -52,9 +52,9 @@ pub(crate) struct Reactor {
     ready: VecDeque<usize>,
     /// Likewise, of connections inside a transaction: they go first.
     ready_first: VecDeque<usize>,
-    /// Whose command was requeued: in the order of their run_slots, those inside a transaction by themselves.
+    /// Connections whose command was requeued, in the order of arrival; those inside a transaction by themselves.
     requeued: [VecDeque<usize>; 2],
-    /// Likewise, of those who wait among a wait_queue ([`super::wait_queues`]).
+    /// Likewise, of connections in a wait queue ([`super::wait_queues`]).
     wait_queues: HashMap<u64, VecDeque<usize>>,
     pub(super) waiting: Vec<(u64, usize)>,
     pub(super) listeners: Vec<Listener>,
@@ -173,8 +173,8 @@ impl Reactor {
         self.wait_queues = wait_queues;
     }
 
-    /// A connection is out of a queue of those requeued; whether it is driven now. It may have been since, because it was killed or late,
-    /// or be gone.
+    /// A connection leaves a queue of requeued commands; whether it is driven now. It may have been driven since,
+    /// because it was killed or its timeout expired, or it may be gone.
     fn end_of_queue(&mut self, slot: usize) -> bool {
         let Slot::Here(connection) = &mut self.slots[slot] else { return false };
         let goes_on = connection.end_of_queue();
@@ -225,7 +225,8 @@ impl Reactor {
         }
     }
 
-    /// The connection that is driven goes on beside the reactor, which is about to be given away. Returns its control.
+    /// The connection that is driven continues without the reactor, which is about to be handed over. Returns its
+    /// control.
     pub(super) fn leave_running(&mut self) -> Option<Arc<ConnectionControl>> {
         let slot = self.driven;
         let Some(Slot::Away(control)) = self.slots.get(slot) else { return None };
@@ -276,7 +277,7 @@ impl Reactor {
         group: &Group,
     ) {
         if next != Next::Closed && self.watch(slot, &mut connection).is_err() {
-            // Nobody would ever tell that it may go on.
+            // No later event would let it continue.
             connection.shut(&group.shared);
             next = Next::Closed;
         }
@@ -401,7 +402,8 @@ impl Reactor {
         } else {
             self.ask_for_sync(group);
         }
-        // If some of them are durable already, their flush may be the one that was asked for: then ask again first.
+        // If some of them are durable already, the flush that was requested may have been theirs: then request one
+        // again first.
         let first = self.positions().min().unwrap_or(last);
         if !is_done && service.durable_position() < first && service.log_failure().is_none() {
             self.poll(self.next_sweep.saturating_duration_since(self.now), group, scratch);
@@ -419,7 +421,7 @@ impl Reactor {
         }
     }
 
-    /// Tells the placement what this group uses of a CPU.
+    /// Reports to the placement what this group uses of a CPU.
     fn note_load(&mut self, group: &Group) {
         let wall = self.now.saturating_duration_since(self.load_noted.0);
         if wall < LOAD_INTERVAL || !group.shared.placement.asks_load_of(group.index) {
@@ -428,7 +430,7 @@ impl Reactor {
         let (_, thread, before) = self.load_noted;
         let cpu = thread_cpu_time();
         let this_thread = std::thread::current().id();
-        // An interval in which the reactor changed threads is nobody's measure.
+        // A period in which the reactor changed threads measures nothing.
         if thread == Some(this_thread) {
             let count = group.connection_count.load(Ordering::Relaxed);
             group.shared.placement.note_load(cpu.saturating_sub(before), wall, count);
@@ -616,7 +618,7 @@ impl Reactor {
         }
         let next = if connection.is_closed() { Next::Closed } else { Next::Socket };
         self.check_in(slot, connection, next, group);
-        // A kill while it was on its way went to the old location.
+        // A kill that came while the connection moved went to the old location.
         self.sweep_slot(slot, &group.shared.service.limits());
     }
 

@@ -1,17 +1,19 @@
 //! Admission: how many statements of a group compute at once, and which runs next.
 //!
-//! The thread with the reactor runs statements inline and needs no run slot: what takes less than `TICK_HOLD_MAX` and does not
-//! wait is done before it could ask. A statement that computes longer, or has waited for others, continues beside the reactor under a permit.
-//! Only a few hold one at a time: two hundred long queries at once would only take caches and CPUs from each other. Permits are
-//! granted first come, first served; a statement that has had one for [`TIME_SLICE`] goes to the end when others wait.
+//! The thread with the reactor runs statements inline and needs no run slot: a statement that takes less than
+//! `TICK_HOLD_MAX` and does not wait ends before it could request one. A statement that computes longer, or has waited
+//! for others, continues without the reactor under a permit. Only a few hold one at a time: two hundred long queries at
+//! once would only take caches and CPUs from each other. Permits are granted first come, first served; a statement that
+//! has had one for [`TIME_SLICE`] goes to the end when others wait.
 //!
-//! Statements inside a transaction, and those that were just granted a lock, come first, and twice as many of them may run: others
-//! wait for what they hold.
+//! Statements inside a transaction, and those that were just granted a lock, come first, and twice as many of them may
+//! run: others wait for what they hold.
 //!
 //! Invariants:
-//! 1. A statement returns its permit before it waits for anything, so a wait for a run slot is a wait for computations only.
-//! 2. No statement waits longer than [`STALL_TIME_MAX`] at a stretch: then it runs beside the others. So a computation that cannot be
-//!    interrupted, or one that needs what a queued one holds, delays others and stops none.
+//! 1. A statement returns its permit before it waits for anything, so a wait for a run slot is a wait for computations
+//!    only.
+//! 2. No statement waits longer than [`STALL_TIME_MAX`] without a break: then it runs without a permit. So a
+//!    computation that cannot be interrupted, or one that needs what a queued one holds, delays others and stops none.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +24,7 @@ use super::lock;
 
 /// Run slots of a group, when `innodb_thread_concurrency` does not say.
 pub(super) const RUN_SLOTS_PER_GROUP: usize = 4;
-/// How long one goes on while others wait.
+/// How long a statement continues while others wait.
 pub(super) const TIME_SLICE: Duration = Duration::from_millis(10);
 /// The longest wait for a run slot.
 pub(super) const STALL_TIME_MAX: Duration = Duration::from_secs(1);
@@ -38,7 +40,7 @@ pub(super) struct Permit {
 struct State {
     running: usize,
     max: usize,
-    /// Inside a transaction.
+    /// The statement is inside a transaction.
     first: VecDeque<Arc<Permit>>,
     others: VecDeque<Arc<Permit>>,
 }
@@ -76,7 +78,7 @@ impl State {
 #[derive(Debug)]
 pub(super) struct RunSlots {
     state: Mutex<State>,
-    /// How many wait, to be looked at without the mutex.
+    /// How many wait, to be read without the mutex.
     queued: AtomicUsize,
     stall_time_max: Duration,
 }
@@ -87,7 +89,7 @@ impl RunSlots {
         RunSlots { state: Mutex::new(state), queued: AtomicUsize::new(0), stall_time_max }
     }
 
-    /// From now on so many run at once; those who run go on.
+    /// Sets how many run at once; those that already run continue.
     pub(super) fn set_max(&self, max: usize) {
         let mut state = lock(&self.state);
         if state.max != max.max(1) {
@@ -96,12 +98,12 @@ impl RunSlots {
         }
     }
 
-    /// Whether anybody waits.
+    /// Whether any statement waits.
     pub(super) fn has_waiters(&self) -> bool {
         self.queued.load(Ordering::Relaxed) > 0
     }
 
-    /// Takes a run slot without asking, for what must not wait.
+    /// Takes a run slot without asking, for a statement that must not wait.
     pub(super) fn acquire_at_once(&self) {
         lock(&self.state).running += 1;
     }
@@ -134,7 +136,7 @@ impl RunSlots {
         true
     }
 
-    /// Continues without a permit, unless one came meanwhile.
+    /// Continues without a permit, unless one was granted meanwhile.
     #[cold]
     fn take_late(&self, permit: &Arc<Permit>, urgent: bool) {
         let mut state = lock(&self.state);
@@ -193,7 +195,7 @@ mod tests {
         run_slots.release();
         urgent.join().unwrap();
         assert_eq!(*lock(&order), [9]);
-        // Two run, one of them beyond the number: the first to end admits nobody.
+        // Two run, one of them beyond the limit: the end of the first admits none.
         run_slots.release();
         assert!(run_slots.has_waiters());
         for thread in plain {

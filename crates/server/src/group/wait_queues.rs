@@ -1,40 +1,43 @@
 //! Wait queues: statements that wait for the same lock and hold nothing that others wait for.
 //!
-//! A row that every client changes has a queue as long as there are clients. A thread for each of them would waste memory and caches:
-//! the lock goes to one at a time. So only [`WAITERS_PER_LOCK`] of a group wait for one lock with a thread, enough for the lock to
-//! find one awake. The others are requeued and retried, oldest first, when half of those have gone.
+//! A row that every client changes has a queue as long as there are clients. A thread for each of them would waste
+//! memory and caches: the lock is granted to one at a time. So only [`WAITERS_PER_LOCK`] statements of a group wait for
+//! one lock with a thread, enough for the lock to find one awake. The others are requeued and retried, oldest first,
+//! when half of those have left.
 //!
-//! Only statements that can be retried and whose transactions hold nothing count and are refused here: no deadlock cycle leads
-//! through one that holds nothing, so deadlock detection misses nothing while it waits outside the lock's own queue.
+//! Only statements that can be retried and whose transactions hold nothing count and are refused here. No deadlock
+//! cycle leads through a transaction that holds nothing, so deadlock detection misses nothing while it waits outside
+//! the lock's own queue.
 //!
 //! Invariants:
 //! 1. `queued` of a wait queue is the number of connections in its queue in the reactor; newcomers do not pass them.
-//! 2. The reactor checks each wait queue that has space and queued connections: a statement that leaves wakes it, and it checks before it polls.
+//! 2. The reactor checks each wait queue that has space and queued connections: a statement that leaves wakes it, and
+//!    it checks before it polls.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
 use super::lock;
 
-/// Of those who wait for one lock and hold nothing, so many of a group have a thread.
+/// Of the statements of a group that wait for one lock and hold nothing, so many have a thread.
 pub(super) const WAITERS_PER_LOCK: usize = 16;
-/// With so many left, the next are let in.
+/// With so many left, the next ones are admitted.
 const REFILL_AT: usize = WAITERS_PER_LOCK / 2;
 
 #[derive(Debug, Default)]
 struct WaitQueue {
-    /// With a thread.
+    /// Statements that wait with a thread.
     waiting: usize,
-    /// Without one.
+    /// Statements that wait without one.
     queued: usize,
 }
 
-/// The wait queues of a group, by what they wait for.
+/// The wait queues of a group, by the lock that is waited for.
 #[derive(Debug, Default)]
 pub(super) struct WaitQueues(Mutex<HashMap<u64, WaitQueue>>);
 
 impl WaitQueues {
-    /// Whether one more may wait with a thread; those who were queued before are let in by [`WaitQueues::room`].
+    /// Whether one more statement may wait with a thread; those queued before are admitted by [`WaitQueues::room`].
     pub(super) fn may_enter(&self, wait_queue: u64, was_queued: bool) -> bool {
         match lock(&self.0).get(&wait_queue) {
             None => true,
@@ -48,7 +51,7 @@ impl WaitQueues {
         lock(&self.0).entry(wait_queue).or_default().waiting += 1;
     }
 
-    /// One has waited; whether the reactor should let others in.
+    /// A statement has waited; whether the reactor should admit others.
     pub(super) fn leave(&self, wait_queue: u64) -> bool {
         let mut wait_queues = lock(&self.0);
         let Some(left) = wait_queues.get_mut(&wait_queue) else { return false };
@@ -60,7 +63,7 @@ impl WaitQueues {
         asks
     }
 
-    /// How many of those queued may come in now.
+    /// How many of the queued statements may be admitted now.
     pub(super) fn room(&self, wait_queue: u64) -> usize {
         match lock(&self.0).get(&wait_queue) {
             Some(wait_queue) if wait_queue.waiting > REFILL_AT => 0,
@@ -69,7 +72,7 @@ impl WaitQueues {
         }
     }
 
-    /// So many are queued from now on.
+    /// Sets how many are queued.
     pub(super) fn set_queued(&self, wait_queue: u64, queued: usize) {
         let mut wait_queues = lock(&self.0);
         let entry = wait_queues.entry(wait_queue).or_default();

@@ -1,8 +1,9 @@
 //! Whether a tree is one: fences meet, levels fall by one, every node is well-formed.
 //!
-//! The walk holds one latch at a time, and none while it reads or makes space, so splits and merges go on beside it. Both change a parent and its children under
-//! latches that they hold together: a child that does not fit what its parent said means damage only if the parent
-//! still says it. If not, the walk goes on in the parent's new content from the key it had come to.
+//! The walk holds one latch at a time, and none while it reads or makes space, so splits and merges continue beside it.
+//! Both change a parent and its children under latches that they hold together: a child that does not fit what its
+//! parent said means damage only if the parent still says it. If not, the walk continues in the parent's new content
+//! from the key it had come to.
 
 use crate::btree::node;
 use crate::btree::tree::Root;
@@ -10,8 +11,8 @@ use crate::error::StoreError;
 use crate::ids::PageId;
 use crate::pager::frame::Body;
 
-/// Gives a copy of a page, whatever it takes to get it, or nothing if there is no such page. A walk that started again at each page that is
-/// not in the pool would not end.
+/// Returns a copy of a page, whatever it takes to get it, or nothing if there is no such page. A walk that started
+/// again at each page that is not in the pool would not end.
 pub(crate) type Copies<'c> = &'c dyn Fn(PageId) -> Result<Option<Box<Body>>, StoreError>;
 
 impl Root {

@@ -39,8 +39,8 @@ impl Root {
         }
     }
 
-    /// Gives the root another page, so that who still has the number of the old one finds the tree gone and not a part of it. A
-    /// root without nodes below stays. In a critical section only.
+    /// Gives the root another page, so that who still has the number of the old one finds the tree gone and not a part
+    /// of it. A root without nodes below stays. In a critical section only.
     pub(crate) fn move_root(self, pool: &Pool) -> Result<Root, PageMiss> {
         match self.find_node(pool, self.page, &[])? {
             Found::Node(root) if node::level(root.body()) > 0 => {
@@ -53,10 +53,10 @@ impl Root {
         }
     }
 
-    /// Frees up to `leaves_max` of the tree's last leaves, and the nodes that lead to nothing then. True if nothing is left. CriticalSection the
-    /// critical section only, where nobody reads the tree.
+    /// Frees up to `leaves_max` of the tree's last leaves, and the nodes that have no children left then. True if
+    /// nothing is left. In a critical section only, where no other thread reads the tree.
     ///
-    /// A miss comes before anything is done.
+    /// A page miss is returned before anything is changed.
     pub(crate) fn free_some(self, pool: &Pool, leaves_max: u32) -> Result<bool, PageMiss> {
         let root = match self.find_node(pool, self.page, &[])? {
             Found::Node(root) => root,

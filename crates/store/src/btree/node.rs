@@ -6,15 +6,18 @@
 //! 20               24        32
 //! | 0              | tree id | slot 0 | slot 1 | ...   -> free <-   ... | cell | fences | cell |
 //! ```
-//! A slot is `head: u32 | cell at: u16 | suffix length: u16`; the head is the first four bytes of the suffix as a big-endian
-//! number, so most comparisons need no cell. A leaf's cell is `transaction id: u64 | undo pointer: u64 | value length: u16 | suffix |
-//! value`, an inner node's `child: u64 | suffix`, aligned to 8 bytes. Numbers are little-endian.
+//! A slot is `head: u32 | cell at: u16 | suffix length: u16`; the head is the first four bytes of the suffix as a
+//! big-endian number, so most comparisons need no cell. A leaf's cell is `transaction id: u64 | undo pointer: u64 |
+//! value length: u16 | suffix | value`, an inner node's `child: u64 | suffix`, aligned to 8 bytes. Numbers are
+//! little-endian.
 //!
 //! Invariants:
-//! 1. Keys lie in `[lower fence, upper fence)`; all of them start with the fences' common prefix, which is not stored again.
-//! 2. Slots are in key order without repetition. In an inner node slot `i` leads to keys from its own on; slot 0 stands for
-//!    everything from the lower fence on, its suffix is empty.
-//! 3. Cells and fences do not overlap and lie in `heap start .. BODY_BYTES`; what of that is unused is counted by `dead bytes`.
+//! 1. Keys lie in `[lower fence, upper fence)`; all of them start with the fences' common prefix, which is not stored
+//!    again.
+//! 2. Slots are in key order without repetition. In an inner node slot `i` leads to keys from its own on; slot 0 stands
+//!    for everything from the lower fence on, its suffix is empty.
+//! 3. Cells and fences do not overlap and lie in `heap start .. BODY_BYTES`; what of that is unused is counted by `dead
+//!    bytes`.
 //! 4. An upper fence at 0 means that there is none: the node is the rightmost of its level.
 
 use super::super::pager::frame::{BODY_BYTES, Body};
@@ -370,7 +373,7 @@ pub(crate) fn record(body: &Body, index: usize) -> (Version, &[u8], Option<&[u8]
     (Version { trx_id, undo }, suffix, value)
 }
 
-/// Puts a new record at `index` (from [`search`]). False, and nothing done, if there is no space.
+/// Puts a new record at `index` (from [`search`]). False, and nothing is changed, if there is no space.
 #[must_use]
 pub(crate) fn leaf_insert(
     body: &mut Body,
@@ -405,7 +408,7 @@ fn write_cell(body: &mut Body, at: usize, suffix: &[u8], version: Version, value
     cell[LEAF_CELL_HEADER_BYTES + suffix.len()..].copy_from_slice(value_bytes);
 }
 
-/// Gives a record another version and value. False, and nothing done, if there is no space.
+/// Gives a record another version and value. False, and nothing is changed, if there is no space.
 #[must_use]
 pub(crate) fn leaf_replace(body: &mut Body, index: usize, version: Version, value: Option<&[u8]>) -> bool {
     let (head, at, suffix_len) = slot(body, index);
@@ -552,14 +555,14 @@ pub(crate) fn split_point(body: &Body, incoming: &[u8]) -> (usize, Vec<u8>) {
             }
         }
     }
-    // There is space for the new fences here: the left one is no longer than the key of the first record that goes right, the
-    // right one no longer than that of the last record that stays and a byte.
+    // There is space for the new fences here: the left one is no longer than the key of the first record that goes
+    // right, the right one no longer than that of the last record that stays and a byte.
     let index = middle_index(body);
     (index, shortest_separator(&key(body, index - 1), &key(body, index)))
 }
 
-/// Whether the records before `index` have space beside an upper fence that may be longer than the one there is. A longer
-/// common prefix could only make them shorter.
+/// Whether the records before `index` have space beside an upper fence that may be longer than the one there is. A
+/// longer common prefix could only make them shorter.
 fn left_fits(body: &Body, index: usize, separator: &[u8]) -> bool {
     let records: usize = (0..index).map(|index| cell_bytes_at(body, index) + SLOT_BYTES).sum();
     SLOTS_AT + lower_fence(body).len() + separator.len() + records <= BODY_BYTES
@@ -722,8 +725,8 @@ mod tests {
         }
     }
 
-    /// An append split gives the left leaf an upper fence that it had not; in a leaf that is full to the last bytes there
-    /// is space for it only if the last record goes.
+    /// An append split gives the left leaf an upper fence that it had not; in a leaf that is full to the last bytes
+    /// there is space for it only if the last record goes.
     #[test]
     fn an_append_split_leaves_room_for_the_fence() {
         for value_len in 0..300 {

@@ -1,9 +1,10 @@
 //! Descents, splits and merges.
 //!
-//! A reader walks down without latches: it reads a node, validates its version, and validates the parent once more after
-//! it has the child's version or latch, so the child was the right one at that moment. A writer latches only the leaf.
-//! A split latches parent and child, a merge the parent and two leaves, always from the top down and left to right; if
-//! something changed meanwhile it starts again. The root keeps its page: when it is full its content moves down.
+//! A reader walks down without latches: it reads a node, validates its version, and validates the parent once more
+//! after it has the child's version or latch, so the child was the right one at that moment. A writer latches only the
+//! leaf. A split latches parent and child, a merge the parent and two leaves, always from the top down and left to
+//! right; if something changed meanwhile it starts again. The root keeps its page: when it is full its content moves
+//! down.
 //!
 //! Structure changes happen in a critical section, so a checkpoint sees each of them whole; they are not logged.
 
@@ -215,7 +216,7 @@ impl Root {
                 other => other?,
             };
             if node::count(left.body()) < 2 {
-                return Ok(()); // Somebody else made space.
+                return Ok(()); // Another thread made space.
             }
             let (at, separator) = node::split_point(left.body(), key);
             if !node::inner_fits(parent.body(), &separator) {
@@ -242,8 +243,8 @@ impl Root {
         Ok(())
     }
 
-    /// Merges the node at `level` with a neighbour under the same parent. Answers what the node above wants then. In a critical section,
-    /// no latch held. Gives up at the first obstacle: this is only housekeeping.
+    /// Merges the node at `level` with a neighbour under the same parent. Answers what the node above wants then. In a
+    /// critical section, no latch held. Gives up at the first obstacle: this is only housekeeping.
     pub(crate) fn merge(self, pool: &Pool, key: &[u8], level: u8, wanted: Merge) -> Result<Merge, PageMiss> {
         let Some(place) = self.find(pool, Seek::At(key), level)? else { return Ok(Merge::No) };
         let Some((parent, index)) = place.parent else { return self.shrink(pool) };

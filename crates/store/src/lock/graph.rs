@@ -1,14 +1,15 @@
 //! The wait-for graph: an edge from each waiting transaction to each transaction it waits for.
 //!
-//! In a record's queue the first waiter waits for the conflicting holders, and every other one for the waiter before it, since it cannot
-//! be granted earlier. So a queue of n waiters has about n edges, and a transaction for which none waits cannot close a cycle. Most
-//! newcomers to a long queue are such.
+//! In a record's queue the first waiter waits for the conflicting holders, and every other one for the waiter before
+//! it, since it cannot be granted earlier. So a queue of n waiters has about n edges, and a transaction for which none
+//! waits cannot close a cycle. Most newcomers to a long queue are such.
 //!
-//! A cycle may therefore lead through waiters that merely stand in a queue. Without such a waiter, the one behind it would wait for the one
-//! before it (unless that one shares the lock and it does not). Rolling it back would resolve nothing, so it is never the victim.
+//! A cycle may therefore lead through waiters that merely stand in a queue. Without such a waiter, the one behind it
+//! would wait for the one before it (unless that one shares the lock and it does not). Rolling it back would resolve
+//! nothing, so it is never the victim.
 //!
-//! A scan that yields to writers (`WaitInfo::yields`) waits for them like any other, but does not need to: a cycle through it is not
-//! a deadlock. The scan is told to continue.
+//! A scan that yields to writers (`WaitInfo::yields`) waits for them like any other, but does not need to: a cycle
+//! through it is not a deadlock. The scan is woken and continues.
 //!
 //! Invariants:
 //! 1. `waited_for` counts the edges that lead to a transaction and has no zeros.
@@ -21,7 +22,7 @@ use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// For whom somebody waits.
+/// The transactions that a waiter waits for.
 pub(crate) type WaitsFor = SmallVec<[TxnId; 4]>;
 
 #[derive(Debug)]
@@ -33,11 +34,11 @@ struct Node {
 /// A cycle that was broken.
 #[derive(Clone, Debug)]
 pub(crate) struct DeadlockCycle {
-    /// Those in it, each waiting for the next one, the last for the first.
+    /// The transactions in it, each waiting for the next one, the last for the first.
     pub(crate) members: Vec<Arc<Waiting>>,
-    /// What was said of their owners then.
+    /// The descriptions of their owners then.
     pub(crate) descriptions: Vec<Vec<u8>>,
-    /// Who was chosen to give up.
+    /// The victim.
     pub(crate) victim: TxnId,
 }
 
@@ -49,9 +50,9 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Enters that a transaction waits for `holders`. Each cycle that closes is broken: who yields in it goes on; if nobody does, the
-    /// one that changed the least gives up, the newcomer if he changed as little as anybody. If it is he, nothing is entered and
-    /// whom he would have waited for is returned.
+    /// Enters that a transaction waits for `holders`. Each cycle that closes is broken: a transaction in it that yields
+    /// continues; if none does, the one that changed the least is the victim, the newcomer if no other changed less. If
+    /// the newcomer is the victim, nothing is entered and the transactions that it would have waited for are returned.
     pub(crate) fn wait(
         &mut self,
         waiting: &Arc<Waiting>,
@@ -87,7 +88,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Says again for whom a waiter waits, after somebody has left who may run on or wait elsewhere.
+    /// Enters again what a waiter waits for, after a transaction has left the queue that may still run or wait
+    /// elsewhere.
     pub(crate) fn renew(&mut self, waiter: TxnId, holders: WaitsFor) {
         if let Some(node) = self.remove(waiter)
             && self.wait(&node.waiting, holders, &|_| Vec::new()).is_err()
@@ -100,7 +102,7 @@ impl Graph {
         }
     }
 
-    /// A waiter waits for one more, who does not wait himself now.
+    /// Adds an edge from a waiter to a transaction that does not wait itself now.
     pub(crate) fn waits_also(&mut self, waiter: TxnId, holder: TxnId) {
         if let Some(node) = self.nodes.get_mut(&waiter)
             && !node.waits_for.contains(&holder)
@@ -110,7 +112,7 @@ impl Graph {
         }
     }
 
-    /// Removes all that `waiter` waits for.
+    /// Removes all edges from `waiter`.
     pub(crate) fn stop(&mut self, waiter: TxnId) {
         self.remove(waiter);
     }
@@ -133,7 +135,7 @@ impl Graph {
         Some(node)
     }
 
-    /// A shortest way from one of `from` to `to`: those on it, all of them waiting, without `to`.
+    /// A shortest path from one of `from` to `to`: the transactions on it, all of them waiting, without `to`.
     fn path(&self, from: &[TxnId], to: TxnId) -> Option<Vec<TxnId>> {
         if !self.waited_for.contains_key(&to) || planted::is(Plant::MissDeadlock) {
             return None;
@@ -165,8 +167,8 @@ impl Graph {
     }
 }
 
-/// Whose end breaks the cycle at the least cost: of several that changed as little one that holds no lock, and of these the first one,
-/// `min_by_key`'s choice, too.
+/// The victim whose rollback breaks the cycle at the least cost: of several that changed equally little one that holds
+/// no lock, and of these the first one, which is also the choice of `min_by_key`.
 fn victim_of(cycle: &[Arc<Waiting>]) -> Option<&Arc<Waiting>> {
     let behind = cycle.iter().cycle().skip(cycle.len() - 1);
     let helps =

@@ -108,7 +108,7 @@ impl HeldLocks {
         key
     }
 
-    /// Notes a key range, as part of the last one if it goes on where that ends.
+    /// Notes a key range, as part of the last one if it continues where that one ends.
     pub(super) fn note_range(&mut self, tree: TreeId, lower: &[u8], upper: Option<&[u8]>, covers_rows: bool) {
         if let Some(last) = self.ranges.last_mut()
             && last.tree == tree

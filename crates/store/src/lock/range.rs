@@ -1,27 +1,34 @@
 //! Locks on key ranges.
 //!
-//! A scan that must not see phantoms locks the key range that it has walked. No other transaction may insert a record there. If the lock
-//! also covers the records (a shared scan), no other transaction may change or exclusively lock one of them. Range locks never conflict
-//! with each other: only writers wait, and they look here only if the tree's state says that it has key ranges.
+//! A scan that must not see phantoms locks the key range that it has walked. No other transaction may insert a record
+//! there. If the lock also covers the records (a shared scan), no other transaction may change or exclusively lock one
+//! of them. Range locks never conflict with each other: only writers wait, and they check the ranges only if the tree's
+//! state says that it has key ranges.
 //!
-//! A writer that waits to change or lock a record precedes transactions that request the record shared later: a scan locks the range before
-//! that record and then waits for the writer as for a lock, unless the writer waits for the scan's own transaction. It does so once per record:
-//! later writers queue behind it. The writer keeps its precedence until it has retried, so that no scan comes in between.
+//! A writer that waits to change or lock a record precedes transactions that request the record shared later: a scan
+//! locks the range before that record and then waits for the writer as for a lock, unless the writer waits for the
+//! scan's own transaction. It does so once per record: later writers queue behind it. The writer keeps its precedence
+//! until it has retried, so that no scan comes in between.
 //!
-//! A writer that waits to insert a record is overtaken, as in MySQL, but not forever: after [`OVERTAKEN_MAX`] transactions have overtaken it, the
-//! next shared scan lets it go first, once per key range. No statement fails by that.
+//! A writer that waits to insert a record is overtaken, as in MySQL, but not forever: after [`OVERTAKEN_MAX`]
+//! transactions have overtaken it, the next shared scan yields to it, once per key range. No statement fails because of
+//! that.
 //!
-//! The ranges of a tree are kept as segments: a key, and the transactions that hold the keys from there up to the next segment. So the
-//! holders at a key are one search away, however many ranges there are, and adjacent ranges of one transaction become one.
+//! The ranges of a tree are kept as segments: a key, and the transactions that hold the keys from there up to the next
+//! segment. So the holders at a key are one search away, however many ranges there are, and adjacent ranges of one
+//! transaction become one.
 //!
 //! Invariants:
 //! 1. Two neighbouring segments have different holders, and the first one has some.
 //! 2. A tree has an entry while it has segments or waiters; its state counts that as [`TreeState::RANGES`].
-//! 3. A key range is added under the latch of the leaf whose records it covers. The scan sees a writer that held the latch before, by the
-//!    transaction id in the record; a writer that gets the latch later sees the key range. A range that replaces locks on records is added
-//!    before those are released, and a writer checks key ranges after record locks.
-//! 4. A transaction that adds a key range enters itself into the wait-for graph behind the writers that wait for a key inside it.
-//! 5. A reader behind writers waits for writers in `TreeRanges::waiters` only, and is woken when the last of them leaves.
+//! 3. A key range is added under the latch of the leaf whose records it covers. The scan sees a writer that held the
+//!    latch before, by the transaction id in the record; a writer that gets the latch later sees the key range. A range
+//!    that replaces locks on records is added before those are released, and a writer checks key ranges after record
+//!    locks.
+//! 4. A transaction that adds a key range enters itself into the wait-for graph behind the writers that wait for a key
+//!    inside it.
+//! 5. A reader behind writers waits for writers in `TreeRanges::waiters` only, and is woken when the last of them
+//!    leaves.
 
 use super::graph::{Graph, WaitsFor};
 use super::waiting::{WaitOutcome, Waiting};
@@ -41,7 +48,7 @@ const OVERTAKEN_MAX: u32 = if cfg!(feature = "interleave") { 1 } else { 4 };
 /// What a segment takes beside its key, about.
 const SEGMENT_BYTES: u64 = 96;
 
-/// Who holds a segment, and whether the lock covers the records in it.
+/// The transactions that hold a segment, and whether the lock covers the records in it.
 type Holders = SmallVec<[(TxnId, bool); 2]>;
 
 /// One key range of a transaction: keys from `lower` up to, not including, `upper` (`None`: to the end).
@@ -93,7 +100,7 @@ impl Segments {
         (Bound::Included(lower), upper.map_or(Bound::Unbounded, Bound::Excluded))
     }
 
-    /// Whether `txn` holds all of a key range already.
+    /// Whether `txn` already holds a whole key range.
     fn holds(&self, lower: &[u8], upper: Option<&[u8]>, txn: TxnId, covers_rows: bool) -> bool {
         let has =
             |holders: &[(TxnId, bool)]| holders.iter().any(|&(own, rows)| own == txn && rows >= covers_rows);
@@ -117,8 +124,8 @@ impl Segments {
     }
 
     fn remove(&mut self, lower: &[u8], upper: Option<&[u8]>, txn: TxnId) {
-        // It may have become one segment with others that the transaction keeps, or gives back next: who waits for a key in those
-        // has to be outcome then.
+        // The range may have become one segment with others that the transaction keeps, or releases next: the
+        // transactions that wait for a key in those have to be woken then.
         self.split(lower);
         if let Some(upper) = upper {
             self.split(upper);
@@ -157,26 +164,26 @@ impl Segments {
     }
 }
 
-/// A writer that waits for key ranges to go.
+/// A writer that waits for key ranges to be released.
 #[derive(Debug)]
 struct Waiter {
     txn: TxnId,
     key: Box<[u8]>,
-    /// It wants to add a record rather than change one.
+    /// It waits to insert a record rather than to change one.
     inserts: bool,
-    /// How many came later and got what it waits for.
+    /// How many transactions came later and were granted what it waits for.
     overtaken: u32,
     waiting: Arc<Waiting>,
 }
 
-/// How a scan stands to the writers that wait already.
+/// How a scan treats the writers that already wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScanFairness<'a> {
-    /// It comes from the end of the key range.
+    /// The scan walks backwards, from the end of the key range.
     pub(crate) is_backward: bool,
     /// The record at which it has waited for them.
     pub(crate) waited_at: Option<&'a [u8]>,
-    /// It lets those go first that add records.
+    /// The scan yields to writers that insert records.
     pub(crate) yields: bool,
 }
 
@@ -198,21 +205,21 @@ impl YieldingScan {
 struct TreeRanges {
     tree: Arc<TreeState>,
     segments: Segments,
-    /// Writers, until they have tried again.
+    /// The writers, until they have retried.
     waiters: Vec<Waiter>,
     yielding: Vec<YieldingScan>,
 }
 
-/// Outcome of a key range.
+/// Outcome of a request for a key range.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum RangeAdded {
-    /// The transaction has it now.
+    /// The transaction holds it now.
     New,
-    /// It had it already.
+    /// The transaction held it already.
     AlreadyHeld,
-    /// Nothing: writers wait to add records there that have been overtaken enough.
+    /// Not granted: writers that have been overtaken often enough wait to insert records there.
     Yield,
-    /// Nothing: a writer waits to change this record, the first one on the scan's way.
+    /// Not granted: a writer waits to change this record, the first such record on the scan's way.
     Behind(Box<[u8]>),
 }
 
@@ -222,7 +229,8 @@ impl TreeRanges {
         holders.filter(move |holder| holder.0 != txn && (inserts || holder.1)).map(|holder| holder.0)
     }
 
-    /// The writers that go first, wait for a key in a key range, and not for `txn`, which wants to read all of it shared.
+    /// The writers that precede `txn`, which requests the whole key range shared: they wait for a key in it, and not
+    /// for `txn`.
     fn ahead<'a>(
         &'a self,
         (lower, upper): (&'a [u8], Option<&'a [u8]>),
@@ -240,7 +248,7 @@ impl TreeRanges {
         self.waiters.iter().filter(is_ahead)
     }
 
-    /// The first record on a scan's way that a writer waits to change, which goes first.
+    /// The first record on a scan's way that a preceding writer waits to change.
     fn first_ahead<'a>(
         &'a self,
         key_range: (&'a [u8], Option<&'a [u8]>),
@@ -271,7 +279,7 @@ impl RangeTable {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Locks a key range for `txn`, if it has no `fairness` to wait for and no writers go first.
+    /// Locks a key range for `txn`, unless writers precede it. Without `fairness` it yields to none.
     pub(crate) fn add(
         &self,
         tree: &Arc<TreeState>,
@@ -320,15 +328,15 @@ impl RangeTable {
         RangeAdded::New
     }
 
-    /// A writer that waits to change the record at `key` and goes before `txn`, which wants to read it shared.
+    /// A writer that waits to change the record at `key` and precedes `txn`, which requests the record shared.
     pub(crate) fn writer_ahead(&self, tree: TreeId, key: &[u8], txn: TxnId) -> Option<TxnId> {
         let behind: SmallVec<[u8; 64]> = key.iter().copied().chain([0]).collect();
         let shard = self.shard(tree).lock();
         shard.get(&tree)?.ahead((key, Some(&behind)), txn, false).next().map(|writer| writer.txn)
     }
 
-    /// Makes `waiting` wait for the writers that go before it and wait for a key between its own and `upper`, unless there are none any
-    /// more. `enter` gets them and enters them into the graph.
+    /// Makes `waiting` wait for the writers that precede it and wait for a key between its own and `upper`, unless
+    /// there are none any more. `enter` gets them and enters them into the graph.
     pub(crate) fn wait_behind<E>(
         &self,
         waiting: &Arc<Waiting>,
@@ -365,7 +373,7 @@ impl RangeTable {
         self.bytes.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// Who keeps `txn` from adding (`inserts`) or changing a record at `key`, if anybody.
+    /// The transactions whose key ranges keep `txn` from inserting (`inserts`) or changing a record at `key`, if any.
     pub(crate) fn conflict(&self, tree: TreeId, key: &[u8], txn: TxnId, inserts: bool) -> Option<TxnId> {
         let shard = self.shard(tree).lock();
         shard.get(&tree)?.blockers(key, txn, inserts).next()
@@ -377,8 +385,8 @@ impl RangeTable {
         shard.get(&tree).is_some_and(|ranges| ranges.segments.at(key).contains(&(txn, true)))
     }
 
-    /// Makes `waiting` wait for whoever holds `key`, unless nobody does any more. `enter` gets them and enters them into the
-    /// graph.
+    /// Makes `waiting` wait for the transactions that hold `key`, unless none does any more. `enter` gets them and
+    /// enters them into the graph.
     pub(crate) fn wait<E>(
         &self,
         tree: TreeId,
@@ -403,7 +411,8 @@ impl RangeTable {
         Ok(true)
     }
 
-    /// Ends a writer's wait and fairness, however they ended, and wakes the scans that let nobody else go first.
+    /// Ends a writer's wait and its precedence, however the wait ended, and wakes the scans that yield to no other
+    /// writer.
     pub(crate) fn leave(&self, waiting: &Arc<Waiting>, graph: &Mutex<Graph>) {
         let tree = waiting.info.tree;
         let mut shard = self.shard(tree).lock();
@@ -426,7 +435,7 @@ impl RangeTable {
         }
     }
 
-    /// Ends a transaction's key ranges and wakes whom nobody else keeps waiting.
+    /// Releases a transaction's key ranges and wakes the writers that wait for no other transaction.
     pub(crate) fn release(&self, txn: TxnId, ranges: &[HeldRange], graph: &Mutex<Graph>) {
         for held in ranges {
             let mut shard = self.shard(held.tree).lock();
@@ -448,7 +457,8 @@ impl RangeTable {
         }
     }
 
-    /// Ends some of a transaction's key ranges, but nothing that the `kept` ones cover, and wakes whom nobody else keeps waiting.
+    /// Releases some of a transaction's key ranges, but nothing that the `kept` ones cover, and wakes the writers that
+    /// wait for no other transaction.
     pub(crate) fn release_newer(
         &self,
         txn: TxnId,
@@ -493,7 +503,7 @@ impl RangeTable {
         }
     }
 
-    /// Calls `see` with each waiter and who keeps it waiting.
+    /// Calls `see` with each waiter and the transactions it waits for.
     pub(crate) fn waiters(&self, see: &mut dyn FnMut(&Arc<Waiting>, WaitsFor)) {
         for shard in &self.shards {
             for ranges in shard.lock().values() {

@@ -22,13 +22,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 const SHARDS: usize = 64;
-/// The most memory that entries and key ranges may take, info, before they are refused to who has many.
+/// About the most memory that entries and key ranges may take, before further ones are refused to transactions that
+/// have many.
 const LOCK_BYTES_MAX: u64 = 256 << 20;
-/// Who has no more than this gets locks though [`LOCK_BYTES_MAX`] is reached: others are to blame.
+/// A transaction with no more than this is granted locks although [`LOCK_BYTES_MAX`] is reached: others are to blame.
 const TXN_LOCK_BYTES_SPARED: u64 = 16 << 10;
 /// Fewer shared locks in one tree are not joined.
 const JOINED_KEYS_MIN: usize = 256;
-/// Of those who wait before somebody for the same lock, so many are outcome as being in the way.
+/// Of the transactions that wait for the same lock before another one, so many are named as blocking it.
 const AHEAD_SHOWN_MAX: usize = 64;
 
 #[derive(Debug)]
@@ -65,7 +66,7 @@ impl Entry {
         }
     }
 
-    /// Wakes from the front of the queue whoever may have the lock now.
+    /// Wakes, from the front of the queue, the waiters that may have the lock now.
     fn grant(&mut self, graph: &Mutex<Graph>) {
         while let Some(first) = self.queue.front() {
             if planted::is(Plant::ForgetHandOver) {
@@ -81,7 +82,7 @@ impl Entry {
         }
     }
 
-    /// For whom the waiter at `place` waits: the one before it, or the holders.
+    /// The transactions that the waiter at `place` waits for: the one before it, or the holders.
     fn waits_for(&self, place: usize) -> WaitsFor {
         match place.checked_sub(1) {
             Some(before) => WaitsFor::from_slice(&[self.queue[before].txn]),
@@ -89,7 +90,7 @@ impl Entry {
         }
     }
 
-    /// Enters again for whom the waiter at `place` waits, if there is one: somebody before it has come or gone.
+    /// Enters again what the waiter at `place` waits for, if there is one: a waiter before it has come or gone.
     fn renew(&self, place: usize, graph: &Mutex<Graph>) {
         if let Some(waiter) = self.queue.get(place) {
             graph.lock().renew(waiter.txn, self.waits_for(place));
@@ -107,7 +108,7 @@ pub(crate) struct Request<'a> {
     pub(crate) wait: LockWait,
     /// The requester's own note of locks.
     pub(crate) own: &'a Mutex<HeldLocks>,
-    /// A running transaction whose transaction id is in the row, and its note.
+    /// A running transaction whose id is in the row, and its noted locks.
     pub(crate) written_by: Option<(TxnId, &'a Mutex<HeldLocks>)>,
     pub(crate) interrupt: Option<&'a Interrupt>,
     /// How much the requester has changed.
@@ -117,8 +118,8 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// What it waits for, if nobody waits for the requester: it holds no lock, but for those it has noted for this wait, and has changed
-    /// nothing.
+    /// What the requester waits for, if no transaction waits for it: it holds no lock, except those noted for this
+    /// wait, and has changed nothing.
     fn wait_queue(&self, noted: usize) -> Option<u64> {
         let holds_nothing = self.weight == 0 && self.own.lock().len() <= noted;
         holds_nothing.then(|| foldhash::fast::FixedState::default().hash_one((self.tree.id(), self.key)))
@@ -147,22 +148,23 @@ impl Request<'_> {
 pub(crate) enum Acquired {
     /// The lock is held.
     Held,
-    /// The transaction id's owner has ended meanwhile: look at the row again.
+    /// The transaction whose id was in the row has ended meanwhile: read the row again.
     Recheck,
 }
 
-/// Outcome of a scan's wish to lock a key range.
+/// Outcome of a scan's request to lock a key range.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum RangeLockOutcome {
     /// It is locked.
     Locked,
-    /// Nothing is done: writers that add records there are to go first.
+    /// Nothing is done: writers that insert records there precede the scan.
     Yield,
-    /// Nothing is done: a writer goes first that waits to change this record, the first one on the scan's way.
+    /// Nothing is done: a writer that waits to change this record, the first such record on the scan's way, precedes
+    /// the scan.
     Behind(Box<[u8]>),
 }
 
-/// What people ask of an owner's number: which statement it runs.
+/// Describes the owner of a transaction for people: which statement it runs.
 pub(crate) type Describe = Box<dyn Fn(u64) -> Vec<u8> + Send + Sync>;
 
 /// How long locks were waited for, in microseconds, and how many wait now.
@@ -177,7 +179,7 @@ pub(crate) struct LockTable {
     shards: [Mutex<HashMap<Key, Entry, foldhash::fast::FixedState>>; SHARDS],
     graph: Mutex<Graph>,
     ranges: RangeTable,
-    /// Bytes of all entries, info.
+    /// About the bytes that all entries take.
     bytes: AtomicU64,
     clock: Arc<dyn Clock>,
     pub(crate) times: WaitTimes,
@@ -203,7 +205,7 @@ impl LockTable {
         }
     }
 
-    /// From now on deadlocks are outcome with what this says of each owner. The first one counts.
+    /// From now on deadlocks are reported with what this function says of each owner. The first call counts.
     pub(crate) fn describe_owners_by(&self, describe: Describe) {
         let _ = self.describe.set(describe); // Only a second caller is refused, as documented.
     }
@@ -213,12 +215,12 @@ impl LockTable {
         self.shard(tree, key).lock().get(&KeyRef(tree, key))?.held_by(txn)
     }
 
-    /// Bytes that locks take, info.
+    /// About the bytes that locks take.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed) + self.ranges.bytes()
     }
 
-    /// Who waits for whom now.
+    /// Which transaction waits for which now.
     pub(crate) fn waiters(&self) -> Vec<LockWaiter> {
         let mut waiters = Vec::new();
         for shard in &self.shards {
@@ -265,8 +267,9 @@ impl LockTable {
         if own.refused { Err(WriteError::TooManyLocks) } else { Ok(()) }
     }
 
-    /// Locks a key range in place of a tree's many records that the transaction has locked shared. Others' rows in between stay
-    /// theirs: whoever wants one of them still looks for their transaction ids. By the transaction's own thread, with no latch.
+    /// Locks a key range in place of a tree's many records that the transaction has locked shared. Rows between them
+    /// that others have locked stay locked by those: a transaction that requests one of them still checks the
+    /// transaction id in it. Called by the transaction's own thread, with no latch.
     #[cold]
     fn join_shared(&self, txn: TxnId, own: &Mutex<HeldLocks>) {
         struct Span {
@@ -275,7 +278,7 @@ impl LockTable {
             upper: Box<[u8]>,
             count: usize,
         }
-        // Nobody else ends this transaction's locks, so nobody misses the notes.
+        // No other thread ends this transaction's locks, so none misses the notes.
         let keys = std::mem::take(&mut own.lock().keys);
         let mut spans: HashMap<TreeId, Span> = HashMap::new();
         let mut is_shared = Vec::with_capacity(keys.len());
@@ -327,7 +330,7 @@ impl LockTable {
         &self.shards[(hash >> 32) as usize % SHARDS]
     }
 
-    /// Who keeps `txn` from having this lock now, if anybody.
+    /// The transactions that keep `txn` from having this lock now, if any.
     pub(crate) fn conflict(&self, tree: TreeId, key: &[u8], txn: TxnId, mode: LockMode) -> Option<TxnId> {
         let shard = self.shard(tree, key).lock();
         let entry = shard.get(&KeyRef(tree, key))?;
@@ -338,7 +341,7 @@ impl LockTable {
         })
     }
 
-    /// Whether a transaction has the record locked in any mode, by its own entry or a key range. Those who wait for the
+    /// Whether a transaction has the record locked in any mode, by its own entry or a key range. The waiters for the
     /// record wait for it, so it does not wait behind them.
     fn has(&self, entry: &Entry, key: &[u8], txn: TxnId) -> bool {
         let ranges = || entry.tree.locks().load(Ordering::SeqCst) >= TreeState::RANGES;
@@ -424,15 +427,16 @@ impl LockTable {
         )
     }
 
-    /// Enters a waiter into the graph, breaking cycles.
+    /// Enters a waiter into the graph and breaks the cycles that it closes.
     fn enter(&self, waiting: &Arc<Waiting>, waits_for: WaitsFor) -> Result<(), WriteError> {
         let describe = |owner| self.describe.get().map_or_else(Vec::new, |describe| describe(owner));
         let entered = self.graph.lock().wait(waiting, waits_for, &describe);
         entered.map_err(|waiting_for| WriteError::Deadlock { waiting_for })
     }
 
-    /// Locks the keys from `lower` up to `upper`: nobody else adds a record there, nor changes one if the lock covers the
-    /// records. Never waits. Under the latch of the leaf that has these keys. With a `fairness` writers may go first.
+    /// Locks the keys from `lower` up to `upper`: no other transaction inserts a record there, nor changes one if the
+    /// lock covers the records. Never waits. Called under the latch of the leaf that has these keys. With `fairness`,
+    /// the scan may have to yield to writers.
     pub(crate) fn lock_range(
         &self,
         tree: &Arc<TreeState>,
@@ -454,18 +458,20 @@ impl LockTable {
         })
     }
 
-    /// Before a record's shared lock is asked for: waits for the writers that wait to change the record and come first.
+    /// Called before a record's shared lock is requested: waits for the writers that wait to change the record and came
+    /// first.
     #[cold]
     fn wait_for_change_ahead(&self, request: &Request<'_>) -> Result<(), WriteError> {
         let Request { tree, key, txn, .. } = *request;
         match self.ranges.writer_ahead(tree.id(), key, txn) {
-            // Who holds the record's lock already needs no other.
+            // A transaction that holds the record's lock already needs no other.
             Some(_) if self.held_mode(tree.id(), key, txn).is_none() => self.wait_behind(request, || {}),
             _ => Ok(()),
         }
     }
 
-    /// Waits for the writers that wait to change the request's record and come first, as for a lock: returns when they have tried again.
+    /// Waits for the writers that wait to change the request's record and came first, as for a lock: returns when they
+    /// have retried.
     #[cold]
     pub(crate) fn wait_behind(&self, request: &Request<'_>, waits: impl FnOnce()) -> Result<(), WriteError> {
         let Request { tree, key, txn, .. } = *request;
@@ -493,8 +499,9 @@ impl LockTable {
         }
     }
 
-    /// Lets the writers go first that wait to add a record from the request's key up to `upper`: returns when they have tried again, after the time
-    /// that the request may wait, or when waiting on would keep somebody waiting for ever.
+    /// Yields to the writers that wait to insert a record from the request's key up to `upper`: returns when they have
+    /// retried, after the time that the request may wait, or when waiting longer would keep another transaction waiting
+    /// for ever.
     #[cold]
     pub(crate) fn yield_to_inserters(
         &self,
@@ -504,13 +511,13 @@ impl LockTable {
     ) -> Result<(), WriteError> {
         let LockWait::Timeout(limit) = request.wait else { return Ok(()) };
         let waiting = Waiting::new(WaitInfo { yields: true, ..request.info(true, false, self.clock.now()) });
-        // In a cycle it goes on.
+        // In a cycle it continues.
         let enters = self.ranges.wait_behind(&waiting, upper, true, |writers| self.enter(&waiting, writers));
         if !enters.unwrap_or(false) {
             return Ok(());
         }
         waits();
-        // Without a thread for it, it goes on at once: its timeout fails nothing.
+        // If there is no thread for its wait, it continues at once: its timeout fails nothing.
         let waited = self.sleep(request.interrupt, &waiting, limit, None).unwrap_or_default();
         self.ranges.stop_waiting_behind(&waiting);
         match waiting.outcome() {
@@ -525,7 +532,7 @@ impl LockTable {
         }
     }
 
-    /// Who keeps `txn` from adding (`inserts`) or changing a record at `key` by a key range, if anybody.
+    /// The transactions whose key ranges keep `txn` from inserting (`inserts`) or changing a record at `key`, if any.
     pub(crate) fn range_conflict(
         &self,
         tree: TreeId,
@@ -536,8 +543,8 @@ impl LockTable {
         self.ranges.conflict(tree, key, txn, inserts)
     }
 
-    /// Waits until nobody else's key range keeps the requester from adding (`inserts`) or changing the record. It has its turn then,
-    /// until it has tried again and calls [`LockTable::end_range_wait`].
+    /// Waits until no key range of another transaction keeps the requester from inserting (`inserts`) or changing the
+    /// record. The requester then has precedence until it has retried and calls [`LockTable::end_range_wait`].
     pub(crate) fn wait_for_range(
         &self,
         request: &Request<'_>,
@@ -567,13 +574,13 @@ impl LockTable {
         }
     }
 
-    /// A writer that waited for key ranges has tried again.
+    /// A writer that waited for key ranges has retried.
     #[cold]
     pub(crate) fn end_range_wait(&self, waiting: &Arc<Waiting>) {
         self.ranges.leave(waiting, &self.graph);
     }
 
-    /// Sleeps until there is an outcome or the time is over; returns how long. An error if it must not sleep.
+    /// Sleeps until there is an outcome or the time has expired; returns how long. An error if it must not sleep.
     fn sleep(
         &self,
         interrupt: Option<&Interrupt>,
@@ -637,7 +644,8 @@ impl LockTable {
         wait_queue: Option<u64>,
     ) -> Result<Acquired, WriteError> {
         let waited = self.sleep(request.interrupt, waiting, limit, wait_queue);
-        // Given, and nobody takes it back: the shard has nothing to add, and its mutex may be held by who gave it.
+        // The lock is granted, and no other thread revokes it: the shard has nothing to add, and the thread that
+        // granted the lock may hold its mutex.
         if waiting.outcome() == WaitOutcome::Granted {
             return Ok(Acquired::Held);
         }
@@ -695,14 +703,14 @@ impl LockTable {
         self.ranges.release(txn, &ranges, &self.graph);
     }
 
-    /// Ends the key ranges of a running transaction.
+    /// Releases the key ranges of a running transaction.
     pub(crate) fn release_ranges(&self, txn: TxnId, note: &Mutex<HeldLocks>) {
         let ranges = note.lock().take_ranges();
         self.ranges.release(txn, &ranges, &self.graph);
     }
 
-    /// Gives back the shared locks and the key ranges behind the first `kept` ones noted, if a lock was refused since because
-    /// there were too many. Exclusive ones on records that are no longer written are given back already.
+    /// Releases the shared locks and the key ranges noted after the first `kept` ones, if a lock was refused since
+    /// because there were too many. Exclusive locks on records that are no longer written are released already.
     pub(crate) fn release_refused(&self, txn: TxnId, note: &Mutex<HeldLocks>, kept: (usize, usize)) {
         let (keys, mut newer, ranges) = {
             let mut own = note.lock();
@@ -730,7 +738,7 @@ impl LockTable {
         self.ranges.release_newer(txn, &mut newer, &ranges, &self.graph);
     }
 
-    /// Ends the lock on `key` if it was noted behind the first `kept` ones.
+    /// Releases the lock on `key` if it was noted after the first `kept` ones.
     pub(crate) fn release_newer(
         &self,
         tree: TreeId,
@@ -749,8 +757,8 @@ impl LockTable {
         }
     }
 
-    /// Ends the exclusive lock on a record whose transaction id was taken off, if there is one: a shared one stays if the record was
-    /// noted among the first `kept`.
+    /// Releases the exclusive lock on a record from which the transaction id was removed, if there is one: a shared one
+    /// stays if the record was noted among the first `kept`.
     pub(crate) fn release_undone(
         &self,
         tree: TreeId,
@@ -790,7 +798,8 @@ impl LockTable {
         }
     }
 
-    /// Gives an exclusive lock in the table back that the record's transaction id never backed: it is held as it was before.
+    /// Releases an exclusive lock in the table for which no transaction id was written into the record: the record is
+    /// held as before.
     pub(crate) fn restore_mode(&self, tree: TreeId, key: &[u8], txn: TxnId, before: Option<LockMode>) {
         let full_key: Key = (tree, Box::from(key));
         match before {
@@ -808,7 +817,7 @@ impl LockTable {
         }
     }
 
-    /// Turns a shared lock that met a running transaction id back into a request.
+    /// Turns a shared lock back into a request when the row has the id of a running transaction.
     pub(crate) fn withdraw_shared(&self, tree: TreeId, key: &[u8], txn: TxnId) {
         self.release(txn, &(tree, Box::from(key)));
     }

@@ -1,4 +1,4 @@
-//! Who waits: what it wants, where it sleeps, and what it is outcome.
+//! Waiting transactions: what each waits for, where it sleeps, and with which outcome it is woken.
 
 use crate::ids::{TreeId, TxnId};
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ impl LockMode {
     }
 }
 
-/// What to do when Another transaction holds the lock.
+/// What to do when another transaction holds the lock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LockWait {
     /// Fail at once with [`WriteError::Locked`].
@@ -33,7 +33,8 @@ pub enum LockWait {
     Timeout(Duration),
 }
 
-/// Breaks off lock waits of a session from another thread (KILL), and says what becomes of the session's work if a wait is refused.
+/// Interrupts the lock waits of a session from another thread (KILL), and says what becomes of the session's work if a
+/// wait is refused.
 #[derive(Debug, Default)]
 pub struct Interrupt {
     raised: AtomicBool,
@@ -83,32 +84,32 @@ impl Interrupt {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum WaitOutcome {
     Pending,
-    /// The lock is given, what kept a writer from a key is gone, or who yields may go on.
+    /// The lock is granted, the key ranges in a writer's way are released, or the transaction that yields may continue.
     Granted,
     Interrupted,
     /// Chosen to break a deadlock.
     Victim,
 }
 
-/// Who waits for what.
+/// A waiting transaction and what it waits for.
 #[derive(Clone, Debug)]
 pub(crate) struct WaitInfo {
     pub(crate) txn: TxnId,
-    /// How much it has changed: who changed the least gives up in a deadlock.
+    /// How much it has changed: the transaction that changed the least is the victim of a deadlock.
     pub(crate) weight: u64,
     /// It has changed nothing and holds no lock.
     pub(crate) holds_nothing: bool,
     pub(crate) tree: TreeId,
     pub(crate) key: Box<[u8]>,
     pub(crate) mode: LockMode,
-    /// It waits for key ranges to go, not for a record's lock.
+    /// It waits for key ranges to be released, not for a record's lock.
     pub(crate) for_range: bool,
-    /// It wants to add a record there.
+    /// It waits to insert a record there.
     pub(crate) inserts: bool,
-    /// It has the record's lock already, and wants more of it.
+    /// It holds the record's lock already, and requests a stronger mode.
     pub(crate) has_lock: bool,
-    /// It lets writers go first that came before it, and could go on at once: the end of its timeout fails nothing, and in a cycle
-    /// it is the one that need not wait.
+    /// It yields to writers that came before it, and could continue at once: the end of its timeout fails nothing, and
+    /// in a cycle it is the one that need not wait.
     pub(crate) yields: bool,
     pub(crate) since: Option<Monotonic>,
     /// What the transaction's owner called itself.
@@ -116,8 +117,8 @@ pub(crate) struct WaitInfo {
 }
 
 impl WaitInfo {
-    /// Whether who waits for this could be served as little if `before`, for whom it waits, were not there: that one waits in the same
-    /// record's queue, has nothing of the lock, and what keeps it waiting excludes this, too.
+    /// Whether this request would still have to wait without `before`, the waiter it waits for: that one is in the same
+    /// record's queue, holds nothing of the lock, and what it waits for conflicts with this request, too.
     pub(crate) fn is_only_queued_behind(&self, before: &WaitInfo) -> bool {
         let is_excluded_alike = self.mode == LockMode::Exclusive || before.mode == LockMode::Shared;
         !self.for_range
@@ -147,10 +148,10 @@ impl Default for WaitInfo {
     }
 }
 
-/// A wait as others may see it.
+/// A wait, as shown to others.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LockWaiter {
-    /// Who waits.
+    /// The waiting transaction.
     pub txn: TxnId,
     /// How many records it has changed.
     pub change_count: u64,
@@ -158,19 +159,19 @@ pub struct LockWaiter {
     pub tree: TreeId,
     /// At which key.
     pub key: Vec<u8>,
-    /// Which lock it wants.
+    /// The lock mode that it requests.
     pub mode: LockMode,
     /// It waits for locks on key ranges, not on the record.
     pub for_range: bool,
-    /// It wants to add a record.
+    /// It waits to insert a record.
     pub inserts: bool,
-    /// It has the record's lock already, and wants more of it.
+    /// It holds the record's lock already, and requests a stronger mode.
     pub has_lock: bool,
     /// Since when, on the store's clock.
     pub since: Option<Monotonic>,
     /// What [`crate::Transaction::set_owner`] said.
     pub owner: u64,
-    /// For whom it waits.
+    /// The transactions it waits for.
     pub blockers: Vec<TxnId>,
 }
 
@@ -192,7 +193,7 @@ impl LockWaiter {
     }
 }
 
-/// One of a deadlock.
+/// A transaction in a deadlock.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DeadlockMember {
     /// What it waited for.
@@ -204,9 +205,9 @@ pub struct DeadlockMember {
 /// A deadlock that was broken.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Deadlock {
-    /// Those in the cycle, each waiting for the next, the last for the first. The first one closed it.
+    /// The transactions in the cycle, each waiting for the next, the last for the first. The first one closed it.
     pub cycle: Vec<DeadlockMember>,
-    /// Who was rolled back.
+    /// The transaction that was rolled back.
     pub victim: TxnId,
 }
 

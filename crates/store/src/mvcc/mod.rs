@@ -1,15 +1,16 @@
 //! Version visibility (MVCC).
 //!
-//! The newest version of a record is in the leaf, with the id of the transaction that wrote it. The undo pointer leads to the version
-//! before it. A transaction's commit number is looked up in [`txn_table`]. A snapshot is a commit number, and a version is visible
-//! if it was committed at or before it. A commit therefore touches none of the records that it makes visible.
+//! The newest version of a record is in the leaf, with the id of the transaction that wrote it. The undo pointer leads
+//! to the version before it. A transaction's commit number is looked up in [`txn_table`]. A snapshot is a commit
+//! number, and a version is visible if it was committed at or before it. A commit therefore touches none of the records
+//! that it makes visible.
 //!
 //! Invariants:
 //! 1. Along a chain of versions commit numbers fall (or stay equal, where a transaction only locked the row).
 //! 2. Every transaction below the horizon is finished and seen by every present or future snapshot, so its number
 //!    need not be looked up.
-//! 3. The undo of a transaction is kept until every snapshot sees it, and a chain is followed only while its record's leaf
-//!    is latched: no reader can meet freed undo. The undo file is read without the latch, and what is read counts
+//! 3. The undo of a transaction is kept until every snapshot sees it, and a chain is followed only while its record's
+//!    leaf is latched: no reader can meet freed undo. The undo file is read without the latch, and what is read counts
 //!    only if the leaf still leads there ([`OlderVersion`]).
 
 pub(crate) mod slots;
@@ -80,7 +81,8 @@ pub(crate) enum Visible {
     Rebuilt,
     /// The record does not exist for this reader.
     Absent,
-    /// On the way to it something has to be read from the undo file: leave the latch, [`OlderVersion::load`] it, look again.
+    /// An entry on the path to it has to be read from the undo file: leave the latch, [`OlderVersion::load`] it, and
+    /// read again.
     Spilled,
 }
 
@@ -94,8 +96,9 @@ pub(crate) struct OlderVersion {
 
 /// Where the way was left, to read an entry of the undo file without the latch.
 ///
-/// Who comes back goes on from there if the leaf has the version it had and that version's entry is the same: entries never change,
-/// so the same ones follow, and those that a version in a leaf leads to are not given back. Else the way starts again.
+/// A reader that comes back continues from there if the leaf has the version it had and that version's entry is the
+/// same: entries never change, so the same ones follow, and those that a version in a leaf leads to are not freed. Else
+/// the path starts again.
 #[derive(Debug)]
 struct ResumePoint {
     from: Version,

@@ -108,7 +108,8 @@ impl Slots {
         self.free.lock().free.push(slot);
     }
 
-    /// The running transactions that changed or locked something, and their newest undo entries. With the checkpoint latch held exclusively.
+    /// The running transactions that changed or locked something, and their newest undo entries. With the checkpoint
+    /// latch held exclusively.
     pub(crate) fn running(&self) -> Vec<(TxnId, u64)> {
         let made = self.free.lock().made;
         let entries = (0..made).map(|slot| self.get(slot));

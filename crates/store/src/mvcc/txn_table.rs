@@ -1,8 +1,8 @@
 //! From a transaction's number to its state: a window of atomics that moves with the horizon.
 //!
 //! The word of a transaction is 0 before it began and after the horizon passed it, `RUNNING | undo slot` while it runs,
-//! and its commit number once it is finished (1, which every snapshot sees, if it was rolled back: none of its transaction ids are
-//! left by then).
+//! and its commit number once it is finished (1, which every snapshot sees, if it was rolled back: none of its
+//! transaction ids are left by then).
 //!
 //! A lookup may race with the horizon passing the transaction: the word is read first, the horizon after it. If the
 //! transaction lies below the horizon by then, what was read does not count and the answer is "seen by everybody".
@@ -18,16 +18,17 @@
 //! ```
 //!
 //! An old snapshot keeps the horizon where it is, for as long as its owner likes. What it costs is bounded: a chunk of
-//! transactions that are all finished, with no snapshot between the first and the last of their commits, is joined to one
-//! number, the smallest. Snapshots are from before it, and see none of them, or from after the last, and see them all; new ones
-//! are after. So 4096 transactions take 8 bytes. A part whose chunks are all joined is joined in the same way, and 16.8 million take 8
-//! bytes. The window is so wide that writers need not stop for a snapshot of half a year.
+//! transactions that are all finished, with no snapshot between the first and the last of their commits, is joined to
+//! one number, the smallest. Snapshots are from before it, and see none of them, or from after the last, and see them
+//! all; new ones are after. So 4096 transactions take 8 bytes. A part whose chunks are all joined is joined in the same
+//! way, and 16.8 million take 8 bytes. The window is so wide that writers need not stop for a snapshot of half a year.
 //!
 //! Invariants:
-//! 1. A joined number is never above the true one. So where a bound below which everybody sees everything is at that number or
-//!    above, it is right of all it stands for: every snapshot is at the bound or later, hence behind the last of the commits.
-//! 2. A chunk belongs to one place of a part, a part to one place of the window. Who has read a word looks whether both still do;
-//!    words and places are cleared only when they no longer do.
+//! 1. A joined number is never above the true one. So where a bound below which everybody sees everything is at that
+//!    number or above, it is right of all it stands for: every snapshot is at the bound or later, hence behind the last
+//!    of the commits.
+//! 2. A chunk belongs to one place of a part, a part to one place of the window. Who has read a word looks whether both
+//!    still do; words and places are cleared only when they no longer do.
 //! 3. What the horizon is in, chunk and part, is not joined, and neither is what has transactions that did not begin.
 
 use crate::error::StoreError;
@@ -293,7 +294,7 @@ impl TxnTable {
         self.word(id.0).expect("a running transaction is in the window").store(csn.0, Ordering::SeqCst);
     }
 
-    /// Ends a transaction whose transaction ids are all gone.
+    /// Ends a transaction whose id is in no record any more.
     pub(crate) fn roll_back(&self, id: TxnId) {
         self.commit(id, ROLLED_BACK);
     }
@@ -322,8 +323,8 @@ impl TxnTable {
         }
     }
 
-    /// Moves the horizon over transactions that every snapshot from `bound` on sees, after `budget` steps at most: at one, or at
-    /// many that are joined.
+    /// Moves the horizon over transactions that every snapshot from `bound` on sees, after `budget` steps at most: at
+    /// one, or at many that are joined.
     pub(crate) fn advance(&self, bound: Csn, budget: u64) {
         let Some(_advancing) = self.advancing.try_lock() else { return };
         let start = self.horizon.load(Ordering::SeqCst);
@@ -508,7 +509,7 @@ mod tests {
             let csn = csn_of(id);
             match table.state(TxnId(id)) {
                 State::Running(slot) => assert_eq!((id, slot), (runs, 3)),
-                // None of its transaction ids are left.
+                // Its id is in no record any more.
                 State::Finished(_) if id % 101 == 0 => {}
                 State::Finished(joined) => {
                     assert!(joined.0 <= csn, "{id}: {joined} is above {csn}");
@@ -541,7 +542,8 @@ mod tests {
         assert!(table.spare.lock().chunks_made <= 3);
     }
 
-    /// Many more than the words there are space for, beside one snapshot that stays; some run for long.
+    /// Many more transactions than the words that there is space for, beside one snapshot that stays; some run for
+    /// long.
     #[test]
     fn writers_go_on_however_long_a_snapshot_stays() {
         let table = TxnTable::new(TxnId(1));

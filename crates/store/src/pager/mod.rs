@@ -1,14 +1,15 @@
 //! Pages in memory and in the file: frames, the page table, eviction, and who owns which block.
 //!
-//! A page is known by its number alone. The [`table`](self::table) says in which frame it is now (if any) and which block
-//! of the file holds its last written content (if any). A page is changed only in its frame, and leaves it only when it
-//! equals its block, so eviction never writes: dirty pages are written by the checkpoint alone.
+//! A page is known by its number alone. The [`table`](self::table) says in which frame it is now (if any) and which
+//! block of the file holds its last written content (if any). A page is changed only in its frame, and leaves it only
+//! when it equals its block, so eviction never writes: dirty pages are written by the checkpoint alone.
 //!
-//! Nobody waits for the disk in a critical section or under a latch: a page that is not in memory, nor in the system's page cache, is a
-//! [`PageMiss`], and whoever called reads it outside (`store::Inner::retry_misses`) and tries again.
+//! No thread waits for the disk in a critical section or under a latch: a page that is not in memory, nor in the
+//! system's page cache, is a [`PageMiss`], and the caller reads it outside (`store::Inner::retry_misses`) and tries
+//! again.
 //!
-//! Read next: `frame` (memory and latches), `pool` (finding, loading, evicting, changing), `image` (a page in the file),
-//! `blocks` (which blocks are free).
+//! Read next: `frame` (memory and latches), `pool` (finding, loading, evicting, changing), `image` (a page in the
+//! file), `blocks` (which blocks are free).
 
 pub(crate) mod blocks;
 pub(crate) mod frame;

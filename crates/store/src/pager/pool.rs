@@ -3,17 +3,18 @@
 //!
 //! Invariants:
 //! 1. A page in a frame whose dirty epoch is 0 equals its block. Only such pages are evicted.
-//! 2. While a checkpoint runs: before the first change of an epoch to a page that is dirty from an earlier one, its bytes
-//!    are copied to `copies`, and that checkpoint writes them from there. If it is given up they are dropped: the next one
-//!    writes the page as it will be then.
+//! 2. While a checkpoint runs: before the first change of an epoch to a page that is dirty from an earlier one, its
+//!    bytes are copied to `copies`, and that checkpoint writes them from there. If it is given up they are dropped: the
+//!    next one writes the page as it will be then.
 //! 3. The epoch changes only while no change is under way (`crate::checkpoint_latch`), so it is constant inside one.
 //! 4. A freed page's number is given out again only after a checkpoint wrote a map without it.
-//! 5. Only one loader works on a page at a time (`loading`), and a frame belongs to a page when both say so under latch.
+//! 5. Only one loader works on a page at a time (`loading`), and a frame belongs to a page when both say so under
+//!    latch.
 //!
-//! Eviction is by a clock, except for pages that a long scan brought in ([`Pool::shared_for_scan`]): they queue up, do not
-//! count as used because of the scan, and beyond three eighths of the frames the oldest of them goes first, so that a scan of a
-//! table larger than the pool leaves to the others what they use. Whoever else uses such a page makes it one of the clock's.
-//! Reasons and figures: `docs/decisions/scans.md`.
+//! Eviction is by a clock, except for pages that a long scan brought in ([`Pool::shared_for_scan`]): they queue up, do
+//! not count as used because of the scan, and beyond three eighths of the frames the oldest of them goes first, so that
+//! a scan of a table larger than the pool leaves to the others what they use. Whoever else uses such a page makes it
+//! one of the clock's. Reasons and figures: `docs/decisions/scans.md`.
 
 use super::PageMiss;
 use super::frame::{Arena, Body, ExclusiveGuard, PAGE_BYTES, SharedGuard};
@@ -37,14 +38,14 @@ const LOADING_SHARDS: usize = 64;
 /// So many frames are never dirty: with fewer clean ones a descent could evict the path it came along, again and again.
 const CLEAN_FRAMES_MIN: u32 = 24;
 const _: () = assert!(CLEAN_FRAMES_MIN < FRAMES_MIN / 2);
-/// Of so many eighths of the frames pages that came by a scan are not the first to go.
+/// Of so many eighths of the frames, pages that were read by a scan are not the first to be evicted.
 const SCANNED_EIGHTHS: usize = 3;
-/// So many of those that are no longer by a scan are stepped over at once.
+/// So many pages in the queue that no longer belong to a scan are passed over at once.
 const SCANNED_SKIPPED_MAX: usize = 64;
 /// Every so many victims are the clock's in any case: what nobody uses any more makes way for what is scanned again and again.
 const CLOCK_EVERY: u64 = 32;
-/// So many frames the clock's hand passes at once where latches or the critical section may be held: some 50 us. Who finds none there goes on
-/// outside, [`Pool::sweep`].
+/// So many frames the clock's hand passes at once where latches are held or inside a critical section: some 50 us. A
+/// thread that finds none continues outside, with [`Pool::sweep`].
 const CLOCK_STEPS_MAX: u64 = 512;
 /// So many frames a sweep makes free.
 const SWEPT_FRAMES: usize = 16;
@@ -372,8 +373,8 @@ impl Pool {
         self.load(page, page_use, MAY_WAIT_INLINE.get())
     }
 
-    /// Reads a page after [`PageMiss::Absent`], waiting for the disk, unless it is there or gone by now. Outside a critical section, without a
-    /// latch.
+    /// Reads a page after [`PageMiss::Absent`], waiting for the disk, unless it is there or gone by now. Outside a
+    /// critical section, without a latch.
     pub(crate) fn fetch(&self, page: PageId, page_use: PageUse) -> Result<(), PageMiss> {
         match self.load(page, page_use, true) {
             Ok(_) | Err(PageMiss::Gone) => Ok(()),
@@ -455,7 +456,8 @@ impl Pool {
         scanned.or_else(|| self.evict_by_clock(CLOCK_STEPS_MAX))
     }
 
-    /// Lets the clock's hand go round until some frames are free; false if there are none. Outside a critical section, without a latch.
+    /// Lets the clock's hand go round until some frames are free; false if there are none. Outside a critical section,
+    /// without a latch.
     pub(crate) fn sweep(&self) -> bool {
         let mut steps = 2 * u64::from(self.arena.frame_count());
         let mut swept = 0;
@@ -525,8 +527,8 @@ impl Pool {
 
     // What follows is for the checkpoint and recovery.
 
-    /// Begins the next epoch and returns the one that ended. From now on until [`Pool::end_copies`] old contents are kept.
-    /// With the checkpoint latch held exclusively.
+    /// Begins the next epoch and returns the one that ended. From now on until [`Pool::end_copies`] old contents are
+    /// kept. With the checkpoint latch held exclusively.
     pub(crate) fn begin_epoch(&self) -> u64 {
         drop(self.take_copies()); // Of a checkpoint that was given up, by a change that was under way then.
         self.copies_wanted.store(true, Ordering::Relaxed);

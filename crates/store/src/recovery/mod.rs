@@ -1,11 +1,14 @@
 //! Opening: from what a crash left to a consistent store.
 //!
-//! 1. The newest whole superblock leads to the page map, and so to every page as the last checkpoint saw it. If the other one is
-//!    damaged it may have been the newest: then what this one leads to must not have been written over since.
-//! 2. Transactions that ran at that checkpoint left changes in those pages; they are rolled back by the undo saved with it.
-//!    A checkpoint that comes between says how far this has got: the pool may be smaller than what is rolled back. Now the pages hold exactly the commits up to the checkpoint's position.
-//! 3. The log's later commits are repeated in order, each as a transaction of its own or several, so that a checkpoint may come between
-//!    (the pool may be smaller than what is repeated). It says how far this has got, also in the middle of a commit.
+//! 1. The newest whole superblock leads to the page map, and so to every page as the last checkpoint saw it. If the
+//!    other one is damaged it may have been the newest: then what this one leads to must not have been written over
+//!    since.
+//! 2. Transactions that ran at that checkpoint left changes in those pages; they are rolled back by the undo saved with
+//!    it. A checkpoint made meanwhile says how far this has got: the pool may be smaller than what is rolled back. Now
+//!    the pages hold exactly the commits up to the checkpoint's position.
+//! 3. The log's later commits are repeated in order, each as a transaction of its own or several, so that a checkpoint
+//!    may come between (the pool may be smaller than what is repeated). It says how far this has got, also in the
+//!    middle of a commit.
 //!
 //! A new store is made in a file of another name, which gets its name when it is complete: `data` is never half made.
 
@@ -58,7 +61,7 @@ impl Store {
     /// Opens the store in a folder, makes it if it is not there, recovers it if it was not closed.
     ///
     /// # Errors
-    /// [`OpenError`]; the folder is then as it was.
+    /// [`OpenError`]; the folder is then unchanged.
     pub fn open(env: &Env, path: &Path, options: Options) -> Result<Store, OpenError> {
         let (inner, damaged) = open(env, path, options)?;
         let store = Store { inner: Arc::new(inner) };
@@ -248,7 +251,7 @@ pub(crate) fn replay_log(store: &Store, path: &Path) -> Result<(), OpenError> {
         replay_commit(store, &mut replay, &commit)?;
     }
     if !replay.make_ready(&inner.options.log).map_err(failed)? {
-        // The disk is full. A checkpoint has its space, and needs no segment before it: nor parts without a commit.
+        // The disk is full. A checkpoint has its space, and needs no segment before it, nor parts without a commit.
         replay.sync().map_err(failed)?;
         inner.checkpointer.set_replayed(Csn(replay.skip_to_end().0));
         inner.checkpoint()?;
@@ -456,9 +459,9 @@ fn meta_records(inner: &Inner, meta: &Tree) -> Result<Vec<(Root, bool)>, StoreEr
     }
 }
 
-/// Repeats what a commit says, a part at a time, in transactions of few changes each: nobody reads yet, and what is in the log is never
-/// rolled back. One large transaction would need space for its undo, and would have no checkpoint made for it on a full disk. A checkpoint
-/// between two of them says how far this has got.
+/// Repeats what a commit says, a part at a time, in transactions of few changes each: nobody reads yet, and what is in
+/// the log is never rolled back. One large transaction would need space for its undo, and would have no checkpoint made
+/// for it on a full disk. A checkpoint between two of them says how far this has got.
 fn replay_commit(store: &Store, replay: &mut Replay, commit: &CommitRecord) -> Result<(), OpenError> {
     let position = Csn(commit.position.0);
     let checkpointer = &store.inner.checkpointer;
@@ -503,14 +506,14 @@ fn replay_commit(store: &Store, replay: &mut Replay, commit: &CommitRecord) -> R
     Ok(())
 }
 
-/// Purges what was deleted, if the file for undo has no space for the undo that this needs.
+/// Purges what was deleted, if the undo file has no space for the undo that this needs.
 fn purge_for_undo_space(store: &Store) -> Result<(), OpenError> {
     let is_full =
         |error: &StoreError| matches!(error, StoreError::UndoFile { .. } | StoreError::DiskFull { .. });
     while let Err(error) = store.inner.undo.spill() {
         match store.inner.purge_tick() {
             Ok(true) if is_full(&error) => {}
-            // Each piece needs some at most, and the background threads purges the rest.
+            // Each piece needs some at most, and the background threads purge the rest.
             Ok(false) if is_full(&error) => break,
             Err(found) if is_full(&error) && is_full(&found) => break,
             Ok(_) => return Err(error.into()),

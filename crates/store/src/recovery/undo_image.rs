@@ -204,7 +204,8 @@ impl<'f> UndoImage<'f> {
             if planted::is(Plant::ForgetRunning) && entry.key.len() % 5 == 0 {
                 continue;
             }
-            // Not had beforehand: who ran when the disk became full may have changed more pages than there are blocks.
+            // Not reserved: the transactions that ran when the disk became full may have changed more pages than there
+            // are blocks.
             inner.reserve_blocks_if_possible(Purpose::Restore)?;
             let restored = inner.retry_misses(|| {
                 let _section = inner.checkpoint_latch.shared();

@@ -1,20 +1,21 @@
 //! Checkpoints: the state of the store at one log position, written without touching the one before.
 //!
-//! 1. Take the checkpoint latch exclusively. Note the log's position, the transactions that run and how much undo they have, begin a new page
-//!    epoch. Release the latch. That takes microseconds; everything else happens beside the transactions.
-//! 2. Write every page that was changed in the ended epoch to a fresh block, a piece at a time ([`Pace`]). Whoever changes
-//!    such a page first copies it aside (`pool`), and the copy is written instead.
-//! 3. Write the parts of the page map that changed and the list of the map's blocks, all to fresh blocks; the undo of the
-//!    transactions that were running went first. Sync.
+//! 1. Take the checkpoint latch exclusively. Note the log's position, the running transactions and how much undo they
+//!    have, begin a new page epoch. Release the latch. That takes microseconds; everything else happens beside the
+//!    transactions.
+//! 2. Write every page that was changed in the ended epoch to a new block, a piece at a time ([`Pace`]). A thread that
+//!    changes such a page first copies it (`pool`), and the copy is written instead.
+//! 3. Write the parts of the page map that changed and the list of the map's blocks, all to fresh blocks; the undo of
+//!    the transactions that were running went first. Sync.
 //! 4. Make the log durable up to the position, then write one of the two superblocks. Sync.
 //! 5. Only now give out again the blocks that the new state no longer uses, and the log before the position.
 //!
 //! The file stays short: blocks are given out from its start, a file more than half of which is free
 //! ([`State::blocks_wanted`]) has the blocks behind that bound moved to its start, some at each checkpoint, and is cut.
 //!
-//! The file has blocks for all changed pages before they are changed (`space`). If the disk has no space for what was not foreseen the
-//! checkpoint is given up: the last superblock counts on, pages written so far keep their new blocks, and the next attempt goes on
-//! from there (`docs/decisions/disk-full.md`).
+//! The file has blocks for all changed pages before they are changed (`space`). If the disk has no space for what was
+//! not foreseen, the checkpoint is given up: the last superblock stays valid, pages written so far keep their new
+//! blocks, and the next attempt continues from there (`docs/decisions/disk-full.md`).
 //!
 //! Invariants:
 //! 1. No block that the last durable superblock leads to is written.
@@ -68,7 +69,8 @@ pub(crate) struct Checkpointer {
     replayed: AtomicU64,
     /// Of the commit after that: changes that the pages contain, too.
     replayed_changes: AtomicU64,
-    /// While recovery rolls back what the last checkpoint says: entries that it has rolled back in the pages so far.
+    /// While recovery rolls back the transactions that the last checkpoint names: how many entries it has rolled back
+    /// in the pages so far.
     undone: AtomicU64,
     /// When the last one ended or was given up, in nanoseconds of the clock.
     ended: AtomicU64,
@@ -76,7 +78,7 @@ pub(crate) struct Checkpointer {
     is_full: AtomicBool,
     /// The log has no space, and a checkpoint would give it some.
     is_requested: AtomicBool,
-    /// Somebody waits for the one that runs.
+    /// A thread waits for the running checkpoint.
     is_hurried: AtomicBool,
     pub(crate) figures: Figures,
     pub(crate) throttle: LogThrottle,
@@ -114,7 +116,7 @@ pub(crate) struct State {
     /// Of the head of what is to be undone.
     pub(crate) undo_blocks: Vec<u32>,
     pub(crate) undo_list: UndoList,
-    /// Parts of the map that the next superblock needs again.
+    /// Parts of the map that the next superblock must contain again.
     pub(crate) changed_maps: BTreeSet<usize>,
     /// Pages taken out of the map: their numbers are free when a superblock without them is durable.
     pub(crate) freed_pages: Vec<PageId>,
@@ -137,7 +139,7 @@ pub(crate) struct Cut {
     /// Pages that have to be written, at most.
     dirty_pages: u32,
     pub(crate) records: Vec<(TreeId, i64)>,
-    /// Recovery is at work: what is saved stays, and so many of its entries are rolled back.
+    /// Recovery is running: what is saved stays, and so many of its entries are rolled back.
     pub(crate) undone: Option<u64>,
     /// Changes of the commit after `position` that recovery has repeated.
     pub(crate) replayed_changes: u64,
@@ -147,7 +149,7 @@ pub(crate) fn write_failed(error: &std::io::Error) -> StoreError {
     StoreError::Stopped { why: format!("writing the data file failed: {error}").into() }
 }
 
-/// A write to a block that nothing leads to yet: want of space does no harm.
+/// Writes to a block that no superblock leads to yet: a lack of space does no harm.
 fn fresh_failed(error: &std::io::Error) -> StoreError {
     if env::disk::is_full(error) { StoreError::DiskFull { what: DATA } } else { write_failed(error) }
 }
@@ -217,7 +219,7 @@ impl Checkpointer {
         self.replayed_changes.store(0, Ordering::SeqCst);
     }
 
-    /// Recovery has repeated a commit, or a piece of it. In a critical section, with its end.
+    /// Recovery has repeated a commit, or a piece of it. Called in a critical section, together with its end.
     pub(crate) fn set_replay_progress(&self, position: Csn, progress: ReplayProgress) {
         match progress {
             ReplayProgress::Whole => self.set_replayed(position),
@@ -235,7 +237,8 @@ impl Checkpointer {
         self.replayed_changes.load(Ordering::SeqCst)
     }
 
-    /// Recovery has rolled back so many of the entries saved, `None` when it is through. In a critical section, with the change.
+    /// Recovery has rolled back so many of the saved entries; `None` when all are. Called in a critical section,
+    /// together with the change.
     pub(crate) fn set_undone(&self, entries: Option<u64>) {
         self.undone.store(entries.unwrap_or(NOTHING_TO_UNDO), Ordering::SeqCst);
     }
@@ -315,8 +318,9 @@ pub(crate) struct Chain {
     pub(crate) bytes: u64,
 }
 
-/// How fast pages are written. They go to the disk in pieces of [`crate::Options::checkpoint_piece_bytes`]: synced all at once at the end, hundreds of MiB
-/// would lie between a commit and its sync. Between two pieces it pauses as long as the last took.
+/// How fast pages are written. They go to the disk in pieces of [`crate::Options::checkpoint_piece_bytes`]: synced all
+/// at once at the end, hundreds of MiB would lie between a commit and its sync. Between two pieces the checkpoint
+/// pauses for as long as the last one took.
 struct Pace<'i> {
     inner: &'i Inner,
     pauses: bool,
@@ -334,7 +338,7 @@ struct Pace<'i> {
 /// Pages in so many frames are written in the order of their numbers.
 const FRAMES_IN_ORDER: usize = 16 * 1024;
 const PAUSE_MAX: Duration = Duration::from_millis(20);
-/// Who waits for a page to be clean looks again after this.
+/// A thread that waits for a page to be clean checks again after this.
 const CLEAN_RETRY: Duration = Duration::from_millis(1);
 
 impl<'i> Pace<'i> {
@@ -368,7 +372,7 @@ impl<'i> Pace<'i> {
         Ok(true)
     }
 
-    /// Whether the log will hardly have space until this is done. Says so to writers, too.
+    /// Whether the log is likely to run out of space before this ends. Also informs the writers.
     fn log_is_tight(&self) -> bool {
         let Some(log) = self.inner.log.get() else { return false };
         let end = log.end_lsn().0;
@@ -412,7 +416,8 @@ impl State {
 }
 
 impl Inner {
-    /// Writes a checkpoint. Call it outside a critical section, without a latch. Without space on the disk (`DiskFull`) the store goes on.
+    /// Writes a checkpoint. Call it outside a critical section, without a latch. Without space on the disk (`DiskFull`)
+    /// the store continues.
     pub(crate) fn checkpoint(&self) -> Result<(), StoreError> {
         self.checkpoint_at(false)
     }
@@ -441,14 +446,14 @@ impl Inner {
         if is_full { result } else { result.map_err(|error| self.stop(&error.to_string())) }
     }
 
-    /// What a checkpoint that was given up left of the file is looked at.
+    /// Reads what a checkpoint that was given up has left of the file.
     fn measure_space(&self, state: &State) -> Result<(), StoreError> {
         let measured = state.space.measure(&*self.checkpointer.file, &state.blocks);
         measured.map_err(|error| write_failed(&error))
     }
 
-    /// Waits until at most so many pages are changed and not written, or the checkpoint that runs ends. False if none runs. Outside
-    /// the critical section, without a latch or a mutex.
+    /// Waits until at most so many pages are changed and not written, or the running checkpoint ends. False if none
+    /// runs. Outside a critical section, without a latch or a mutex.
     pub(crate) fn wait_for_clean(&self, dirty_max: u32) -> bool {
         let before = self.counters.checkpoints.get();
         let runs = || self.checkpointer.figures.runs.load(Ordering::Relaxed) != 0;
@@ -466,7 +471,8 @@ impl Inner {
         self.pool.dirty_count() <= dirty_max
     }
 
-    /// Makes frames clean: by a checkpoint, or by waiting for the one that runs. Outside a critical section, without a latch or a mutex.
+    /// Makes frames clean: by a checkpoint, or by waiting for the running one. Outside a critical section, without a
+    /// latch or a mutex.
     pub(crate) fn make_frames_clean(&self) -> Result<(), StoreError> {
         let _waiting = env::blocking::enter();
         let before = self.counters.checkpoints.get();
@@ -542,7 +548,7 @@ impl Inner {
         let old = std::mem::replace(&mut state.directory_blocks, directory.blocks);
         state.free(&old);
         undo.keep(state);
-        // From here on nothing needs space; what fails now leaves nobody knowing what is on the disk.
+        // From here on nothing needs space; after a failure the content of the disk is unknown.
         if !planted::is(Plant::SkipSync) {
             checkpointer.sync()?;
         }
@@ -641,7 +647,7 @@ impl Inner {
     /// Moves blocks from the end of a file that is too long to its start. Their pages stay as they are.
     fn move_blocks(&self, state: &mut State, cut: &Cut) -> Result<(), StoreError> {
         let wanted = state.blocks_wanted();
-        // Each move takes a block now and gives one back when this checkpoint ends; its own lists are still to be written.
+        // Each move takes a block now and frees one when this checkpoint ends; its own lists are still to be written.
         let free = state.blocks.free_before(state.space.file_blocks());
         let most = free.saturating_sub(map_blocks(cut.page_end)).min(MOVED_BLOCKS_MAX);
         let (mut block, mut moved) = (zero_block(), 0);
@@ -658,7 +664,8 @@ impl Inner {
             }
             let read = self.checkpointer.file.read_at(u64::from(from) * PAGE_BYTES as u64, &mut block[..]);
             let page = PageId(image::number_of(&block));
-            // What is damaged stays where it is. Chains are written again at each checkpoint, or go when their transactions end.
+            // A damaged block stays where it is. Chains are written again at each checkpoint, or go when their
+            // transactions end.
             if read.is_err() || image::check(&block, Kind::Page, page.0).is_err() {
                 continue;
             }
@@ -688,7 +695,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Gives free blocks at the end of a file that is too long back to the system.
+    /// Frees blocks at the end of a file that is too long, and shortens it.
     fn cut_file(&self, state: &mut State) {
         if state.space.file_blocks() <= state.blocks_wanted() {
             return;

@@ -1,13 +1,14 @@
 //! Freeing dropped trees, some pages at a time.
 //!
-//! A dropped tree stays in the tree of trees, marked as dropped, until no snapshot needs it. Then purge frees leaf after leaf from its end, up to
-//! [`crate::Options::drop_leaves_max`] in one critical section. Between two of them other transactions change records and commit, however
-//! large the tree is. First the root gets another page number, recorded in the tree of trees: a reader that comes late with the old
-//! number finds that the tree is gone, never a part of it.
+//! A dropped tree stays in the tree of trees, marked as dropped, until no snapshot needs it. Then purge frees leaf
+//! after leaf from its end, up to [`crate::Options::drop_leaves_max`] in one critical section. Between two of them
+//! other transactions change records and commit, however large the tree is. First the root gets another page number,
+//! recorded in the tree of trees: a reader that comes late with the old number finds that the tree is gone, never a
+//! part of it.
 //!
 //! Invariants:
-//! 1. After each critical section, the tree recorded in the tree of trees refers only to pages that exist. So a checkpoint may come between any
-//!    two, and recovery continues from what that checkpoint contains.
+//! 1. After each critical section, the tree recorded in the tree of trees refers only to pages that exist. So a
+//!    checkpoint may come between any two, and recovery continues from what that checkpoint contains.
 //! 2. The record of the tree is deleted in the critical section that frees its root.
 
 use crate::btree::Seek;
@@ -19,11 +20,13 @@ use crate::pager::PageMiss;
 use crate::store::space::Purpose;
 use crate::store::{Inner, meta_root, meta_value};
 
-/// What a step counts for, beside entries of undo looked at: a tick of purge makes a few, then it looks after the rest.
+/// What a step counts for, beside the undo entries that were read: one tick of purge frees a few steps, then it does
+/// its other work.
 pub(crate) const ENTRIES_PER_STEP: usize = 512;
 
 impl Inner {
-    /// Nobody can reach this tree any more, and its record says that it is dropped: purge frees it. Takes no latch.
+    /// No transaction can reach this tree any more, and its record says that it is dropped: purge frees it. Takes no
+    /// latch.
     pub(crate) fn free_tree_later(&self, tree: TreeId) {
         if let Some(tree) = self.trees.write().remove(&tree) {
             tree.state.set_dropped();
@@ -31,7 +34,7 @@ impl Inner {
         self.purge.waiting.lock().push(tree);
     }
 
-    /// Frees trees that nobody can reach, for about the price of `budget` entries. True if there is more to do.
+    /// Frees trees that no transaction can reach, at about the cost of `budget` entries. True if there is more to do.
     pub(crate) fn free_waiting_trees(&self, mut budget: usize) -> Result<bool, StoreError> {
         loop {
             let Some(tree) = self.purge.waiting.lock().last().copied() else { return Ok(false) };
@@ -46,8 +49,9 @@ impl Inner {
         }
     }
 
-    /// Frees, in one critical section, a part of the tree with this record in the tree of trees, if it is dropped. The drop has committed, whatever transaction id
-    /// the record has by now: who wanted to drop the tree later locked it and left it as it is. True when nothing of it is left.
+    /// Frees, in one critical section, a part of the tree with this record in the tree of trees, if it is dropped. The
+    /// drop has committed, whatever transaction id the record has by now: a transaction that tried to drop the tree
+    /// later locked the record and left it unchanged. True when nothing of the tree is left.
     pub(crate) fn free_tree_part(&self, key: &[u8]) -> Result<bool, PageMiss> {
         let _section = self.checkpoint_latch.shared();
         let meta = self.meta();

@@ -49,7 +49,7 @@ const FRAME_ATTEMPTS: usize = 64;
 /// How often an operation reads a page and starts again before it waits for the disk inside.
 const READ_ATTEMPTS: usize = 32;
 
-/// How long a rollback that needs space waits before it looks again.
+/// How long a rollback that needs space waits before it tries again.
 const SPACE_RETRY: Duration = Duration::from_millis(50);
 
 /// Undo in memory takes this part of the buffer pool's bytes, if not set otherwise.
@@ -85,7 +85,8 @@ pub struct Options {
     pub undo_segment_bytes: usize,
     /// The log's own options.
     pub log: LogOptions,
-    /// Run purge, checkpoints and log flushes on threads of their own. Without, they happen when reported.
+    /// Run purge, checkpoints and log flushes on threads of their own. Without them, these run only when the caller
+    /// requests them.
     pub background_threads: bool,
     /// The log may be about so long since the last checkpoint (`innodb_redo_log_capacity`); the next one begins at half of it. What large
     /// transactions keep comes on top ([`LogOptions::transaction_span_bytes_max`]).
@@ -222,7 +223,7 @@ pub struct Status {
     pub used_blocks: u64,
     /// Blocks moved to the start of the data file, to shorten it.
     pub moved_blocks: u64,
-    /// Now: 1 while the disk has no space for a checkpoint, or for pages that somebody wants to change.
+    /// Now: 1 while the disk has no space for a checkpoint, or for pages that a statement would change.
     pub is_full: u64,
     /// Now: 1 while a checkpoint is under way.
     pub checkpoint_runs: u64,
@@ -413,7 +414,7 @@ impl Store {
         self.inner.checkpoint()
     }
 
-    /// Whether the checkpoint thread would begin a checkpoint now: for who runs without it.
+    /// Whether the checkpoint thread would begin a checkpoint now: for callers without that thread.
     #[must_use]
     pub fn checkpoint_is_due(&self) -> bool {
         self.inner.checkpoint_is_due()
@@ -604,8 +605,9 @@ impl Inner {
         }
     }
 
-    /// Asked before a change, outside a critical section: whether the pool and the disk can take more changed pages. Some of the pool's
-    /// frames stay for those who read and who roll back, also when the disk has no space for a checkpoint.
+    /// Called before a change, outside a critical section: whether the pool and the disk can take more changed pages.
+    /// Some of the pool's frames are reserved for readers and rollbacks, also when the disk has no space for a
+    /// checkpoint.
     #[inline]
     pub(crate) fn check_space(&self, purpose: Purpose) -> Result<(), StoreError> {
         match self.has_space(purpose) {
@@ -624,7 +626,8 @@ impl Inner {
     #[cold]
     fn make_space(&self, purpose: Purpose) -> Result<(), StoreError> {
         if self.log.get().is_none() {
-            // Recovery repeats what had its space, though some of it by a checkpoint that did not end: it makes one amid, too.
+            // What recovery repeats had its space, though some of it through a checkpoint that did not end: recovery
+            // makes one meanwhile, too.
             self.reserve_blocks_if_possible(purpose)?;
         } else if !self.has_blocks(purpose) {
             self.reserve_blocks(purpose)?;
@@ -635,7 +638,7 @@ impl Inner {
         }
         let is_full = self.checkpointer.is_full();
         if is_full && self.options.background_threads {
-            return Err(StoreError::DiskFull { what: DATA }); // the checkpoint thread tries again and again.
+            return Err(StoreError::DiskFull { what: DATA }); // The checkpoint thread tries again and again.
         }
         let dirty_max = self.pool.dirty_max();
         if is_full || (dirty > dirty_max && !self.wait_for_clean(dirty_max)) {
@@ -645,7 +648,8 @@ impl Inner {
         }
     }
 
-    /// As [`Inner::retry_misses`], for who rolls changes back and cannot fail with an error to retry: waits until there is space.
+    /// As [`Inner::retry_misses`], for a rollback, which cannot fail with an error to retry: waits until there is
+    /// space.
     pub(crate) fn retry_until_space<R>(
         &self,
         mut operation: impl FnMut() -> Result<R, PageMiss>,
@@ -663,7 +667,7 @@ impl Inner {
         }
     }
 
-    /// As [`Inner::retry_misses`], for pages of one tree: damage is named by it.
+    /// As [`Inner::retry_misses`], for pages of one tree: damage is reported with its name.
     #[inline]
     pub(crate) fn with_tree<R>(
         &self,
@@ -678,7 +682,7 @@ impl Inner {
         }
     }
 
-    /// Names the tree, and tells the listener what it has not heard yet.
+    /// Adds the name of the tree, and reports damage to the listener unless it was reported already.
     #[cold]
     fn report_damage(&self, tree: &TreeState, error: StoreError) -> StoreError {
         let StoreError::Corrupt { what, why, .. } = error else { return error };
@@ -693,8 +697,9 @@ impl Inner {
         error
     }
 
-    /// Runs a page operation, again and again: reading pages that it misses, making space in the pool when it needs some. Call it
-    /// outside a critical section, without a latch or a mutex: it may give the thread's place away ([`env::blocking`]).
+    /// Runs a page operation, again and again: reads the pages that it misses, and makes space in the pool when it
+    /// needs some. Call it outside a critical section, without a latch or a mutex: it may hand over the thread's place
+    /// ([`env::blocking`]).
     #[inline]
     pub(crate) fn retry_misses<R>(
         &self,

@@ -112,7 +112,7 @@ impl Inner {
     /// Stops the store if background work met something that will not pass by itself.
     pub(crate) fn background_work_failed(&self, error: &StoreError) {
         use StoreError::{DiskFull, PoolExhausted, UndoFile};
-        // These are met again by whoever needs what is missing, and reported to it.
+        // A statement that needs what is missing meets these again, and they are reported to it.
         if !matches!(error, PoolExhausted | UndoFile { .. } | DiskFull { .. }) {
             self.stop(&error.to_string());
         }
@@ -126,7 +126,7 @@ impl Inner {
         self.txns.join(JOINED_PER_TICK, any_between);
         let mut more = false;
         if !self.checkpointer.is_full() {
-            // Without space one of them may still do something, and so may what follows.
+            // Without space, each of the two may still do something, and so may the code that follows.
             let unless_full = |outcome: Result<bool, StoreError>| match outcome {
                 Err(StoreError::DiskFull { .. }) => Ok(false),
                 outcome => outcome,
@@ -231,8 +231,8 @@ impl Inner {
         is_refused || self.checkpointer.is_full()
     }
 
-    /// Merges a leaf from which something was taken, if it wants to be, and the nodes above that become too empty by that.
-    /// Outside a critical section, no latch held.
+    /// Merges a leaf from which something was taken, if it wants to be, and the nodes above that become too empty by
+    /// that. Outside a critical section, no latch held.
     pub(crate) fn merge_after_removal(&self, root: Root, key: &[u8], mut wanted: Merge) {
         let mut level = 0;
         let mut reads = 0;

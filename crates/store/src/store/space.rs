@@ -1,17 +1,20 @@
 //! Space reservation: blocks of the data file for the next checkpoint, reserved before pages are changed.
 //!
-//! A checkpoint writes every changed page to a block that the previous state does not use. So a page is changed only when the file has a free
-//! block for it, in addition to those for all other changed pages. The file grows ahead of its writers. A full disk refuses the writers, never the
-//! checkpoint, which makes their pages clean, frees the blocks that these had before and releases the log. Some blocks are reserved for statements
-//! that remove data: so DELETE, DROP TABLE and purge can free space on a full disk.
+//! A checkpoint writes every changed page to a block that the previous state does not use. So a page is changed only
+//! when the file has a free block for it, in addition to those for all other changed pages. The file grows ahead of its
+//! writers. A full disk refuses the writers, never the checkpoint, which makes their pages clean, frees the blocks that
+//! these had before and releases the log. Some blocks are reserved for statements that remove data: so DELETE, DROP
+//! TABLE and purge can free space on a full disk.
 //!
 //! Invariants:
-//! 1. `free` blocks of the first `file_blocks` may be allocated: neither the state being written nor the last durable one refers to them, or the latter
-//!    only until the running checkpoint ends. That checkpoint has its blocks already, so pages changed meanwhile may count on these.
+//! 1. `free` blocks of the first `file_blocks` may be allocated: neither the state being written nor the last durable
+//!    one refers to them, or the latter only until the running checkpoint ends. That checkpoint has its blocks already,
+//!    so pages changed meanwhile may count on these.
 //! 2. The file has at least `file_blocks` blocks. Both numbers are determined again after a failed checkpoint.
 //!
-//! Changes made by a rollback are not reserved in advance, and the undo that a checkpoint saves only by what the last one saved. On a full disk a
-//! large transaction therefore gets no checkpoint of its own. A checkpoint may still run out of space, and then fails (`docs/decisions/disk-full.md`).
+//! Changes made by a rollback are not reserved in advance. For the undo that a checkpoint saves, only as much is
+//! reserved as the last checkpoint saved. On a full disk a large transaction therefore gets no checkpoint of its own. A
+//! checkpoint may still run out of space, and then fails (`docs/decisions/disk-full.md`).
 
 use super::DATA;
 use super::checkpoint::{CHAIN_BYTES, MAP_PAGES, stops, write_failed};
@@ -24,11 +27,12 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use env::disk::File;
 
-/// Blocks that only who removes something may count on: an eighth of those in use, within these bounds (4 MiB), and a sixteenth of the pool
-/// at most.
+/// Blocks that are reserved for statements that remove data: an eighth of those in use, within these bounds (4 MiB),
+/// and a sixteenth of the pool at most.
 const RESERVED_MIN: u32 = 8;
 const RESERVED_MAX: u32 = 256;
-/// Of them, those for what changes pages beyond what it asked for: others at the same time, neighbours of a leaf.
+/// Of them, those for changes of pages beyond what was requested: other statements at the same time, neighbours of a
+/// leaf.
 const SLACK_SHARE: u32 = 4;
 /// The file grows by an eighth at a time, within these bounds (16 MiB), and by a sixty-fourth of the pool at most.
 const GROWN_MIN: u32 = 8;
@@ -38,7 +42,8 @@ const TREE_BYTES: usize = 16;
 /// Blocks of lists beyond those that grow with pages and trees: the undo of small transactions, and a new part of the map.
 const LISTS_MIN: u32 = 3;
 
-/// Blocks that are had beforehand for the undo of transactions that run, at most: a large one's is saved once, and stays where it is.
+/// Blocks that are reserved for the undo of running transactions, at most: that of a large one is saved once, and stays
+/// where it is.
 const UNDO_MAX: usize = 256;
 
 /// Blocks of the map of so many pages and of the list of these, at most.
@@ -55,9 +60,10 @@ pub(crate) const LARGE: u64 = 128;
 pub(crate) enum Purpose {
     /// Anything.
     Any,
-    /// To take away more than is added.
+    /// To remove more than is added.
     Remove,
-    /// To roll changes back. A checkpoint amid that writes some undo again: about as much as pages, where space is short.
+    /// To roll changes back. A checkpoint during the rollback writes some undo again: about as much as pages, where
+    /// space is short.
     Restore,
 }
 
@@ -67,7 +73,7 @@ pub(crate) struct SpaceReservation {
     free: AtomicU32,
     /// Blocks that a checkpoint needs beside those of the pages.
     lists: AtomicU32,
-    /// Whoever makes the file longer or shorter.
+    /// Held by the thread that makes the file longer or shorter.
     growing: Mutex<()>,
     /// The disk refused to make it longer.
     is_refused: AtomicBool,
@@ -117,7 +123,7 @@ impl SpaceReservation {
         self.file_blocks.load(Ordering::Relaxed)
     }
 
-    /// The disk had none to give when it was asked last.
+    /// The disk had no space when it was last asked.
     pub(crate) fn is_refused(&self) -> bool {
         self.is_refused.load(Ordering::Relaxed)
     }
@@ -153,7 +159,7 @@ impl SpaceReservation {
         self.blocks_needed(dirty.saturating_add(self.grown_by() / 2), Purpose::Any)
     }
 
-    /// A block was given out. If it lies behind the end of the file this grows with it.
+    /// A block was allocated. If it lies behind the end of the file, the file grows with it.
     pub(crate) fn note_allocated(&self, block: u32) {
         if block >= self.file_blocks() {
             let _growing = self.growing.lock();
@@ -165,13 +171,13 @@ impl SpaceReservation {
         self.free.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A block may be given out again, now or when the checkpoint that runs ends.
+    /// A block may be allocated again, now or when the running checkpoint ends.
     pub(crate) fn note_freed(&self) {
         self.free.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts again what is free; by the checkpoint. So many pages have numbers, there are so many trees, and so many blocks hold the undo
-    /// of those who ran: about as many as the next one will write.
+    /// Counts again what is free; called by the checkpoint. So many pages have numbers, there are so many trees, and so
+    /// many blocks hold the undo of the transactions that ran: about as many as the next checkpoint will write.
     pub(crate) fn count(&self, blocks: &Blocks, page_end: u64, trees: usize, undo: usize) {
         let heads = (trees * TREE_BYTES).div_ceil(CHAIN_BYTES) + undo.min(UNDO_MAX);
         let lists = map_blocks(page_end) + u32::try_from(heads).unwrap_or(u32::MAX / 8) + LISTS_MIN;
@@ -182,7 +188,7 @@ impl SpaceReservation {
         self.free.store(blocks.free_before(self.file_blocks()), Ordering::Relaxed);
     }
 
-    /// The disk refused a write: how long the file is now is asked.
+    /// The disk refused a write: reads how long the file is now.
     pub(crate) fn measure(&self, file: &dyn File, blocks: &Blocks) -> std::io::Result<()> {
         let _growing = self.growing.lock();
         let file_blocks = u32::try_from(file.len()? / PAGE_BYTES as u64).unwrap_or(u32::MAX);
@@ -206,7 +212,8 @@ impl SpaceReservation {
             let end = u64::from(length) * PAGE_BYTES as u64;
             let grown = file.allocate(end, u64::from(blocks) * PAGE_BYTES as u64);
             if grown.is_err() {
-                // A part may have been had, and is needed more elsewhere. If it cannot be given back, it is used later.
+                // Some blocks may have been allocated that are needed more elsewhere. If they cannot be freed, they are
+                // used later.
                 let _given_back = file.set_len(end);
             }
             grown.map(|()| blocks)
@@ -216,7 +223,7 @@ impl SpaceReservation {
         let grown =
             if step > missing { grow_by(step).or_else(|_| grow_by(missing)) } else { grow_by(missing) };
         let blocks = grown?;
-        // In this order: who is given one of these blocks takes it off what is free.
+        // In this order: a thread that is given one of these blocks subtracts it from what is free.
         self.free.fetch_add(blocks, Ordering::Relaxed);
         self.file_blocks.store(length + blocks, Ordering::Relaxed);
         Ok(())
@@ -243,10 +250,11 @@ impl Inner {
         self.checkpointer.space.is_enough(self.pool.blocks_due(), purpose)
     }
 
-    /// Finds blocks for pages that are to be changed. Outside a critical section, without a latch; who holds a mutex has it while a checkpoint is made.
+    /// Finds blocks for pages that are to be changed. Outside a critical section, without a latch; a mutex that the
+    /// caller holds stays locked while a checkpoint is made.
     ///
     /// # Errors
-    /// `DiskFull`: the disk has none, and the last checkpoint gave none back.
+    /// `DiskFull`: the disk has none, and the last checkpoint freed none.
     #[cold]
     pub(crate) fn reserve_blocks(&self, purpose: Purpose) -> Result<(), StoreError> {
         let found = self.grow_or_checkpoint(purpose);
@@ -258,17 +266,17 @@ impl Inner {
         }
     }
 
-    /// Has the file made longer, or a checkpoint made that gives blocks back. False if neither was of use.
+    /// Makes the file longer, or makes a checkpoint that frees blocks. False if neither helped.
     fn grow_or_checkpoint(&self, purpose: Purpose) -> Result<bool, StoreError> {
         let (space, is_full) = (&self.checkpointer.space, self.checkpointer.is_full());
         let wanted = || space.blocks_needed(self.pool.blocks_due().saturating_add(1), purpose);
-        // the checkpoint thread asks a disk that had nothing again and again: not each statement does.
+        // The checkpoint thread asks a disk that had no space again and again: not every statement does.
         let is_asked = space.is_refused() && self.options.background_threads;
         if !is_asked && self.grow_to(wanted())? {
             return Ok(true);
         }
-        // Who changes more pages than the space there is, a checkpoint after another, may not find it again for rolling all that back. Unless the
-        // log gives it.
+        // A transaction that changes more pages than there is space for, from one checkpoint to the next, may not find
+        // the space again to roll all of them back. A checkpoint is made for it only where that releases log.
         let is_bounded = purpose == Purpose::Restore
             || space.large.load(Ordering::Relaxed) == 0
             || self.log_kept_now() > 2 * self.options.log.segment_bytes;
@@ -276,8 +284,8 @@ impl Inner {
             self.checkpointer.request();
             return Ok(false);
         }
-        // A checkpoint gives back the blocks that its pages had before, and the log up to it. If that was of no use it is some time
-        // before the next, unless there are pages to write.
+        // A checkpoint frees the blocks that its pages had before, and the log up to it. If that did not help, some
+        // time passes before the next one, unless there are pages to write.
         let is_tried = (space.is_refused() || is_full)
             && self.env.clock.now().since(self.checkpointer.ended()) < FULL_RETRY;
         if is_tried && (is_full || self.pool.dirty_count() < space.pages_worth_checkpoint()) {
@@ -287,7 +295,8 @@ impl Inner {
         self.grow_to(wanted())
     }
 
-    /// As [`Inner::reserve_blocks`], for who goes on with what the pool has if there is no space at all: recovery, and who rolls changes back.
+    /// As [`Inner::reserve_blocks`], for callers that continue with what the pool has if there is no space at all:
+    /// recovery, and rollbacks.
     ///
     /// # Errors
     /// The store has stopped, or stops.
@@ -302,8 +311,8 @@ impl Inner {
         }
     }
 
-    /// The log has no space for a commit: a checkpoint releases the segments before it, if there are any. False if that is of no use.
-    /// Outside a critical section, without a latch or a mutex.
+    /// The log has no space for a commit: a checkpoint releases the segments before it, if there are any. False if that
+    /// did not help. Outside a critical section, without a latch or a mutex.
     pub(crate) fn shorten_log(&self) -> bool {
         // A failure that stops the store is met again by the commit.
         self.log_kept_now() > self.options.log.segment_bytes / 2 && self.make_frames_clean().is_ok()
@@ -317,7 +326,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Gives the file so many free blocks, at the cost of spare segments of the log if need be. False if the disk has no space for them.
+    /// Makes sure that the file has so many free blocks, at the cost of spare segments of the log if need be. False if
+    /// the disk has no space for them.
     pub(crate) fn grow_to(&self, wanted: u32) -> Result<bool, StoreError> {
         let mut grown = self.grow(wanted)?;
         if !grown
@@ -381,7 +391,7 @@ mod tests {
         assert!(space.cut(&*file, &blocks, blocks.used_end(), 5));
         assert_eq!((space.file_blocks(), file.len().unwrap()), (7, 7 * PAGE_BYTES as u64));
         assert!(!space.cut(&*file, &blocks, blocks.used_end(), 20));
-        // Who writes behind the end makes it longer, and nothing free by that.
+        // A write behind the end makes the file longer, and no more of it free.
         space.note_allocated(9);
         assert_eq!(space.file_blocks(), 10);
         space.measure(&*file, &blocks).unwrap();

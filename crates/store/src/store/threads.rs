@@ -124,7 +124,7 @@ impl Inner {
         if self.checkpointer.is_full() {
             return since > FULL_RETRY;
         }
-        // What was removed meanwhile is space for others only then.
+        // Only a checkpoint makes what was removed meanwhile available to others.
         if self.checkpointer.space.is_refused() && log_bytes > 0 && since > FULL_RETRY {
             return true;
         }

@@ -1,17 +1,20 @@
-//! Write throttling: the log stays within its capacity because writers are delayed early and evenly when they outrun checkpoints.
+//! Write throttling: the log stays within its capacity because writers are delayed early and evenly when they outrun
+//! checkpoints.
 //!
-//! The log is kept from the last checkpoint on. The next checkpoint starts when half of the capacity is used; the other half is for what is
-//! logged while it writes pages. A running checkpoint knows how many pages it has to write and how long the first ones took, and from that
-//! estimates whether the log will fit. If space looks tight, the checkpoint stops pausing in favour of commits. If that is not enough, log bytes get a
-//! delay rate: the time left, divided by the log space left.
+//! The log is kept from the last checkpoint on. The next checkpoint starts when half of the capacity is used; the other
+//! half is for what is logged while it writes pages. A running checkpoint knows how many pages it has to write and how
+//! long the first ones took, and from that estimates whether the log will fit. If space looks tight, the checkpoint
+//! stops pausing in favour of commits. If that is not enough, log bytes get a delay rate: the time left, divided by the
+//! log space left.
 //!
-//! All writers share one clock. Each commit advances it by its bytes at the delay rate, and a transaction that starts to write waits until that
-//! time has come. It holds no lock yet. A large transaction whose log goes out in parts waits before each part. Writers no faster than the
-//! rate never wait; faster ones are slowed in steps of a few milliseconds, be they two or two thousand. The capacity
-//! itself is a hard limit only if the estimate was wrong (a disk that stalls); writers then wait for the end of the checkpoint.
+//! All writers share one clock. Each commit advances it by its bytes at the delay rate, and a transaction that starts
+//! to write waits until that time has come. It holds no lock yet. A large transaction whose log goes out in parts waits
+//! before each part. Writers no faster than the rate never wait; faster ones are slowed in steps of a few milliseconds,
+//! be they two or two thousand. The capacity itself is a hard limit only if the estimate was wrong (a disk that
+//! stalls); writers then wait for the end of the checkpoint.
 //!
-//! A commit never waits here, nor does a rollback. Where the disk has no space for a checkpoint no writer is delayed: the log has no
-//! space either (`docs/decisions/disk-full.md`).
+//! A commit never waits here, nor does a rollback. Where the disk has no space for a checkpoint no writer is delayed:
+//! the log has no space either (`docs/decisions/disk-full.md`).
 
 use crate::error::StoreError;
 use crate::ids::Csn;
@@ -20,33 +23,33 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use env::clock::Monotonic;
 use std::time::Duration;
 
-/// In sixteenths of the capacity: beyond this a checkpoint that runs is in a hurry, and the log has a delay_rate.
+/// In sixteenths of the capacity: beyond this a running checkpoint stops pausing, and the log gets a delay rate.
 const TIGHT: u64 = 12;
-/// What the price aims at.
+/// The delay rate is set so that the log ends here when the checkpoint ends.
 const AIM: u64 = 15;
-/// Without an estimate the log has a price from here on: only so that who writes looks at the wall.
+/// Without an estimate the log gets a delay rate from here on, only so that writers check the hard limit.
 const NEAR: u64 = 14;
-/// So much writers may be ahead of their delay_rate: a large commit now and then holds up nobody.
+/// How far writers may be ahead of the delay rate: a large commit now and then delays no other writer.
 const CREDIT_NANOS: u64 = 50_000_000;
-/// Nobody sleeps longer before he looks again.
+/// No writer sleeps longer before it checks again.
 const SLEEP_MAX: Duration = Duration::from_millis(5);
 const DELAY_RATE_MAX: f64 = 1e12;
 
 #[derive(Debug)]
 pub(crate) struct LogThrottle {
     capacity: AtomicU64,
-    /// Nanoseconds that 1,024 bytes of the log take; 0: as long as they like.
+    /// Nanoseconds of delay for 1,024 bytes of the log; 0: no delay.
     delay_rate: AtomicU64,
-    /// When what was appended will have taken its time, in nanoseconds of the clock.
+    /// When the delay of what was appended will be over, in nanoseconds of the clock.
     paid_at: AtomicU64,
     /// The log's end when it was charged last.
     charged: AtomicU64,
-    /// For SHOW STATUS: how often somebody was slowed, and for how long.
+    /// For SHOW STATUS: how often a writer was delayed, and for how long.
     pub(crate) delays: AtomicU64,
     pub(crate) delay_micros: AtomicU64,
 }
 
-/// How a checkpoint gets on.
+/// The progress of a checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     /// Bytes of the log behind the last checkpoint.
@@ -67,7 +70,7 @@ impl Progress {
         per_page * self.total.saturating_sub(self.done) as f64 * 1.125
     }
 
-    /// Whether the log will not have space enough, and what it costs then.
+    /// Whether the log will run out of space, and the delay rate then.
     fn delay_rate(&self, capacity: u64) -> u64 {
         let capacity = capacity as f64;
         let left = self.nanos_left();
@@ -112,7 +115,7 @@ impl LogThrottle {
         self.delay_rate.load(Ordering::Relaxed) == 0
     }
 
-    /// Sets the delay_rate. True if the checkpoint is to hurry.
+    /// Sets the delay rate. True if the checkpoint is to stop pausing.
     pub(crate) fn estimate(&self, progress: &Progress, end: u64) -> bool {
         let delay_rate = progress.delay_rate(self.capacity());
         if delay_rate != 0 && self.is_off() {
@@ -122,7 +125,7 @@ impl LogThrottle {
         delay_rate != 0
     }
 
-    /// A checkpoint ended: nobody owes anything.
+    /// A checkpoint ended: no writer is delayed any more.
     pub(crate) fn relax(&self) {
         self.delay_rate.store(0, Ordering::Relaxed);
         self.paid_at.store(0, Ordering::Relaxed);
@@ -146,7 +149,8 @@ impl LogThrottle {
         let _before = self.paid_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
     }
 
-    /// How long who begins to write waits before he looks again: not at all, or until it is his turn.
+    /// How long a transaction that begins to write waits before it checks again: not at all, or until its time has
+    /// come.
     fn delay(&self, kept: u64, now: Monotonic) -> Duration {
         match () {
             () if self.is_off() => Duration::ZERO,
@@ -185,7 +189,8 @@ impl Inner {
         self.checkpointer.throttle.charge(end.0, kept, self.env.clock.now());
     }
 
-    /// Waits for one's turn to write, where writers outrun the checkpoint. Outside a critical section, without a latch; best without locks.
+    /// Delays a transaction that begins to write, where writers outrun the checkpoint. Outside a critical section,
+    /// without a latch; best without locks.
     ///
     /// # Errors
     /// The store has stopped.
@@ -199,7 +204,7 @@ impl Inner {
         let throttle = &self.checkpointer.throttle;
         let end = || self.log.get().map_or(0, |log| log.end_lsn().0);
         if !self.options.background_threads {
-            // Nobody else makes space.
+            // No other thread makes space.
             if self.log_kept(end()) < throttle.capacity() || self.checkpointer.is_full() {
                 return Ok(());
             }

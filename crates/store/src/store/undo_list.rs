@@ -1,6 +1,7 @@
 //! The undo of running transactions that a checkpoint saves.
 //!
-//! It lies in chains of blocks, the newest first. A chain has some transactions' entries, each transaction's newest first:
+//! It lies in chains of blocks, the newest first. A chain has some transactions' entries, each transaction's newest
+//! first:
 //!
 //! `(txn u64 | (entry bytes u32, its pointer u64, entry)... | 0 u32)...`
 //!
@@ -11,18 +12,19 @@
 //! chain count u32 | (first block u32, offset u64, bytes u64, transaction count u32 | (txn u64)...)...
 //! ```
 //!
-//! Of a chain only the transactions that the head names are rolled back, from the newest chain to the oldest: two that ran at once changed no
-//! record both, so only the order within each of them counts.
+//! Only those transactions of a chain are rolled back that the head names, from the newest chain to the oldest: two
+//! that ran at the same time changed no common record, so only the order within each of them counts.
 //!
-//! What a checkpoint wrote of a transaction the next one leaves where it is and adds the entries since: else a transaction that changes a hundred
-//! times what the pool holds would have its undo written a hundred times. A transaction's entries never change and their
-//! pointers mean nothing else while it runs, so it is enough to meet the pointer of the newest entry of an earlier chain on the way down; what was rolled back
-//! by a savepoint is not met. Little is written again rather than kept, and so is what lies in a chain that is mostly of ended
-//! transactions.
+//! What a checkpoint wrote of a transaction is left where it is by the next one, which adds the entries since: else a
+//! transaction that changes a hundred times what the pool holds would have its undo written a hundred times. A
+//! transaction's entries never change and their pointers mean nothing else while it runs, so it is enough to meet the
+//! pointer of the newest entry of an earlier chain on the way down. What was rolled back to a savepoint is not met. A
+//! small chain is written again rather than kept, and so is the rest of a chain that is mostly of ended transactions.
 //!
-//! What was rolled back before the cut is not among a transaction's entries any more; what is rolled back from then on is in the
-//! pages as they were at the cut. Recovery may need a checkpoint while it rolls back, where the pool is smaller than that: the
-//! chains then stay as they are, and `undone` entries of them are not to be rolled back again.
+//! What was rolled back before the cut is no longer among a transaction's entries; what is rolled back from then on is
+//! in the pages as they were at the cut. Recovery may need a checkpoint while it rolls back, if the pool is smaller
+//! than what it rolls back: the chains then stay as they are, and `undone` entries of them are not to be rolled back
+//! again.
 
 use super::checkpoint::{Chain, ChainWriter, Cut, State};
 use crate::error::StoreError;

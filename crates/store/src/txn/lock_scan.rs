@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// Keys looked up per visit of a leaf.
 const KEYS_AHEAD_MAX: usize = 64;
 
-/// A range being locked. UndoRefs no latch between calls.
+/// A range being locked. Holds no latch between calls.
 #[derive(Debug)]
 pub struct LockScan {
     tree: Tree,
@@ -23,7 +23,7 @@ pub struct LockScan {
     /// Keys that may be rows; with their values if they are rows for certain and need no lock of their own.
     ahead: VecDeque<(Vec<u8>, Option<Vec<u8>>)>,
     ahead_max: usize,
-    /// It has let the writers go first that waited to add records in what it locks next.
+    /// It has yielded to the writers that waited to insert records in what it locks next.
     has_yielded: bool,
     /// The record at which it has waited for the writers that came first.
     waited_at: Option<Box<[u8]>>,
@@ -86,7 +86,7 @@ impl LockScan {
         }
     }
 
-    /// Collects keys that may be rows, and locks the key range looked at. False at the end of the range.
+    /// Collects keys that may be rows, and locks the key range that contains them. False at the end of the range.
     fn fill_ahead(&mut self, txn: &mut Transaction) -> Result<bool, WriteError> {
         let ranges = txn.locks_ranges();
         if ranges {
@@ -95,7 +95,7 @@ impl LockScan {
         let inner = txn.inner();
         let Some((guard, from, to)) = self.walk.next_leaf(inner, &self.tree.state)? else { return Ok(false) };
         let before = ranges.then(|| self.walk.clone());
-        // Under a key range that covers the rows those that nobody else is changing are locked already.
+        // Under a key range that covers the rows, those that no other transaction is changing are locked already.
         // Rows that may be skipped are locked one by one.
         let covers_rows = ranges && self.mode == LockMode::Shared && self.wait != LockWait::Skip;
         let body = guard.body();
@@ -124,7 +124,7 @@ impl LockScan {
             }
             let settled = if covers_rows && !running && !newer { value.map(<[u8]>::to_vec) } else { None };
             self.ahead.push_back((node::key(body, index), settled));
-            // What lies behind a row that has to be waited for is not locked before its fairness.
+            // The keys behind a row that has to be waited for are not locked before that row.
             if running || self.ahead.len() == self.ahead_max {
                 let (key, _) = self.ahead.back().expect("just added");
                 self.walk.leave_key(key);
@@ -143,7 +143,7 @@ impl LockScan {
                 waited_at: self.waited_at.as_deref(),
                 yields: !self.has_yielded && matches!(self.wait, LockWait::Timeout(_)),
             };
-            // Still under the latch: nobody adds a record before the key range is there.
+            // Still under the latch: no other transaction inserts a record before the key range is there.
             match txn.add_range(&self.tree, (lower, upper), covers_rows, covers_rows.then_some(fairness))? {
                 RangeLockOutcome::Locked => {
                     self.has_yielded = false;

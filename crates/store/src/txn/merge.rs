@@ -1,14 +1,14 @@
 //! Leaving out versions that no snapshot sees.
 //!
-//! While an old snapshot is held, a row that is changed again and again would grow a chain of versions that the snapshot has
-//! to walk and that nobody else needs. So whoever adds a version looks at the few before it: those between two
-//! neighbouring snapshots (or the oldest and the newest commit) are seen by none, now or later, and one entry that leads past
-//! them takes their place. A row's chain is then about as long as there are snapshots, and segments of undo to which nothing
-//! leads any more go before the old snapshot does ("Scalable Garbage Collection for In-Memory MVCC Systems", VLDB 2020,
-//! does the same with chains in memory).
+//! While an old snapshot is held, a row that is changed again and again would grow a chain of versions that the
+//! snapshot has to walk and that no other one needs. So a transaction that adds a version checks the few before it:
+//! those between two neighbouring snapshots (or the oldest and the newest commit) are seen by none, now or later, and
+//! one entry that leads past them takes their place. A row's chain is then about as long as there are snapshots, and
+//! segments of undo to which nothing leads any more are freed before the old snapshot ends ("Scalable Garbage
+//! Collection for In-Memory MVCC Systems", VLDB 2020, does the same with chains in memory).
 //!
-//! Only entries in memory are looked at: no change waits for the undo file because of this. Rows that are changed so seldom
-//! that their last version has gone to the file keep all versions.
+//! Only entries in memory are looked at: no change waits for the undo file because of this. Rows that are changed so
+//! seldom that their last version has gone to the file keep all versions.
 
 use super::Work;
 use crate::btree::node::Version;
@@ -21,7 +21,7 @@ use crate::store::Inner;
 /// Versions left out at once at most.
 const STEPS_MAX: usize = 16;
 
-/// What was left out. To be settled when the change is made, or rolled back.
+/// What was left out. To be finalised when the change is made or rolled back.
 pub(super) struct Merged<'i> {
     /// Keeps the entries below.
     _pin: Option<UndoPin<'i>>,
@@ -93,7 +93,7 @@ impl Work {
             return Ok(Merged::nothing()); // Every snapshot sees this one, and nobody goes past it.
         }
         let Some(pin) = inner.undo.pin() else { return Ok(Merged::nothing()) };
-        // From here on nothing above the bound is given back.
+        // From here on nothing above the bound is freed.
         let bound = inner.purge.bound();
         let mut merged = Merged { _pin: Some(pin), ..Merged::nothing() };
         let mut scratch = value.unwrap_or(&[]).to_vec();

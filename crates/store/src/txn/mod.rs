@@ -1,8 +1,9 @@
 //! Transactions: changes to current versions under row locks, rolled back completely or to a savepoint, or committed.
 //!
-//! A write goes to the newest version of a record, as in MySQL: it waits while the record bears the id of another running transaction, and then
-//! works on what it finds. The old version goes to the undo. The new one bears the transaction's id, which is the row lock. The change is
-//! appended to a private buffer that becomes the commit's log record.
+//! A write goes to the newest version of a record, as in MySQL: it waits while the record bears the id of another
+//! running transaction, and then works on what it finds. The old version goes to the undo. The new one bears the
+//! transaction's id, which is the row lock. The change is appended to a private buffer that becomes the commit's log
+//! record.
 //!
 //! Read next: `write` (one change), `rollback`, `lock_scan`.
 
@@ -45,7 +46,8 @@ pub struct Transaction {
     interrupt: Option<Arc<Interrupt>>,
 }
 
-/// Who finds the log without space for his commit has it shortened so often: a checkpoint that ran already may have begun too early.
+/// A commit that finds the log without space has it shortened so often: a checkpoint that ran already may have begun
+/// too early.
 const LOG_SPACE_ATTEMPTS: u32 = 2;
 
 /// What a transaction has done so far. Apart from its store, so that one can be borrowed beside the other.
@@ -113,7 +115,7 @@ pub enum Locked<R> {
     Row(R),
     /// There is no such row now. Nothing is locked: [`Transaction::lock_range`] keeps others from inserting it.
     Absent,
-    /// Another transaction holds it and the caller wanted to skip such rows.
+    /// Another transaction holds it and the caller requested to skip such rows.
     Skipped,
 }
 
@@ -192,8 +194,8 @@ impl Transaction {
         self.interrupt = interrupt;
     }
 
-    /// Its changes take away more than they add, from now on or not any more: they may use the space that is kept back on a disk
-    /// that is full. Deletions and locks do so anyway.
+    /// From now on, or no longer, its changes remove more than they add: they may use the space that is reserved on a
+    /// full disk. Deletions and locks do so anyway.
     pub fn set_removes(&mut self, removes: bool) {
         self.work.purpose = if removes { Purpose::Remove } else { Purpose::Any };
     }
@@ -204,8 +206,9 @@ impl Transaction {
         self.work.owner = owner;
     }
 
-    /// Lets scans that lock rows also lock the key ranges they walk, so that nobody adds a row there until this
-    /// transaction ends; a shared scan then locks the rows by the key range. Without, they lock rows alone.
+    /// Lets scans that lock rows also lock the key ranges they walk, so that no other transaction inserts a row there
+    /// until this transaction ends; a shared scan then locks the rows by the key range. Without it, scans lock rows
+    /// alone.
     #[inline]
     pub fn set_range_locks(&mut self, wanted: bool) {
         self.work.locks_ranges = wanted;
@@ -374,7 +377,8 @@ impl Transaction {
             && self.inner().locks.covers(tree.id(), key, self.work.id)
     }
 
-    /// Reads a row that this transaction's key range covers, unless somebody's change of it is older than the key range.
+    /// Reads a row that this transaction's key range covers, unless another transaction's change of it is older than
+    /// the key range.
     fn read_covered(
         &self,
         tree: &Tree,
@@ -398,7 +402,8 @@ impl Transaction {
         })?
     }
 
-    /// Reads a row that this transaction has written: it has more than a shared lock of it, and waits for nobody whom the lock table knows.
+    /// Reads a row that this transaction has written: it holds more than a shared lock of it, and waits for none that
+    /// the lock table knows.
     fn read_own(
         &self,
         tree: &Tree,
@@ -416,7 +421,7 @@ impl Transaction {
         })?)
     }
 
-    /// Looks at a record's newest version and value under its leaf's latch; again after each page miss.
+    /// Reads a record's newest version and value under its leaf's latch; again after each page miss.
     fn with_newest<R>(
         &self,
         tree: &Tree,
@@ -437,7 +442,7 @@ impl Transaction {
         })
     }
 
-    /// Waits for a running transaction id on a row whose shared lock is held, and reads it.
+    /// Waits for the transaction whose id is in a row of which the shared lock is held, and reads the row.
     fn read_shared(
         &self,
         tree: &Tree,
@@ -465,15 +470,16 @@ impl Transaction {
                 RowState::Row(is_there) => return Ok(is_there),
                 RowState::ChangedBy(trx_id) => trx_id,
             };
-            // The transaction id was there first: queue behind it.
+            // The transaction id was there first: queue behind that transaction.
             inner.locks.withdraw_shared(tree.id(), key, self.work.id);
             self.acquire(tree, key, LockMode::Shared, Some(trx_id), wait)?;
-            // That may have found the transaction id's owner gone without giving the lock: ask again, which changes nothing if it did.
+            // That may have found that the transaction has ended, without granting the lock: request it again, which
+            // changes nothing if it was granted.
             self.acquire(tree, key, LockMode::Shared, None, wait)?;
         }
     }
 
-    /// Takes a lock in the table, waiting as requested. Afterwards look at the row again.
+    /// Takes a lock in the table, waiting as requested. Read the row again afterwards.
     fn acquire(
         &self,
         tree: &Tree,
@@ -516,8 +522,8 @@ impl Transaction {
         }
     }
 
-    /// Waits until no other transaction's key range keeps this one from adding (`inserts`) or changing a record. Its fairness, if it had to
-    /// wait, is to be ended when it has tried again.
+    /// Waits until no other transaction's key range keeps this one from inserting (`inserts`) or changing a record. If
+    /// it had to wait, its precedence is to be ended when it has retried.
     fn wait_for_range(
         &self,
         tree: &Tree,
@@ -540,9 +546,9 @@ impl Transaction {
         }
     }
 
-    /// Keeps others from adding records with keys from `lower` up to `upper` (`None`: to the end) until this transaction
-    /// ends, if it locks key ranges at all ([`Transaction::set_range_locks`]). Never waits. Records there now, and those that
-    /// others are adding, stay to be locked one by one: look for them afterwards.
+    /// Keeps other transactions from inserting records with keys from `lower` up to `upper` (`None`: to the end) until
+    /// this one ends, if it locks key ranges at all ([`Transaction::set_range_locks`]). Never waits. Records there now,
+    /// and those that others are inserting, are not locked: look for them and lock them afterwards.
     ///
     /// # Errors
     /// `TooManyLocks`; the store stopped.
@@ -573,7 +579,7 @@ impl Transaction {
         inner.locks.wait_behind(&request, || inner.counters.lock_waits.increment())
     }
 
-    /// Lets the writers go first that wait to add a record in the key range.
+    /// Yields to the writers that wait to insert a record in the key range.
     fn yield_to_inserters(
         &self,
         tree: &Tree,
@@ -703,8 +709,9 @@ impl Transaction {
 
     /// Drops a tree. Older snapshots can go on reading it; its pages are freed when none needs them.
     ///
-    /// No other transaction that runs may have changed or locked a record of it: to undo that, and to repeat it from the log when
-    /// it commits later, the tree has to be there. What is above the store sees to that, by locks on tables; here it is checked in debug builds.
+    /// No other running transaction may have changed or locked a record of it: to undo that, and to repeat it from the
+    /// log when that transaction commits later, the tree has to be there. The caller ensures that by locks on tables;
+    /// here it is checked in debug builds.
     ///
     /// # Errors
     /// `TreeGone`, and what waiting for a lock can end in.
@@ -745,8 +752,8 @@ impl Transaction {
         }
     }
 
-    /// Rolls back everything since the savepoint. Exclusive row locks taken since are released; shared ones and key ranges stay,
-    /// the latter unless the savepoint is older than the first change or lock.
+    /// Rolls back everything since the savepoint. Exclusive row locks taken since are released; shared ones and key
+    /// ranges stay, the latter unless the savepoint is older than the first change or lock.
     ///
     /// # Errors
     /// Reading a page failed.
@@ -832,8 +839,8 @@ impl Transaction {
     /// [`Store::durable_position`] has reached the position returned; `None` if nothing was written.
     ///
     /// # Errors
-    /// The log stopped, the disk has no space for it (`DiskFull`), or the transaction goes back too far in it (`TransactionTooLong`);
-    /// everything is rolled back.
+    /// The log stopped, the disk has no space for it (`DiskFull`), or the transaction goes back too far in it
+    /// (`TransactionTooLong`); everything is rolled back.
     pub fn commit(mut self) -> Result<Option<CommitPosition>, StoreError> {
         if self.work.id == TxnId(0) {
             return Ok(None);
@@ -898,7 +905,7 @@ impl Transaction {
                     Ok(None) => {}
                     Err(error) => break Err(error),
                 }
-                // Nobody waits for the disk in a critical section.
+                // No thread waits for the disk in a critical section.
                 drop(section);
                 let mut prepared = self.work.prepare_commit(inner);
                 for _ in 0..LOG_SPACE_ATTEMPTS {
@@ -951,7 +958,7 @@ impl Transaction {
 }
 
 impl Work {
-    /// Counts a change or a lock, and tells when they are many.
+    /// Counts a change or a lock; from [`LARGE`] on the transaction is a large one.
     #[inline]
     fn touch(&mut self, inner: &Inner) {
         self.touched += 1;

@@ -13,19 +13,21 @@ use crate::store::{Inner, meta_root, meta_value};
 use crate::sync::atomic::Ordering;
 use crate::trees::Tree;
 
-/// The version of a record that nobody sees any other version of.
+/// The version of a record of which no other version is visible.
 const SEEN_BY_ALL: Version = Version { trx_id: 0, undo: undo::NONE };
 
 /// Outcome of an undo entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum UndoOutcome {
-    /// The record has its version before the change again, and its leaf wants this: see [`Inner::merge_after_removal`].
+    /// The record has its version before the change again, and its leaf may have to be merged: see
+    /// [`Inner::merge_after_removal`].
     Restored(Merge),
-    /// It was a lock that had been given back before its fairness.
+    /// It was a lock that had been released earlier.
     Nothing,
 }
 
-/// Rolls back a running transaction's changes until `stop` is its newest undo entry. `undone` hears of each that it rolls back.
+/// Rolls back a running transaction's changes until `stop` is its newest undo entry. `undone` is called for each entry
+/// that is rolled back.
 pub(crate) fn undo_until(
     inner: &Inner,
     txn: TxnId,
@@ -65,7 +67,7 @@ pub(crate) fn undo_until(
     Ok(())
 }
 
-/// Looks at an entry of a transaction that runs, and tells of the wait if it has to be read.
+/// Reads an entry of a running transaction, and announces the wait if it has to be read from the disk.
 fn with_entry<R>(
     inner: &Inner,
     at: u64,
@@ -88,7 +90,8 @@ pub(crate) fn merge_after_removal(inner: &Inner, entry: &Entry<'_>, merge: Merge
 
 #[cfg(debug_assertions)]
 impl Inner {
-    /// Looks through the newest undo entries of running transactions, as far as they are in memory, for a tree that `dropped_by` drops.
+    /// Searches the newest undo entries of running transactions, as far as they are in memory, for a tree that
+    /// `dropped_by` drops.
     pub(crate) fn assert_unused(&self, tree: TreeId, dropped_by: TxnId) {
         const ENTRIES_MAX: usize = 10_000;
         let _closed = self.checkpoint_latch.exclusive();
@@ -110,7 +113,7 @@ impl Inner {
     }
 }
 
-/// Gives a record back its version before one change of `txn`, by the entry at `at`. In a critical section.
+/// Restores a record's version before one change of `txn`, from the entry at `at`. In a critical section.
 pub(crate) fn restore(
     inner: &Inner,
     entry: &Entry<'_>,
@@ -125,7 +128,7 @@ pub(crate) fn restore(
         let body = inner.pool.modify(&mut leaf);
         let found = node::search(body, entry.key).ok();
         if entry.kind == Kind::Same {
-            // A lock given back earlier has left no trace, whoever came after it.
+            // A lock released earlier has left no trace, whichever transaction came after it.
             let version = found.map(|index| node::record(body, index).0);
             let lock = Version { trx_id: txn.0, undo: undo::lock_pointer(at) };
             if version != Some(lock) {
@@ -163,8 +166,9 @@ pub(crate) fn restore(
     }
 }
 
-/// Takes the transaction id of `txn` off a record that it only locked, if it did so after its undo entry `since`; `last` is its
-/// newest. If that is the lock's it goes, too; another stays and will find nothing to undo.
+/// Removes the transaction id of `txn` from a record that it only locked, if it did so after its undo entry `since`;
+/// `last` is its newest. If that is the entry of the lock it is removed, too; an older one stays and will find nothing
+/// to undo.
 pub(crate) fn unlock(
     inner: &Inner,
     (txn, slot): (TxnId, u32),
@@ -182,7 +186,7 @@ pub(crate) fn unlock(
         }
         undo::entry_of(version.undo)
     };
-    // The transaction id is this transaction's, so nobody changes the record meanwhile.
+    // The transaction id is this transaction's, so no other one changes the record meanwhile.
     let mut newer = *last;
     while newer != at {
         if newer == since || newer == undo::NONE {

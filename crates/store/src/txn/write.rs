@@ -37,7 +37,7 @@ pub(super) enum Change<'a> {
     Lock(&'a mut dyn FnMut(&[u8])),
 }
 
-/// Outcome of it.
+/// Outcome of a change.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum WriteOutcome {
     /// It was done.
@@ -51,7 +51,7 @@ pub(super) enum WriteOutcome {
 /// One attempt.
 pub(super) enum Attempt {
     WriteOutcome(WriteOutcome),
-    /// Another transaction holds the row lock; `written` if by a transaction id in it.
+    /// Another transaction holds the row lock; `stamped` if its transaction id is in the row.
     Busy {
         holder: TxnId,
         stamped: bool,
@@ -66,7 +66,7 @@ pub(super) enum Attempt {
 }
 
 impl Transaction {
-    /// Makes a change, waiting for the transaction that holds it.
+    /// Makes a change, and waits for the transaction that holds the row lock.
     pub(super) fn change(
         &mut self,
         tree: &Tree,
@@ -125,7 +125,7 @@ impl Transaction {
                 }
                 Attempt::Busy { holder, stamped } => {
                     if stamped && !matches!(wait, LockWait::Timeout(_)) {
-                        return Err(WriteError::Locked { holder }); // Nobody waits: no need to enter the lock table.
+                        return Err(WriteError::Locked { holder }); // It does not wait: no need to enter the lock table.
                     }
                     if had.is_none() {
                         had = Some(inner.locks.held_mode(tree.id(), key, txn));
@@ -138,7 +138,7 @@ impl Transaction {
                         return Err(WriteError::Locked { holder });
                     }
                     if let Some(had) = had.take() {
-                        // Whoever it waits for now may want the record, too.
+                        // The transaction it waits for now may request the record, too.
                         inner.locks.restore_mode(tree.id(), key, txn, had);
                     }
                     range_wait = self.wait_for_range(tree, key, inserts, wait)?;
@@ -184,13 +184,13 @@ impl Work {
             let (version, _, value) = node::record(body, index);
             (version, value)
         });
-        // Looked at once: its owner's commit needs no latch, and two looks could see two things.
+        // Read once: the commit of the owner needs no latch, and two reads could see two states.
         let is_others = old.is_some_and(|(version, _)| self.is_others(inner, version.trx_id));
         if matches!(change, Change::Insert(_))
             && let Some((version, Some(_))) = old
             && !is_others
         {
-            // It is there whoever has it locked: nobody is waited for to say so.
+            // The record is there, whichever transaction has it locked: reporting that waits for none.
             let newer = self.is_newer(inner, version)?;
             return Ok(Some(if newer {
                 Attempt::Newer
@@ -198,7 +198,8 @@ impl Work {
                 Attempt::WriteOutcome(WriteOutcome::Duplicate)
             }));
         }
-        // Whose transaction id is on the row has it, whatever the lock table says: who was given its lock there just then finds the transaction id and waits.
+        // The transaction whose id is in the row holds it, whatever the lock table says: a transaction that was granted
+        // the lock there just then finds the transaction id and waits.
         let is_ours = old.is_some_and(|(version, _)| version.trx_id == self.id.0);
         let adds = matches!(change, Change::Insert(_) | Change::Put(_));
         let locks = if found.is_ok() || adds { tree.state.locks().load(Ordering::SeqCst) } else { 0 };
@@ -208,7 +209,7 @@ impl Work {
         {
             return Ok(Some(Attempt::Busy { holder, stamped: false }));
         }
-        // Entries that became a key range since (`LockTable::join_shared`) are seen as that.
+        // Entries that became a key range since (`LockTable::join_shared`) are found as such.
         let locks = if locks == 0 { 0 } else { tree.state.locks().load(Ordering::SeqCst) };
         if let Some((version, _)) = old {
             let forgotten = planted::is(Plant::ForgetLock) && node::count(body) > 12;
@@ -225,7 +226,7 @@ impl Work {
             Change::Insert(_) | Change::Put(_) => true,
             Change::Update(_) | Change::Delete | Change::Lock(_) => !inserts,
         };
-        // The holder of the row lock is waited for by those who locked a key range around it since.
+        // Transactions that locked a key range around the row since wait for the holder of its lock.
         if locks >= TreeState::RANGES
             && takes_effect
             && !is_ours

@@ -149,7 +149,8 @@ impl IoMutex {
     fn wait_until_released(&self) {
         let mut guard = self.mutex.lock();
         self.waiter_count.fetch_add(1, Ordering::SeqCst);
-        // A holder that releases it from here on sees the waiter, and can tell only when this thread is inside its wait.
+        // A holder that releases it from here on sees the waiter, and can tell only when this thread is inside its
+        // wait.
         crate::sync::atomic::fence(Ordering::SeqCst);
         if self.io.is_locked() {
             self.released.wait(&mut guard);
@@ -190,7 +191,7 @@ struct Sleeper {
     wake: Condvar,
 }
 
-/// What the thread that makes segments ready gets.
+/// State shared with the thread that makes segments ready.
 #[derive(Default)]
 struct Preparer {
     wanted: AtomicBool,
@@ -321,11 +322,11 @@ impl Log {
 
     /// Appends a transaction. Returns its position, which is also its commit number and what durability is asked by.
     ///
-    /// `publish` runs with that position under the append mutex: commit numbers become visible in log order. It has to be
-    /// short, and takes no lock. If this fails, `publish` did not run and the transaction does not count.
+    /// `publish` runs with that position under the append mutex: commit numbers become visible in log order. It has to
+    /// be short, and takes no lock. If this fails, `publish` did not run and the transaction does not count.
     ///
-    /// The caller holds no page latch: with a full buffer the appender writes it out first. A payload longer than a part is
-    /// split here; the mutex is never held for more than one part's copy.
+    /// The caller holds no page latch: with a full buffer the appender writes it out first. A payload longer than a
+    /// part is split here; the mutex is never held for more than one part's copy.
     ///
     /// # Errors
     /// `Stopped`; `Full` if the disk has no space: what is appended always has its place there.
@@ -620,7 +621,8 @@ impl Log {
         Ok(())
     }
 
-    /// Removes the segments that are ready, except one: the disk has no space for something else. False if there were none.
+    /// Removes the segments that are ready, except one: the disk has no space for something else. False if there were
+    /// none.
     ///
     /// # Errors
     /// The log has stopped, or stops now.
@@ -808,7 +810,7 @@ impl Shared {
     /// False, unless `may_wait`, if another's flush is under way of which the listeners will hear.
     fn flush_to(&self, position: Lsn, must_sync: bool, may_wait: bool) -> Result<bool, LogError> {
         loop {
-            // Read again each time: the policy may change while somebody waits.
+            // Read again each time: the policy may change while a commit waits.
             let policy = self.policy();
             let sync = must_sync || policy == FlushPolicy::AtCommit;
             let reached =
@@ -854,7 +856,7 @@ impl Shared {
             // While the mutex is held: nobody may flush after this and call durable what was lost here.
             self.note_stopped(error);
         }
-        // Before the listeners: whoever saw it set is notified for certain.
+        // Before the listeners: a thread that saw it set is notified for certain.
         self.flushing.store(false, Ordering::SeqCst);
         result
     }
@@ -949,7 +951,8 @@ impl Shared {
         while !self.ending.load(Ordering::SeqCst) && self.stopped.get().is_none() {
             let before = self.preparer.wanted.swap(false, Ordering::SeqCst);
             if before {
-                // If it fails, nothing has been promised by this file: who really needs it tries again, and gets.
+                // If it fails, nothing has been promised by this file: a commit that needs the space tries again, and
+                // gets the error.
                 if self.make_ready().is_err() {
                     let ending = || self.ending.load(Ordering::SeqCst);
                     self.preparer.sleeper.sleep_unless(ending, Some(SPARE_RETRY));

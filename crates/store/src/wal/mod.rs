@@ -1,8 +1,8 @@
 //! The log: the order in which transactions happened, and the first place where they are safe.
 //!
-//! A transaction gathers its changes in a private buffer and appends them here once, at commit, as one checksummed record.
-//! The position just behind that record is the transaction's commit number: what a snapshot compares, what a client's reply
-//! waits for, what a checkpoint names. One log, one sync; no page is ever logged.
+//! A transaction gathers its changes in a private buffer and appends them here once, at commit, as one checksummed
+//! record. The position just behind that record is the transaction's commit number: what a snapshot compares, what a
+//! client's reply waits for, what a checkpoint names. One log, one sync; no page is ever logged.
 //!
 //! ```text
 //!   append (memory, one short mutex)            flush (one at a time, whoever needs it)
@@ -11,22 +11,24 @@
 //! ```
 //!
 //! While one flush is under way the next batch gathers; when it is done the next starts at once with whatever came
-//! meanwhile. No timers: the device sets the pace ("Group Commit Self-Clocks", arXiv 2606.18187). A flush begins on a fresh
-//! block, so a block that was promised to anybody is never written again and no later tear can reach it.
+//! meanwhile. No timers: the device sets the pace ("Group Commit Self-Clocks", arXiv 2606.18187). A flush begins on a
+//! fresh block, so a block that was promised to anybody is never written again and no later tear can reach it.
 //!
 //! Invariants:
 //! 1. Positions only grow. A record that is acknowledged, and all before it, survive any crash.
-//! 2. Replay gives a prefix of the appended commits, each whole, in order of position, and at least the acknowledged ones.
+//! 2. Replay gives a prefix of the appended commits, each whole, in order of position, and at least the acknowledged
+//!    ones.
 //! 3. `publish` runs under the append mutex: commit numbers become visible in the order of the log.
-//! 4. After a failed write or sync nothing is appended or acknowledged again until the store is reopened: what the device
-//!    holds is unknown, and a repeated sync would prove nothing.
-//! 5. No record of an earlier life of a segment file, and none from behind a torn tail, is ever taken for one of this log.
+//! 4. After a failed write or sync nothing is appended or acknowledged again until the store is reopened: what the
+//!    device holds is unknown, and a repeated sync would prove nothing.
+//! 5. No record of an earlier life of a segment file, and none from behind a torn tail, is ever taken for one of this
+//!    log.
 //!
 //! # Layout
 //!
-//! The log is a row of segment files, `log.00000001` and so on, each of [`LogOptions::segment_bytes`], zero-filled before its
-//! first use and used again after a checkpoint (spares wait as `log.spare.N`). A file appears under its number only when its
-//! header is durable. All numbers are little-endian.
+//! The log is a row of segment files, `log.00000001` and so on, each of [`LogOptions::segment_bytes`], zero-filled
+//! before its first use and used again after a checkpoint (spares wait as `log.spare.N`). A file appears under its
+//! number only when its header is durable. All numbers are little-endian.
 //!
 //! Segment header (the first block of 4,096 bytes; unused bytes are 0):
 //!
@@ -57,12 +59,14 @@
 //! | 40 | 8 | durable: everything that ends at or before this position was durable when this record was appended |
 //! | 48 | n | payload, opaque |
 //!
-//! A transaction whose payload is long consists of parts and a commit record, linked backwards by `previous part`. Parts
-//! without their commit record count for nothing. What a transaction rolls back again after it was appended stays in the
-//! file and is left out by the link that follows: whole parts, or the end of one (`kept`). Format 1 had no `kept`: 0 there.
+//! A transaction whose payload is long consists of parts and a commit record, linked backwards by `previous part`.
+//! Parts without their commit record count for nothing. What a transaction rolls back again after it was appended stays
+//! in the file and is left out by the link that follows: whole parts, or the end of one (`kept`). Format 1 had no
+//! `kept`: 0 there.
 //!
-//! A reader that meets an invalid record looks further: if a valid record of this log, or the next segment's header, says
-//! that the position was durable, durable bytes are damaged ([`LogError::Corrupt`]); if nobody says so, the log ends here.
+//! A reader that meets an invalid record looks further: if a valid record of this log, or the next segment's header,
+//! says that the position was durable, durable bytes are damaged ([`LogError::Corrupt`]); if nobody says so, the log
+//! ends here.
 //!
 //! Read next: `record` (one record), `segment` (files), `log` (append and flush), `replay` (reading back).
 

@@ -184,7 +184,8 @@ pub(crate) fn open(folder: &dyn Folder, number: u64) -> Result<(Segment, Arc<dyn
     Ok((segment, file))
 }
 
-/// Makes a segment file ready for records, from a spare of its length. Durable when it returns. Needs no space on the disk.
+/// Makes a segment file ready for records, from a spare of its length. Durable when it returns. Needs no space on the
+/// disk.
 ///
 /// Errors carry the step that failed; the caller decides whether that stops the log.
 pub(crate) fn create(folder: &dyn Folder, segment: &Segment, spare: &str) -> Result<Arc<dyn File>, LogError> {

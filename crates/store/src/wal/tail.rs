@@ -136,7 +136,7 @@ pub(super) struct Tail {
 
 /// A piece is at most so long: what a large transaction appends is not copied again to make space for more of it.
 const PIECE_BYTES_MAX: usize = 1 << 20;
-/// Emptied buffers kept; more are given back to the allocator. Some fill while others are written.
+/// Emptied buffers kept; more are returned to the allocator. Some fill while others are written.
 const KEPT_BUFFERS_MAX: usize = 8;
 const _: () = assert!(PIECE_BYTES_MAX.is_multiple_of(BLOCK_BYTES), "a full piece ends with a block");
 

@@ -1,13 +1,13 @@
 //! The undo file: full segments that the memory for undo has no space for.
 //!
-//! A temporary file in the data folder, made when the first segment goes out and removed when the store is opened: undo is
-//! needed after a restart only for what a checkpoint saved of it. It is a row of places of one size; the place of a segment
-//! that was given back is used again, and a file without any segment is removed. Nothing in it is ever synced. Whoever gives back the last
-//! segment only takes away the file's name: what gives back gigabytes to the system is its closing ([`UndoFile::close_removed`]), and
-//! that is for a thread that nobody waits for.
+//! A temporary file in the data folder, made when the first segment is spilled and removed when the store is opened:
+//! undo is needed after a restart only for what a checkpoint saved of it. It is a row of places of one size; the place
+//! of a segment that was freed is used again, and a file without any segment is removed. Nothing in it is ever synced.
+//! The thread that frees the last segment only removes the file's name. The space is returned to the system when the
+//! file is closed ([`UndoFile::close_removed`]), which is done by a thread that no statement waits for.
 //!
-//! Segments are read back in blocks through a small cache. Each block's checksum stays in memory, so that whatever else is
-//! read is an error and never a wrong version.
+//! Segments are read back in blocks through a small cache. Each block's checksum stays in memory, so that whatever else
+//! is read is an error and never a wrong version.
 
 use super::{ENTRY_BYTES_MAX, HEADER_BYTES, entry_bytes};
 use crate::error::StoreError;

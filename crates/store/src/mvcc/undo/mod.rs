@@ -1,4 +1,5 @@
-//! What running and recently finished transactions changed, so that it can be rolled back and older snapshots read past it.
+//! What running and recently finished transactions changed, so that it can be rolled back and older snapshots read past
+//! it.
 //!
 //! Entries lie in segments of 64 KiB. A thread appends to the open segment of its stripe, beside the entries of other
 //! transactions; a full segment is never changed again. Each entry names the one of its transaction before it:
@@ -8,12 +9,13 @@
 //! | before | kind | tree | transaction id before | undo before | key len | data len | prefix | suffix | key | data
 //! ```
 //! It says what a record was before the change: absent, a tombstone, a whole value, or a value that has `prefix` bytes
-//! and `suffix` bytes in common with the one after it. A deleting transaction adds an end when it commits, by which purge
-//! finds its tombstones later (`tree` is its number, `transaction id before` its commit number, `undo before` its newest entry,
-//! `data` the segments it wrote to, `before` the next end in this segment).
+//! and `suffix` bytes in common with the one after it. A deleting transaction adds an end when it commits, by which
+//! purge finds its tombstones later (`tree` is its number, `transaction id before` its commit number, `undo before` its
+//! newest entry, `data` the segments it wrote to, `before` the next end in this segment).
 //!
-//! An undo pointer is `(segment + 1) << 16 | offset of the entry`, with the top bit set if the version only locks the row.
-//! Pointers in pages survive a restart but are never followed then, because every transaction id lies below the horizon.
+//! An undo pointer is `(segment + 1) << 16 | offset of the entry`, with the top bit set if the version only locks the
+//! row. Pointers in pages survive a restart but are never followed then, because every transaction id lies below the
+//! horizon.
 //!
 //! Read next: `segments` (where entries are, and for how long), `file` (what does not fit in memory).
 

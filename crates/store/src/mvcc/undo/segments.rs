@@ -1,14 +1,14 @@
 //! Where undo entries are: segments, in memory and in the file, from the first entry until nobody needs any of them.
 //!
-//! A segment is free, open (a stripe appends to it), full, or spilled (full, and only in the file). It is given back when it is
-//! full, nobody who wrote to it still runs or waits for purge, and either every snapshot sees all of its transactions or no
-//! version leads to any of its entries any more.
+//! A segment is free, open (a stripe appends to it), full, or spilled (full, and only in the file). It is freed when it
+//! is full, no transaction that wrote to it still runs or waits for purge, and either every snapshot sees all of its
+//! transactions or no version leads to any of its entries any more.
 //!
 //! Invariants:
 //! 1. Only open segments change; a full one is moved or freed, nothing else.
-//! 2. Memory: open segments, at most one a stripe, and as many full ones as the budget allows before the next change of a
-//!    record begins ([`UndoLog::spill`]).
-//! 3. While a checkpoint copies undo ([`UndoLog::pause_freeing`]) no segment is given back.
+//! 2. Memory: open segments, at most one a stripe, and as many full ones as the budget allows before the next change of
+//!    a record begins ([`UndoLog::spill`]).
+//! 3. While a checkpoint copies undo ([`UndoLog::pause_freeing`]) no segment is freed.
 
 use super::file::{Spilled, UndoFile};
 use super::{
@@ -80,14 +80,14 @@ enum Content {
 #[derive(Debug)]
 struct Segment {
     content: Content,
-    /// Transactions that wrote to it and may be rolled back or are yet to be purged, once for each [`UndoRefs::push`]; one more
-    /// while it waits in a stripe's queue because of its ends.
+    /// Transactions that wrote to it and may be rolled back or are yet to be purged, once for each [`UndoRefs::push`];
+    /// one more while it waits in a stripe's queue because of its ends.
     users: u32,
     /// Entries that some version or some transaction leads to.
     live: u32,
     /// The newest commit of those that wrote to it.
     newest: u64,
-    /// How often it was given back.
+    /// How often it was freed.
     life: u32,
     first_end: u32,
     last_end: u32,
@@ -138,7 +138,7 @@ pub(crate) struct UndoLog {
     made: AtomicU32,
     pool: Mutex<FreeSegments>,
     giving_back: RwLock<()>,
-    /// Where the sweep and where the search for segments to be spilled go on.
+    /// Where the sweep continues, and where the search for segments to be spilled does.
     sweep_hand: AtomicU32,
     file_hand: Mutex<u32>,
     file: UndoFile,
@@ -249,8 +249,8 @@ impl UndoLog {
         self.find(segment).expect("segments are named only after they were made")
     }
 
-    /// Appends a transaction's entry and returns its pointer. `last` is its entry before. In a critical section, the record's leaf
-    /// latched exclusively.
+    /// Appends a transaction's entry and returns its pointer. `last` is its entry before. In a critical section, the
+    /// record's leaf latched exclusively.
     pub(crate) fn record(
         &self,
         refs: &mut UndoRefs,
@@ -523,7 +523,8 @@ impl UndoLog {
         }
     }
 
-    /// As [`UndoLog::with_entry`], without waiting: `None` if the entry has to be read from the disk. [`UndoLog::load`] does that.
+    /// As [`UndoLog::with_entry`], without waiting: `None` if the entry has to be read from the disk. [`UndoLog::load`]
+    /// does that.
     pub(crate) fn with_entry_in_memory<R>(
         &self,
         pointer: u64,
@@ -641,12 +642,12 @@ impl UndoLog {
         Some(read(bytes, at).and_then(|entry| Ok((entry.version, entry.apply(value)?))))
     }
 
-    /// While the result lives no segment is given back; `None` if one is just being.
+    /// While the result lives no segment is freed; `None` if one is being freed just now.
     pub(crate) fn pin(&self) -> Option<UndoPin<'_>> {
         self.giving_back.try_read()
     }
 
-    /// As [`UndoLog::pin`], after what is just being given back.
+    /// As [`UndoLog::pin`], but waits until a segment that is being freed just now is free.
     pub(crate) fn pin_waiting(&self) -> UndoPin<'_> {
         self.giving_back.read()
     }
@@ -695,7 +696,7 @@ impl UndoLog {
         match content {
             Content::Full(bytes) => {
                 self.full_in_memory.fetch_sub(1, Ordering::Relaxed);
-                // Unless it is just being spilled.
+                // Unless it is being spilled just now.
                 if let Ok(mut buffer) = Arc::try_unwrap(bytes)
                     && pool.buffers.len() < SPARE_BUFFERS_MAX
                     && buffer.capacity() <= self.segment_bytes.max(ENTRY_BYTES_MAX)
@@ -712,7 +713,8 @@ impl UndoLog {
         pool.free.push(number);
     }
 
-    /// Spills segments while there are more in memory than the budget allows. Outside a critical section, without a latch.
+    /// Spills segments while there are more in memory than the budget allows. Outside a critical section, without a
+    /// latch.
     ///
     /// # Errors
     /// The file cannot be written. Nothing is lost: what was to be spilled stays in memory.
@@ -759,17 +761,18 @@ impl UndoLog {
                 segment.content = Content::Spilled(Arc::new(spilled));
                 self.full_in_memory.fetch_sub(1, Ordering::Relaxed);
             }
-            _ => self.file.release(&spilled), // Given back meanwhile.
+            _ => self.file.release(&spilled), // Freed meanwhile.
         }
         Ok(())
     }
 
-    /// Gives the space of files without any segment back to the system. May take long; outside a critical section, without a latch.
+    /// Returns the space of files without any segment to the system. May take long; outside a critical section, without
+    /// a latch.
     pub(crate) fn close_removed(&self) {
         self.file.close_removed();
     }
 
-    /// From now on no segment is given back.
+    /// From now on no segment is freed.
     pub(crate) fn pause_freeing(&self) {
         self.pool.lock().held = true;
     }
