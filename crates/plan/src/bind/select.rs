@@ -7,6 +7,7 @@
 //! A select item that is a plain column keeps that column's number; any other gets a new one. Clauses above the
 //! projection mean an item by its column, so that nothing is computed twice.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use catalog::names_equal;
@@ -254,16 +255,10 @@ impl<'a> Binder<'a> {
             gives_no_row: limit.is_some_and(is_limit_zero),
             sort: &sort,
             items: &items,
+            positions: super::temporary::Positions::of(&items),
         };
         self.describe(&steps, &mut output);
-        // What COALESCE and its like give of BIT values is bits again where the rows are kept in a temporary table.
-        let kept_bits: Vec<(ColumnId, DataType)> = items
-            .iter()
-            .filter(|(id, _)| {
-                output.iter().any(|shown| shown.id == *id && shown.source == OutputSource::Column)
-            })
-            .filter_map(|(id, item)| Some((*id, DataType::bit(function::bits_of(item)?))))
-            .collect();
+        let kept_bits = kept_bits(&items, &output);
         self.describe_nulled(&items, &mut output);
         let rolled: Vec<Expr> =
             if rollup { keys.iter().map(|(_, key)| key.clone()).collect() } else { Vec::new() };
@@ -279,12 +274,17 @@ impl<'a> Binder<'a> {
             let group = super::group::Group { keys, rollup, grouped, conditions: &conditions };
             tree = self.aggregate_node(tree, group, &mut items, &mut output, &mut having, &mut sort)?;
         }
-        for (id, data_type) in kept_bits {
-            let columns =
-                output.iter_mut().filter(|column| column.id == id).map(|column| &mut column.data_type);
-            let items = items.iter_mut().filter(|(item, _)| *item == id).map(|(_, item)| &mut item.data_type);
-            columns.chain(items).for_each(|of| *of = data_type.clone());
-            self.columns[id.0 as usize].data_type = data_type;
+        if !kept_bits.is_empty() {
+            let columns = output.iter_mut().map(|column| (column.id, &mut column.data_type));
+            let items = items.iter_mut().map(|(id, item)| (*id, &mut item.data_type));
+            for (id, of) in columns.chain(items) {
+                if let Some(bits) = kept_bits.get(&id) {
+                    of.clone_from(bits);
+                }
+            }
+            for (id, bits) in kept_bits {
+                self.columns[id.0 as usize].data_type = bits;
+            }
         }
         if !items.is_empty() {
             tree = Logical::Project { input: Box::new(tree), items };
@@ -762,6 +762,18 @@ impl<'a> Binder<'a> {
         }
         Ok(())
     }
+}
+
+/// What COALESCE and its like give of BIT values is bits again where the rows are kept in a temporary table.
+fn kept_bits(items: &[(ColumnId, Expr)], output: &[OutputColumn]) -> HashMap<ColumnId, DataType> {
+    let mut bits: HashMap<ColumnId, DataType> = HashMap::new();
+    bits.extend(items.iter().filter_map(|(id, item)| Some((*id, DataType::bit(function::bits_of(item)?)))));
+    if !bits.is_empty() {
+        let is_kept = |column: &&OutputColumn| column.source == OutputSource::Column;
+        let kept: HashSet<ColumnId> = output.iter().filter(is_kept).map(|column| column.id).collect();
+        bits.retain(|id, _| kept.contains(id));
+    }
+    bits
 }
 
 /// An output column that is no table's.

@@ -6,6 +6,7 @@
 //! follows from the statement as long as the joined tables are read in the order of FROM; of other join orders the
 //! description may differ.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use types::data_type::column_flag as flag;
@@ -49,6 +50,28 @@ pub(super) struct Steps<'s> {
     pub(super) sort: &'s [SortKey],
     /// Items that are no plain columns.
     pub(super) items: &'s [(ColumnId, Expr)],
+    /// Where the items stand, if they are many.
+    pub(super) positions: Positions,
+}
+
+/// Items by their columns: a look through a long list for each column would take time by the square of its length.
+pub(super) struct Positions(Option<HashMap<ColumnId, usize>>);
+
+impl Positions {
+    /// A shorter list is looked through.
+    const ITEMS_MIN: usize = 64;
+
+    pub(super) fn of(items: &[(ColumnId, Expr)]) -> Positions {
+        let is_long = items.len() >= Self::ITEMS_MIN;
+        Positions(is_long.then(|| items.iter().enumerate().map(|(at, (id, _))| (*id, at)).collect()))
+    }
+
+    fn find<'i>(&self, items: &'i [(ColumnId, Expr)], id: ColumnId) -> Option<&'i Expr> {
+        match &self.0 {
+            Some(positions) => positions.get(&id).map(|&at| &items[at].1),
+            None => find(items, id),
+        }
+    }
 }
 
 /// Leaves the flags that a column of a temporary table has from that of a base table.
@@ -434,7 +457,7 @@ impl Binder<'_> {
 impl Steps<'_> {
     /// What a column computes: an item of the block or of a derived table that is merged into it.
     fn item(&self, id: ColumnId) -> Option<&Expr> {
-        find(self.items, id).or_else(|| merged_item(self.rows, id))
+        self.positions.find(self.items, id).or_else(|| merged_item(self.rows, id))
     }
 }
 
