@@ -29,7 +29,8 @@ fn return_freed() {
 
 /// A MySQL stack whose speed does not move.
 #[derive(Parser)]
-#[command(name = "invar", version, max_term_width = 79)]
+// As in MySQL's programs, an option that is given again replaces what it was.
+#[command(name = "invar", version, max_term_width = 79, args_override_self = true)]
 struct Invar {
     #[command(subcommand)]
     command: Option<Command>,

@@ -200,7 +200,11 @@ impl LocalSession {
         let arena = bumpalo::Bump::new();
         let parsed = syntax::parse(&text, &arena, self.variables.settings().sql_mode.for_syntax())
             .map_err(|error| crate::errors::syntax_error(&error))?;
+        // The table is there: what fills it cannot begin the whole statement again.
+        let follows_others = self.running.follows_others();
+        self.running.set_follows_others(true);
         let filled = self.run_planned(&parsed.statement, &text, &values, reply);
+        self.running.set_follows_others(follows_others);
         if filled.is_err() {
             // MySQL's statement is atomic: without its rows the table must not stay.
             let temporary = if create.temporary { "TEMPORARY " } else { "" };

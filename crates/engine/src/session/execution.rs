@@ -96,13 +96,25 @@ impl LocalSession {
         }
         self.begin_table_statement(may_requeue);
         self.transaction.note_reads(physical);
+        if let Err(refused) = self.admit(plan, changes, may_requeue) {
+            self.transaction.forget_statement();
+            return Err(refused.into());
+        }
+        self.lock_metadata(physical)?;
+        Ok(self.atomically(|session| run(session, true))?)
+    }
+
+    /// Whether the statement may run in the transaction at all.
+    ///
+    /// # Errors
+    /// 1290 and 1792 for changes and row locks that are not allowed; those of waiting for FLUSH TABLES WITH READ LOCK.
+    #[inline]
+    fn admit(&mut self, plan: &CachedPlan, changes: bool, may_requeue: bool) -> Result<(), Box<SqlError>> {
         if changes && plan.changes_shared_tables() {
             self.require_writable()?;
             self.enter_change(may_requeue)?;
         }
-        self.require_no_row_locks(plan)?;
-        self.lock_metadata(physical)?;
-        Ok(self.atomically(|session| run(session, true))?)
+        self.require_no_row_locks(plan)
     }
 
     /// Runs `run` in the transaction, and rolls back to where that was if it fails.

@@ -908,8 +908,10 @@ impl LocalSession {
         using: &[&[u8]],
         reply: &mut Reply<'_>,
     ) -> Attempt<()> {
-        self.count(StatementKind::ExecuteSql);
-        self.process.counts.com_stmt_execute.increment();
+        if !reply.is_requeued() {
+            self.count(StatementKind::ExecuteSql);
+            self.process.counts.com_stmt_execute.increment();
+        }
         let Some((text, count)) = self.prepared.named.get(&name.to_lowercase()).cloned() else {
             return Err(unknown(name, "EXECUTE").into());
         };

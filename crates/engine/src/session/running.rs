@@ -19,7 +19,7 @@ pub(crate) struct RunningStatement {
     long_values: Vec<exec::LongParameter>,
     /// EXECUTE runs a statement of PREPARE.
     executes_named: bool,
-    /// It is one of several in a text, and not the first.
+    /// It follows others that have left traces: earlier statements of its text, the definition of the table that it fills.
     follows_others: bool,
     /// Its deadline, while it is to be planned again.
     deadline: Cell<Option<Box<Deadline>>>,
@@ -37,13 +37,13 @@ impl RunningStatement {
         *self = Self::default();
     }
 
-    /// A text that is run holds a statement at its beginning, or after others.
+    /// A statement stands at the beginning of its command, or follows others.
     #[inline]
     pub(super) fn set_follows_others(&mut self, follows_others: bool) {
         self.follows_others = follows_others;
     }
 
-    /// Whether another statement of the same text ran before it.
+    /// Whether another statement of the same command ran before it.
     #[inline]
     pub(super) fn follows_others(&self) -> bool {
         self.follows_others

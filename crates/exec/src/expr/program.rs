@@ -20,6 +20,8 @@ pub struct Program {
     slot_count: usize,
     /// A user variable is set: each row must see what the row before left, so rows go one by one.
     row_by_row: bool,
+    /// Evaluated again it gives the same, and leaves no trace that the first time has not left.
+    is_repeatable: bool,
     /// Something in it makes values that may be so long that a batch of them is too much.
     is_wide: bool,
 }
@@ -199,7 +201,9 @@ impl Program {
         let sets =
             |expr: &Expr| expr.any(&mut |node| matches!(node.kind, plan::ExprKind::UserVarAssign { .. }));
         let is_wide = exprs.iter().any(|expr| expr.any(&mut makes_long_values));
-        Ok(Program { nodes, slot_count: compiler.slot_count(), row_by_row: exprs.iter().any(sets), is_wide })
+        let row_by_row = exprs.iter().any(sets);
+        let is_repeatable = exprs.iter().all(plan::rewrite::is_repeatable);
+        Ok(Program { nodes, slot_count: compiler.slot_count(), row_by_row, is_repeatable, is_wide })
     }
 
     /// Whether it should be given few rows at a time; see [`Scratch::rows_next`].
@@ -354,8 +358,8 @@ impl Program {
     ) -> SqlResult<()> {
         let warnings = ctx.warnings.total();
         let Err(error) = self.filter(scratch, input, ctx, selected) else { return Ok(()) };
-        // What sets variables has been seen.
-        if self.row_by_row || input.row_count < 2 {
+        // What takes a named lock, sleeps, draws a random number or sets a variable has done so.
+        if !self.is_repeatable || input.row_count < 2 {
             return Err(error);
         }
         ctx.warnings.truncate(warnings);

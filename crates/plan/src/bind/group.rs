@@ -323,7 +323,6 @@ fn computed_columns(
     tree.each_input(&mut |input| computed_columns(input, tables, grouped, out));
 }
 
-/// Puts the key's column in place of every expression that equals a key.
 /// Notes in an expression above the groups of ROLLUP that keys may be NULL, and with them what is computed from them.
 fn note_null_keys(expr: &mut Expr, keys: &[(ColumnId, Expr)]) -> bool {
     let is_key = |id: ColumnId| keys.iter().any(|(key, _)| *key == id);
@@ -337,6 +336,7 @@ fn note_null_keys(expr: &mut Expr, keys: &[(ColumnId, Expr)]) -> bool {
     reads_key
 }
 
+/// Puts the key's column in place of every expression that equals a key.
 fn replace_keys(expr: &mut Expr, keys: &[(ColumnId, Expr)]) {
     if expr.as_column().is_none() {
         for (id, key) in keys {

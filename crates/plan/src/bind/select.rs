@@ -769,7 +769,7 @@ fn kept_bits(items: &[(ColumnId, Expr)], output: &[OutputColumn]) -> HashMap<Col
     let mut bits: HashMap<ColumnId, DataType> = HashMap::new();
     bits.extend(items.iter().filter_map(|(id, item)| Some((*id, DataType::bit(function::bits_of(item)?)))));
     if !bits.is_empty() {
-        let is_kept = |column: &&OutputColumn| column.source == OutputSource::Column;
+        let is_kept = |column: &&OutputColumn| column.source == OutputSource::Kept;
         let kept: HashSet<ColumnId> = output.iter().filter(is_kept).map(|column| column.id).collect();
         bits.retain(|id, _| kept.contains(id));
     }
