@@ -41,7 +41,7 @@ fn meant_for(name: &str) -> &'static str {
 #[must_use]
 pub fn first_seed(name: &str, seeds: u64) -> Option<Result<Caught, &'static str>> {
     let (name, plant) = planted::ALL.into_iter().find(|plant| plant.0 == name)?;
-    let (workload, simulation) = RUNS.into_iter().find(|story| simulation.0 == meant_for(name))?;
+    let (workload, simulation) = RUNS.into_iter().find(|run| run.0 == meant_for(name))?;
     planted::plant(Some(plant));
     let caught = (0..seeds).find_map(|seed| {
         // A broken invariant ends the process where pages may be half changed: say first where it was.
