@@ -62,7 +62,7 @@ pub struct ScanRequest {
 
 /// A scan under way. It holds no lock on pages between calls.
 pub trait Scan: Any + Debug {
-    /// Ends batches after so many rows: for a LIMIT, so that no more is read (or locked) than is wanted.
+    /// Ends batches after this number of rows: for a LIMIT, so that no more is read (or locked) than is wanted.
     fn set_batch_rows(&mut self, rows_max: usize);
 
     /// Begins again, with these ranges.

@@ -40,7 +40,7 @@ pub(crate) fn syntax_error(error: &syntax::SyntaxError) -> Box<SqlError> {
 /// 1064 near `near`, which stands at offset `at` of `sql`.
 #[cold]
 pub(crate) fn syntax_error_near(near: &[u8], sql: &[u8], at: usize) -> Box<SqlError> {
-    /// MySQL shows so many bytes of what it could not read.
+    /// Bytes that MySQL shows of what it could not read.
     const NEAR_BYTES_MAX: usize = 80;
     let near = near.trim_ascii_start();
     let line = 1 + sql[..at.min(sql.len())].iter().filter(|byte| **byte == b'\n').count();

@@ -23,7 +23,7 @@ use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-/// The hook of a thread, called when code on it is about to wait. One per thread; it is told nothing but when.
+/// The hook of a thread, called when code on it will wait. One per thread; it learns when a wait begins and ends.
 pub trait BlockingHook {
     /// The thread is about to stop for an unknown time.
     fn enter(&self);

@@ -355,7 +355,7 @@ impl Expr {
         })
     }
 
-    /// Whether it may be NULL, where that is told more exactly than by its type: arithmetic and comparisons of what is not NULL are not.
+    /// Whether it may be NULL, where more is known than its type says: arithmetic and comparisons of non-NULL values are not.
     #[must_use]
     pub fn may_be_null(&self) -> bool {
         use FunctionId as F;

@@ -22,7 +22,7 @@ const TAKES_IN_BELOW: u32 = 700;
 const SENDS_AWAY_ABOVE: u32 = 900;
 /// How often a group's use of its CPU is measured.
 pub(crate) const LOAD_INTERVAL: Duration = Duration::from_millis(100);
-/// Of a group that is too busy, one connection in so many is moved away at each measurement.
+/// Of a group that is too busy, one connection in this number is moved away at each measurement.
 const SENT_AWAY_ONE_IN: usize = 4;
 /// A connection that was moved away comes back no sooner.
 const AWAY_MIN: Duration = Duration::from_secs(10);

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 const USAGE: &str = "usage: sim [--workload crash|append|bank|locks|flips|waits|full|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N] \
                      [--skip-syncs PER_THOUSAND] [--locks 1] [--forget-ranges 1] [--trace 1] [--plant NAME|all]";
-/// So many failures are printed; further ones are only counted.
+/// Failures that are printed; further ones are only counted.
 const REPORTED_MAX: usize = 20;
 /// A run that takes longer does not end: each takes some milliseconds.
 const RUN_TIME_MAX: Duration = Duration::from_secs(300);

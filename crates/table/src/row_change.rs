@@ -32,7 +32,7 @@ impl RowChange<'_, '_> {
 }
 
 impl Table {
-    /// Whether anybody is told of changes.
+    /// Whether an observer of changes is registered.
     #[inline]
     pub(crate) fn tells_changes(&self) -> bool {
         self.notes.is_some()

@@ -451,7 +451,7 @@ impl TransactionState {
         self.savepoints.push((name.to_owned(), savepoint, self.metadata.len()));
     }
 
-    /// The place of a savepoint.
+    /// The position of a savepoint.
     ///
     /// # Errors
     /// 1305.
@@ -511,13 +511,13 @@ impl TransactionState {
         self.rows_examined
     }
 
-    /// A statement that has not begun in the transaction has examined so many rows.
+    /// Counts rows examined by a statement that has not begun in the transaction.
     #[inline]
     pub(super) fn set_rows_examined(&mut self, rows: u64) {
         self.rows_examined = rows;
     }
 
-    /// The running statement has examined so many rows more.
+    /// Adds to the rows that the running statement has examined.
     #[inline]
     pub(super) fn add_rows_examined(&mut self, rows: u64) {
         self.rows_examined += rows;

@@ -3,7 +3,7 @@
 //! Everything here is pure and seeded: the same numbers and the same seed give the same answer on every machine.
 //!
 //! The unit of evidence is a **block**: a few seconds, or some hundred operations, of one arm. Blocks of the arms
-//! alternate in an order drawn beforehand; the blocks that stand together form a **round**. A machine that drifts,
+//! alternate in an order drawn first; the blocks that stand together form a **round**. A machine that drifts,
 //! drifts under all blocks of a round alike, so whatever can be computed within a round is.
 //!
 //! | question | answer |

@@ -19,9 +19,9 @@ use std::sync::Mutex;
 
 use super::lock;
 
-/// Of the statements of a group that wait for one lock and hold nothing, so many have a thread.
+/// Of the statements of a group that wait for one lock and hold nothing, this number has a thread.
 pub(super) const WAITERS_PER_LOCK: usize = 16;
-/// With so many left, the next ones are admitted.
+/// When this number is left, the next ones are admitted.
 const REFILL_AT: usize = WAITERS_PER_LOCK / 2;
 
 #[derive(Debug, Default)]

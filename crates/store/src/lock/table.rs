@@ -29,7 +29,7 @@ const LOCK_BYTES_MAX: u64 = 256 << 20;
 const TXN_LOCK_BYTES_SPARED: u64 = 16 << 10;
 /// Fewer shared locks in one tree are not joined.
 const JOINED_KEYS_MIN: usize = 256;
-/// Of the transactions that wait for the same lock before another one, so many are named as blocking it.
+/// Of the transactions that wait for the same lock before another one, this number is named as blocking it.
 const AHEAD_SHOWN_MAX: usize = 64;
 
 #[derive(Debug)]

@@ -27,7 +27,7 @@
 //! 1. A joined number is never above the true one. So where a bound below which everybody sees everything is at that
 //!    number or above, it is right of all it stands for: every snapshot is at the bound or later, hence behind the last
 //!    of the commits.
-//! 2. A chunk belongs to one place of a part, a part to one place of the window. Who has read a word looks whether both
+//! 2. A chunk belongs to one place of a part, a part to one place of the window. A reader of a word checks whether both
 //!    still do; words and places are cleared only when they no longer do.
 //! 3. What the horizon is in, chunk and part, is not joined, and neither is what has transactions that did not begin.
 

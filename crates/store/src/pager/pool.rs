@@ -38,13 +38,13 @@ const LOADING_SHARDS: usize = 64;
 /// So many frames are never dirty: with fewer clean ones a descent could evict the path it came along, again and again.
 const CLEAN_FRAMES_MIN: u32 = 24;
 const _: () = assert!(CLEAN_FRAMES_MIN < FRAMES_MIN / 2);
-/// Of so many eighths of the frames, pages that were read by a scan are not the first to be evicted.
+/// Of this number of eighths of the frames, pages that were read by a scan are not the first to be evicted.
 const SCANNED_EIGHTHS: usize = 3;
-/// So many pages in the queue that no longer belong to a scan are passed over at once.
+/// Pages in the queue that no longer belong to a scan and are passed over at once.
 const SCANNED_SKIPPED_MAX: usize = 64;
 /// Every so many victims are the clock's in any case: what nobody uses any more makes way for what is scanned again and again.
 const CLOCK_EVERY: u64 = 32;
-/// So many frames the clock's hand passes at once where latches are held or inside a critical section: some 50 us. A
+/// Frames that the clock's hand passes at once where latches are held or inside a critical section: some 50 us. A
 /// thread that finds none continues outside, with [`Pool::sweep`].
 const CLOCK_STEPS_MAX: u64 = 512;
 /// So many frames a sweep makes free.

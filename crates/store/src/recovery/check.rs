@@ -29,7 +29,7 @@ use hashbrown::HashMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// So many damages are reported; more are counted.
+/// Damages that are reported; more are counted.
 pub(crate) const DAMAGES_REPORTED_MAX: usize = 1_000;
 /// Blocks of the map in memory, 16 KiB each.
 const MAP_BLOCKS_KEPT: usize = 256;

@@ -64,7 +64,7 @@ pub const LOG_CAPACITY_BYTES: u64 = 1 << 30;
 /// Leaves of a dropped tree freed in one critical section, if not set otherwise: some 10 us.
 const DROP_LEAVES_MAX: u32 = 64;
 
-/// So many different damages are reported to the listener.
+/// Different damages that are reported to the listener.
 const DAMAGES_REPORTED_MAX: usize = 1_000;
 
 /// Hears of each damaged page once, when it is first met: for an error log.

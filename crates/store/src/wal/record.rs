@@ -31,7 +31,7 @@ pub(crate) struct Header {
 pub(crate) struct Link {
     /// The part's start, 0 if there is none.
     pub(crate) part: u64,
-    /// So many bytes of its payload count, 0 for all; the transaction has rolled back the others.
+    /// The bytes of its payload that count, 0 for all; the transaction has rolled back the others.
     pub(crate) kept: u32,
 }
 

@@ -84,7 +84,7 @@ pub fn store_copied(
                 Cell::Double(value) => value,
                 _ => 0.0,
             };
-            // The nearest number of so many digits is written as a DOUBLE would be.
+            // The nearest number with these digits is written as a DOUBLE would be.
             let short = format!("{value:.*e}", DIGITS - 1).parse().unwrap_or(value);
             let mut text = Vec::new();
             number::write_double_fitted(short, CHARS + usize::from(short < 0.0), &mut text);
