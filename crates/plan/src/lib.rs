@@ -29,7 +29,6 @@ pub mod progress;
 pub mod rewrite;
 mod row_accesses;
 mod safe_updates;
-mod sizes;
 mod text;
 
 pub use build::{Options, optimize};

@@ -10,6 +10,8 @@
 //! 3. Rows never pass an operator that could throw them away after their large values were read, where that can be
 //!    avoided: `Fetch` stands above the last such operator.
 
+mod sizes;
+
 use std::sync::Arc;
 
 use catalog::{ForeignKeyGraph, LockWait, References, TableEntry};
@@ -19,7 +21,8 @@ use types::{DataType, Physical};
 use crate::error::PlanError;
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{AggregateFunction, InsertCell, JoinKind, Needs, OutputColumn, TableIndex, TablePart};
-use crate::sizes::TableSize;
+
+pub use sizes::TableSize;
 
 /// A whole statement, ready to run.
 #[derive(Clone, Debug)]

@@ -143,7 +143,7 @@ const ORDER: &[(&str, &[Line])] = &[
             Cycle(&["error", "expr", "function", "logical", "text"]),
             Apart(&["rewrite"]),
             Apart(&["bind"]),
-            Cycle(&["physical", "sizes"]),
+            Apart(&["physical"]),
             Apart(&["explain", "row_accesses", "safe_updates"]),
             Cycle(&["build", "passes"]),
         ],

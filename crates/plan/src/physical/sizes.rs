@@ -6,8 +6,8 @@
 
 use catalog::TableKind;
 
+use super::{Node, Op, PhysicalPlan, PlanKind};
 use crate::logical::TableIndex;
-use crate::physical::{Node, Op, PhysicalPlan, PlanKind};
 
 /// A table may become so many times as large, or as small, before a plan is made anew.
 const SIZE_FACTOR: u64 = 2;
