@@ -145,7 +145,8 @@ const ORDER: &[(&str, &[Line])] = &[
             Apart(&["bind"]),
             Apart(&["physical"]),
             Apart(&["explain", "row_accesses", "safe_updates"]),
-            Cycle(&["build", "passes"]),
+            Apart(&["passes"]),
+            Apart(&["build"]),
         ],
     ),
     (

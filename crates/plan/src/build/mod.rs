@@ -683,7 +683,7 @@ impl<'b> Builder<'b> {
             let id = bound_table.column(ordinal);
             let costs_reads = match bound_table.part(ordinal) {
                 Some(part) => part.kind.reads_bytes(),
-                None => is_large(&bound_table.entry.definition.columns[ordinal].data_type),
+                None => passes::can_be_large(&bound_table.entry.definition.columns[ordinal].data_type),
             };
             if needed.has(id) && !early.has(id) && costs_reads {
                 late.push(ordinal);
@@ -836,11 +836,4 @@ fn row_limit(expr: &Expr) -> f64 {
         Some(types::Value::UInt(count)) => *count as f64,
         _ => 100.0,
     }
-}
-
-/// Values too large to carry through a sort for rows that may be thrown away.
-pub(crate) fn is_large(data_type: &DataType) -> bool {
-    data_type.is_text_or_blob()
-        || data_type.kind == types::TypeKind::Json
-        || (data_type.is_string() && data_type.length > 512)
 }

@@ -26,6 +26,8 @@ mod wholes;
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{Bound, BoundAssignment, BoundKind, InsertRows, Logical};
 
+pub(crate) use parts::can_be_large;
+
 /// Which passes run, and which operators may be chosen. All, unless a test or a session says otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Switches {

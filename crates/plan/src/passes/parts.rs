@@ -46,8 +46,11 @@ pub(super) fn has_large_columns(bound: &Bound) -> bool {
     })
 }
 
-pub(super) fn can_be_large(data_type: &DataType) -> bool {
-    crate::build::is_large(data_type)
+/// Values too large to carry through a sort for rows that may be thrown away.
+pub(crate) fn can_be_large(data_type: &DataType) -> bool {
+    data_type.is_text_or_blob()
+        || data_type.kind == TypeKind::Json
+        || (data_type.is_string() && data_type.length > 512)
 }
 
 pub(super) struct Parts<'b> {
