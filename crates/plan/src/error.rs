@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use catalog::{Privileges, TableEntry};
 
-use crate::logical::{ColumnNeed, TableNeed};
+use crate::needs::{ColumnNeed, TableNeed};
 
 /// A MySQL error found while binding. The SQLSTATE follows from the number in `service::error`.
 #[derive(Clone, Debug)]

@@ -1,5 +1,7 @@
 //! The text form of expressions, for EXPLAIN and for the printed logical tree.
 
+mod print;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 

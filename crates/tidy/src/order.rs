@@ -139,8 +139,11 @@ const ORDER: &[(&str, &[Line])] = &[
     (
         "plan",
         &[
-            Apart(&["progress"]),
-            Cycle(&["error", "expr", "function", "logical", "text"]),
+            Apart(&["function_table", "needs", "progress"]),
+            Apart(&["error"]),
+            Apart(&["logical"]),
+            Apart(&["function"]),
+            Apart(&["text"]),
             Apart(&["rewrite"]),
             Apart(&["bind"]),
             Apart(&["physical"]),

@@ -16,7 +16,7 @@
 //! - `And` and `Or` take two or more arguments. `x NOT LIKE y` is `Not(Like(x, y))`, and so on.
 //! - NOW and its family take their fraction digits from the node's type; the literal argument is dropped.
 //!
-//! Read next: `table` (the names), `infer` (the result types), `shape` (how wide a value may be), `merge` (the one type of
+//! Read next: `function_table` (the names), `infer` (the result types), `shape` (how wide a value may be), `merge` (the one type of
 //! several values), `parameter` (types that parameters take from their context), `beside` (what converts arguments first),
 //! `collate` (which collation wins).
 
@@ -27,15 +27,16 @@ mod merge;
 mod own_scale;
 mod parameter;
 mod shape;
-mod table;
 
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
+use crate::function_table;
 use syntax::ast::AggregateFunc;
 use types::charset::Charset;
 use types::locale::LocaleId;
 use types::{CollationId, DataType, TypeKind};
 
+pub use crate::function_table::{ALL, FunctionId, Stability};
 pub use infer::{Typed, aggregate_type, summed_temporal};
 pub(crate) use infer::{bits_of, computed};
 pub use merge::common_type;
@@ -46,7 +47,6 @@ pub(crate) use parameter::{
     derive_summed, reads_time,
 };
 pub(crate) use shape::text_chars;
-pub use table::{ALL, FunctionId, Stability};
 
 /// What types depend on beside the arguments.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ pub fn lookup(name: &[u8]) -> Option<FunctionId> {
     if !lower.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
         return None;
     }
-    match table::by_name(std::str::from_utf8(lower).ok()?)? {
+    match function_table::by_name(std::str::from_utf8(lower).ok()?)? {
         // Words that name operators or special syntax.
         FunctionId::IntDiv
         | FunctionId::Between
@@ -133,7 +133,7 @@ pub fn build(
             | FunctionId::JsonArrayInsert
     ) && args.len().is_multiple_of(2);
     if args.len() < usize::from(min)
-        || (max != table::MANY && args.len() > usize::from(max))
+        || (max != function_table::MANY && args.len() > usize::from(max))
         || even_needed
         || odd_needed
     {

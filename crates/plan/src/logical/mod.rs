@@ -1,10 +1,10 @@
 //! The bound statement: a tree of relational operators over columns with statement-wide numbers.
 //!
-//! Read next: `statement` (what stands around the tree), `walk` (its inputs and expressions), `print` (its text form,
-//! which the passes' tests show).
+//! Read next: [`expr`] (expressions; subqueries hold trees), `statement` (what stands around the tree), `walk` (its inputs
+//! and expressions).
 
+pub mod expr;
 mod part;
-mod print;
 mod statement;
 mod walk;
 
@@ -13,17 +13,14 @@ use std::sync::Arc;
 use syntax::ast::{AggregateFunc, SetOp};
 use types::DataType;
 
-use crate::expr::{Coercibility, ColumnId, Expr, Subquery};
+use expr::{Coercibility, ColumnId, Expr, Subquery};
 
+pub use crate::needs::{ColumnNeed, Needs, TableIndex, TableNeed};
 pub use part::{PartKind, TablePart, TestKind, TextTest};
 pub use statement::{
     Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundRowQuery, BoundTable, BoundUpdate,
-    ColumnNeed, Created, InsertCell, InsertRows, Needs, OutputColumn, OutputSource, TableNeed,
+    Created, InsertCell, InsertRows, OutputColumn, OutputSource,
 };
-
-/// A place in FROM (or the target of a change): position in [`Bound::tables`].
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct TableIndex(pub u32);
 
 /// What a column is.
 #[derive(Clone, Debug)]

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use catalog::{LockWait, Privileges, TableEntry};
+use catalog::{LockWait, TableEntry};
 use types::DataType;
 
 use super::{ColumnInfo, Logical, TableIndex, TablePart};
 use crate::error::PlanError;
 use crate::expr::{ColumnId, Expr};
+use crate::needs::Needs;
 
 /// A table as one place of the statement mentions it.
 #[derive(Clone, Debug)]
@@ -241,51 +242,6 @@ pub enum BoundKind {
     Delete(BoundDelete),
     /// DO: evaluates and forgets.
     Do(Box<Logical>),
-}
-
-/// What the account must hold on one mention of a table: on the table or, for a part of it, on columns.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct TableNeed {
-    /// Which mention.
-    pub table: TableIndex,
-    /// Must be held.
-    pub wanted: Privileges,
-    /// Or this (UPDATE of several tables, of which some are only read).
-    pub alternative: Privileges,
-    /// Rows are locked by FOR UPDATE: one of UPDATE, DELETE, LOCK TABLES too.
-    pub locking: bool,
-    /// The statement changes rows of it.
-    pub changes: bool,
-}
-
-/// What the account must hold on one column of a table, unless it holds it on the whole table.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct ColumnNeed {
-    /// Which mention of the table.
-    pub table: TableIndex,
-    /// Which column.
-    pub ordinal: u32,
-    /// A single privilege.
-    pub wanted: Privileges,
-    /// The text names all columns at once (`*`, INSERT without a list); such needs of one table follow each other.
-    pub of_all: bool,
-}
-
-/// What a statement needs: tables are checked first, in the order of the text, then columns.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Needs {
-    /// One for each mention of a table.
-    pub tables: Vec<TableNeed>,
-    /// Columns in the order of the text.
-    pub columns: Vec<ColumnNeed>,
-}
-
-impl Needs {
-    /// Whether the statement changes rows of this mention of a table.
-    #[must_use]
-    pub fn changes(&self, table: TableIndex) -> bool {
-        self.tables.iter().any(|need| need.changes && need.table == table)
-    }
 }
 
 /// A bound statement.

@@ -12,7 +12,7 @@ pub enum Stability {
 }
 
 /// Any number of arguments.
-pub(super) const MANY: u8 = u8::MAX;
+pub(crate) const MANY: u8 = u8::MAX;
 
 macro_rules! functions {
     ($($variant:ident $name:literal [$($alias:literal),*] $min:tt..$max:tt $stability:ident;)*) => {
@@ -46,7 +46,7 @@ macro_rules! functions {
         }
 
         /// The function called `name`, in small letters.
-        pub(super) fn by_name(name: &str) -> Option<FunctionId> {
+        pub(crate) fn by_name(name: &str) -> Option<FunctionId> {
             match name {
                 $($name $(| $alias)* => Some(FunctionId::$variant),)*
                 _ => None,

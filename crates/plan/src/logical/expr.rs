@@ -9,8 +9,8 @@ use std::sync::Arc;
 use syntax::ast::IntervalUnit;
 use types::{DataType, Value, ValueRef};
 
-use crate::function::FunctionId;
-use crate::logical::Logical;
+use super::Logical;
+use crate::function_table::FunctionId;
 
 /// A column of some operator of the statement's tree, unique in the statement.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -14,9 +14,9 @@ use std::fmt::Write as _;
 
 use syntax::ast::SetOp;
 
-use super::{Bound, BoundKind, InsertRows, JoinKind, Logical, SortKey, TableIndex};
+use super::{Column, asked, column_name, expr_text};
 use crate::expr::{ColumnId, Expr, ExprKind, Subquery};
-use crate::text::{Column, asked, column_name, expr_text};
+use crate::logical::{Bound, BoundKind, InsertRows, JoinKind, Logical, SortKey, TableIndex};
 
 impl Bound {
     /// The statement's trees as text. For tests and for reading; nothing parses it.
