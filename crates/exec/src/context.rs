@@ -1,5 +1,7 @@
 //! What an execution has at hand: expression context, transaction, snapshot, limits.
 
+mod keep;
+
 use std::any::Any;
 use std::sync::Arc;
 
@@ -9,8 +11,10 @@ use catalog::{AccountId, Catalog};
 use crate::error::{coded, internal};
 use crate::expr::{EvalContext, SqlResult};
 use crate::long_data::LongParameter;
-use crate::run::{Keep, SpillFile};
+use crate::spill::SpillFile;
 use crate::status_counts::StatusCounts;
+
+pub(crate) use keep::{Keep, KeepCursor};
 
 /// Bytes of memory an operator may use before it goes to disk or gives up.
 #[derive(Clone, Copy, Debug)]

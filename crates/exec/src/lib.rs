@@ -20,19 +20,26 @@
 mod change;
 mod context;
 mod error;
+mod execute;
 pub mod expr;
+mod kept;
 mod key;
 mod long_data;
 pub mod output;
 pub mod prepare;
+mod programs;
 mod run;
+mod spill;
 mod status_counts;
+mod stored_table;
 
-pub use change::{Changed, RowChecks, RowDefaults, run_change};
+pub use change::{Changed, RowChecks, RowDefaults};
 pub use context::{ChangeSettings, ExecContext, FileLine, MemoryLimits, NodeCounter, SpillCounts};
 pub use error::{access_error, stack_overrun};
+pub use execute::{run_change, run_query};
 pub use long_data::{LONG_DATA_MEMORY_BYTES, LongData, LongParameter};
 pub use output::{ReplySink, RowSink};
 pub use prepare::Prepared;
-pub use run::{evaluate, remove_left_over, run_query};
+pub use run::evaluate;
+pub use spill::remove_left_over;
 pub use status_counts::{StatusCounts, StatusKind};

@@ -13,7 +13,7 @@ use types::charset::Charset;
 
 use crate::error::coded;
 use crate::expr::SqlResult;
-use crate::run::{file_failed, temporary_file};
+use crate::spill::{file_failed, temporary_file};
 
 /// Bytes of a parameter's long data that stay in memory; longer data goes to disk.
 pub const LONG_DATA_MEMORY_BYTES: usize = 1 << 20;

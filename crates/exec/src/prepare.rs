@@ -9,6 +9,7 @@ use plan::physical::{PhysicalPlan, PlanKind};
 use types::{Batch, Column, DataType};
 
 use crate::expr::{EvalContext, Program, SqlResult};
+use crate::programs::Programs;
 use crate::run;
 use crate::status_counts::{StatusCounts, StatusKind, plan_counts};
 
@@ -30,7 +31,7 @@ impl Prepared {
     /// # Errors
     /// 1235 for a function that does not run yet.
     pub fn new(plan: Arc<PhysicalPlan>) -> SqlResult<Prepared> {
-        let mut programs = Programs { known: &[], next: 0, compiled: Vec::new() };
+        let mut programs = Programs::new(&[]);
         let mut change = None;
         match &plan.kind {
             PlanKind::Query(node) | PlanKind::Do(node) => {
@@ -40,7 +41,7 @@ impl Prepared {
                 change = Some(crate::change::compile(&plan, &mut programs)?);
             }
         }
-        let programs = programs.compiled;
+        let programs = programs.into_compiled();
         let constant_checks = match &plan.constant_checks[..] {
             [] => None,
             checks => Some(Program::compile(checks)?),
@@ -91,7 +92,7 @@ impl Prepared {
     }
 
     pub(crate) fn programs(&self) -> Programs<'_> {
-        Programs { known: &self.programs, next: 0, compiled: Vec::new() }
+        Programs::new(&self.programs)
     }
 }
 
@@ -103,24 +104,4 @@ fn compute(program: &Program, ctx: &mut EvalContext<'_>) -> SqlResult<()> {
     program.eval(&mut program.scratch(), &row, ctx, &mut out)?;
     ctx.warnings.truncate(warned);
     Ok(())
-}
-
-/// The programs of a plan while its operators are built.
-pub(crate) struct Programs<'p> {
-    known: &'p [Arc<Program>],
-    next: usize,
-    compiled: Vec<Arc<Program>>,
-}
-
-impl Programs<'_> {
-    /// The program of these expressions: the next of the list, or compiled now if this is the first build.
-    pub(crate) fn take(&mut self, exprs: &[plan::Expr]) -> SqlResult<Arc<Program>> {
-        if let Some(program) = self.known.get(self.next) {
-            self.next += 1;
-            return Ok(Arc::clone(program));
-        }
-        let program = Arc::new(Program::compile(exprs)?);
-        self.compiled.push(Arc::clone(&program));
-        Ok(program)
-    }
 }

@@ -116,8 +116,15 @@ const ORDER: &[(&str, &[Line])] = &[
         "exec",
         &[
             Apart(&["error", "key", "status_counts"]),
-            Apart(&["expr"]),
-            Cycle(&["change", "context", "long_data", "output", "prepare", "run"]),
+            Apart(&["expr", "kept"]),
+            Apart(&["programs", "spill", "stored_table"]),
+            Apart(&["long_data"]),
+            Apart(&["context"]),
+            Apart(&["output"]),
+            Apart(&["run"]),
+            Apart(&["change"]),
+            Apart(&["prepare"]),
+            Apart(&["execute"]),
         ],
     ),
     (

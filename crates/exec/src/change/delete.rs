@@ -6,10 +6,10 @@ use types::{Batch, Cell, Physical};
 
 use super::Changed;
 use super::row::{self, RowWriter, violated};
-use crate::context::ExecContext;
+use crate::context::{ExecContext, Keep, KeepCursor};
 use crate::expr::SqlResult;
-use crate::prepare::Programs;
-use crate::run::{Keep, KeepCursor, Source};
+use crate::programs::Programs;
+use crate::run::Source;
 use crate::status_counts::StatusKind;
 
 /// What of a DELETE does not depend on the execution.

@@ -17,12 +17,12 @@ use super::row::{self, RowWriter, violated};
 use super::rules::{self, Computed, Rules, Running, RunningRules};
 use super::values::{self, Storing, Target};
 use super::{Changed, check_violated, duplicate, recycle};
-use crate::context::ExecContext;
+use crate::context::{ExecContext, Keep, KeepCursor};
 use crate::error::{access_error, internal};
 use crate::expr::SqlResult;
 use crate::output::LargeTables;
-use crate::prepare::Programs;
-use crate::run::{Keep, KeepCursor, RowQueries, Source};
+use crate::programs::Programs;
+use crate::run::{RowQueries, Source};
 use crate::status_counts::StatusKind;
 
 /// Rows between two looks at KILL.

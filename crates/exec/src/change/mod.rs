@@ -29,13 +29,13 @@ pub use row_defaults::RowDefaults;
 
 use access::DuplicateKey;
 use plan::physical::{PhysicalPlan, PlanKind};
-use service::error::{ER_QUERY_INTERRUPTED, Level};
+use service::error::Level;
 use types::Cell;
 
 use crate::context::ExecContext;
 use crate::error::{coded, duplicate_text, internal};
 use crate::expr::{SqlResult, Warnings};
-use crate::prepare::{Prepared, Programs};
+use crate::programs::Programs;
 
 /// What a change did.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -98,37 +98,25 @@ pub(crate) fn compile(plan: &PhysicalPlan, programs: &mut Programs<'_>) -> SqlRe
     })
 }
 
-/// Runs a change in the context's transaction. On an error the caller undoes the statement (a savepoint taken before).
-///
-/// # Errors
-/// The client's.
-pub fn run_change(prepared: &Prepared, ctx: &mut ExecContext<'_>) -> SqlResult<Changed> {
-    let plan = &**prepared.plan();
-    crate::run::enter(plan, ctx);
-    // Of LOAD DATA the statement as a whole counts.
-    if ctx.change.file_line.is_none() {
-        prepared.count(ctx.status);
-    }
-    prepared.check_constants(&mut ctx.eval)?;
-    let mut programs = prepared.programs();
-    let outcome = match (&plan.kind, prepared.change()) {
+/// Runs a change.
+pub(crate) fn run(
+    plan: &PhysicalPlan,
+    compiled: Option<&Compiled>,
+    programs: &mut Programs<'_>,
+    ctx: &mut ExecContext<'_>,
+) -> SqlResult<Changed> {
+    match (&plan.kind, compiled) {
         (PlanKind::Insert(insert), Some(Compiled::Insert(compiled))) => {
-            insert::run(plan, insert, compiled, &mut programs, ctx)
+            insert::run(plan, insert, compiled, programs, ctx)
         }
         (PlanKind::Update(update), Some(Compiled::Update(compiled))) => {
-            update::run(plan, update, compiled, &mut programs, ctx)
+            update::run(plan, update, compiled, programs, ctx)
         }
         (PlanKind::Delete(delete), Some(Compiled::Delete(compiled))) => {
-            delete::run(plan, delete, compiled, &mut programs, ctx)
+            delete::run(plan, delete, compiled, programs, ctx)
         }
         _ => Err(internal("a query run as a change")),
-    };
-    if let Err(error) = &outcome
-        && error.is(ER_QUERY_INTERRUPTED)
-    {
-        ctx.eval.session.check_killed()?; // The session knows what interrupted it: KILL, a limit of time or of memory.
     }
-    outcome
 }
 
 /// With IGNORE a duplicate key is a warning.

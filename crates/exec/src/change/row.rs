@@ -31,7 +31,7 @@ use super::values::diagnostic;
 use crate::context::ExecContext;
 use crate::error::{access_error, row_error};
 use crate::expr::{SqlResult, Warnings};
-use crate::run::scan::{StoredTable, stored_table};
+use crate::stored_table::{StoredTable, stored_table};
 
 /// The foreign keys of a plan.
 #[derive(Debug)]

@@ -10,11 +10,11 @@ use super::row::{self, RowWriter, violated};
 use super::rules::{self, Computed, Rules, RunningRules};
 use super::values::{Storing, Target as ColumnTarget, changes_row};
 use super::{Changed, check_violated, warn_duplicate};
-use crate::context::ExecContext;
+use crate::context::{ExecContext, Keep, KeepCursor};
 use crate::error::{access_error, internal};
 use crate::expr::SqlResult;
-use crate::prepare::Programs;
-use crate::run::{Keep, KeepCursor, RowKeys, Source, Unseen};
+use crate::programs::Programs;
+use crate::run::{RowKeys, Source, Unseen};
 use crate::status_counts::StatusKind;
 
 /// What of an UPDATE does not depend on the execution.

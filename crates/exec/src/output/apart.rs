@@ -11,7 +11,7 @@ use types::{Column, Physical};
 use crate::context::ExecContext;
 use crate::error::{access_error, internal};
 use crate::expr::SqlResult;
-use crate::run::scan::stored_table;
+use crate::stored_table::stored_table;
 
 /// The tables that references of a plan name.
 #[derive(Clone, Default)]

@@ -6,13 +6,12 @@ use hashbrown::HashMap;
 use plan::physical::{ApplyKind, Node, PhysicalPlan};
 use types::{Batch, Column, DataType, Physical};
 
-use super::keep::KeepCursor;
-use super::{Keep, Operator, Source};
-use crate::context::ExecContext;
+use super::{Operator, Source};
+use crate::context::{ExecContext, Keep, KeepCursor};
 use crate::error::coded;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::key::append_exact_key;
-use crate::prepare::Programs;
+use crate::programs::Programs;
 
 /// Answers of a correlated subquery that are remembered.
 const CACHE_ROWS_MAX: usize = 10_000;
@@ -145,7 +144,7 @@ impl<'p> Apply<'p> {
         let input = &self.input.batch;
         let mut pairs = Batch::new(input.columns.iter().chain(&batch.columns).map(Column::physical));
         let repeated = vec![row as u32; batch.row_count];
-        super::kept::gather(input, &repeated, &mut pairs, 0);
+        crate::kept::gather(input, &repeated, &mut pairs, 0);
         for (target, column) in pairs.columns[input.columns.len()..].iter_mut().zip(&batch.columns) {
             target.copy_from(column);
         }

@@ -12,7 +12,7 @@ use super::join::{PairFilter, Pairs};
 use super::{Operator, Source};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
-use crate::prepare::Programs;
+use crate::programs::Programs;
 
 pub(super) struct DependentJoin<'p> {
     left: Source<'p>,

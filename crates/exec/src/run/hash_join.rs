@@ -22,16 +22,16 @@ use types::vector::BytesColumn;
 use types::{Batch, CollationId, Column, DataType, Physical, TypeKind};
 
 use super::join::{PairFilter, Pairs};
-use super::kept::columns;
-use super::partition::{LEVELS_MAX, LIMIT_BYTES_MAX, Partitions, slot_bytes};
+use super::partition::{LEVELS_MAX, Partitions, slot_bytes};
 use super::row_keys::{Found, RowTable};
 use super::scan::keep_rows;
-use super::spill::{SpillReader, SpillRows, SpillWriter, block_bytes};
-use super::{Kept, Operator, RowKeys, Source};
+use super::{Operator, RowKeys, Source};
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
+use crate::kept::{Kept, columns};
 use crate::key::{append_key, append_mixed_integer_key};
-use crate::prepare::Programs;
+use crate::programs::Programs;
+use crate::spill::{LIMIT_BYTES_MAX, SpillReader, SpillRows, SpillWriter, block_bytes};
 
 /// Keys of a hash join.
 struct Keys {

@@ -13,16 +13,17 @@ use types::planted::{self, Plant};
 use types::vector::{BATCH_BYTES_TARGET, BytesColumn, ColumnData, batch_rows_max};
 use types::{Batch, Column, Physical};
 
-use super::kept::gather;
 use super::pad::{pad_columns, pads};
 use super::parts::Parts;
-use super::scan::{Ranges, StoredTable, check_visible, keep_rows, lock_now, lock_of, stored_table};
+use super::scan::{Ranges, check_visible, keep_rows, lock_now, lock_of};
 use super::{BoxOperator, Operator, Source};
 use crate::context::ExecContext;
 use crate::error::{access_error, row_error};
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::prepare::Programs;
+use crate::kept::gather;
+use crate::programs::Programs;
 use crate::status_counts::StatusKind;
+use crate::stored_table::{StoredTable, stored_table};
 
 /// Most bytes that the pairs made at a time may take: with rows of 64 KiB and less always whole batches.
 const PAIR_BYTES_MAX: usize = 128 << 20;

@@ -7,12 +7,11 @@ use plan::physical::{Node, PhysicalPlan};
 use types::Batch;
 
 use super::join::{PairFilter, Pairs};
-use super::keep::KeepCursor;
-use super::kept::columns;
-use super::{Keep, Operator, Source};
-use crate::context::ExecContext;
+use super::{Operator, Source};
+use crate::context::{ExecContext, Keep, KeepCursor};
 use crate::expr::SqlResult;
-use crate::prepare::Programs;
+use crate::kept::columns;
+use crate::programs::Programs;
 
 pub(super) struct LoopJoin<'p> {
     left: Source<'p>,

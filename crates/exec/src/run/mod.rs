@@ -7,7 +7,6 @@ mod distinct;
 mod hash_join;
 mod join;
 mod keep;
-mod kept;
 mod loop_join;
 pub(crate) mod pad;
 mod partition;
@@ -22,27 +21,22 @@ mod simple;
 mod sort;
 mod sort_keys;
 mod sorter;
-mod spill;
 mod test;
 
 use std::sync::Arc;
 
-use plan::physical::{Node, Op, PhysicalPlan, PlanKind};
+use plan::physical::{Node, Op, PhysicalPlan};
 use service::error::{Code, Diagnostic, Level};
 use types::{Batch, Column, Value};
 
-use crate::context::ExecContext;
-use crate::error::{internal, stack_overrun};
+use crate::context::{ExecContext, Keep};
+use crate::error::stack_overrun;
 use crate::expr::{Program, SqlResult};
-use crate::output::{Apart, RowSink};
-use crate::prepare::{Prepared, Programs};
+use crate::programs::Programs;
 
-pub(crate) use keep::{Keep, KeepCursor, Unseen};
-pub(crate) use kept::Kept;
+pub(crate) use keep::Unseen;
 pub(crate) use row_keys::RowKeys;
 pub(crate) use row_query::RowQueries;
-pub use spill::remove_left_over;
-pub(crate) use spill::{SpillFile, file_failed, temporary_file};
 
 /// An operator under way.
 ///
@@ -258,43 +252,6 @@ pub(crate) fn enter(plan: &PhysicalPlan, ctx: &mut ExecContext<'_>) {
     if plan.outer_slot_count > 0 {
         ctx.eval.outer = (0..plan.outer_slot_count).map(|_| Column::new(types::Physical::Int)).collect();
     }
-}
-
-/// Runs a query (or DO) and gives its rows to `sink`. Answers how many there were; with SQL_CALC_FOUND_ROWS how many there
-/// would be if neither LIMIT nor the sink ended it.
-///
-/// # Errors
-/// The client's.
-pub fn run_query(prepared: &Prepared, ctx: &mut ExecContext<'_>, sink: &mut dyn RowSink) -> SqlResult<u64> {
-    let plan = &**prepared.plan();
-    let (PlanKind::Query(root) | PlanKind::Do(root)) = &plan.kind else {
-        return Err(internal("a change run as a query"));
-    };
-    enter(plan, ctx);
-    prepared.count(ctx.status);
-    prepared.check_constants(&mut ctx.eval)?;
-    let mut source = Source::new(plan, root, &mut prepared.programs())?;
-    source.start(ctx)?;
-    let apart = Apart::of(plan, ctx)?;
-    let mut count = 0;
-    let mut is_wanted = true;
-    while source.next(ctx)? {
-        count += source.batch.row_count as u64;
-        if is_wanted {
-            is_wanted = match &apart {
-                None => sink.batch(&source.batch)?,
-                Some(apart) => sink.batch_apart(&source.batch, apart)?,
-            };
-        }
-        if !is_wanted && !plan.calc_found_rows {
-            break;
-        }
-        // A row made of nothing is a whole answer: KILL ends the SLEEP() in it and not the statement.
-        if count > 1 || !plan.tables.is_empty() {
-            ctx.check()?;
-        }
-    }
-    Ok(ctx.rows_found.take().unwrap_or(count))
 }
 
 /// The value of one expression without input (SET, KILL, CALL arguments).

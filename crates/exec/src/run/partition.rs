@@ -12,16 +12,14 @@ use hashbrown::HashTable;
 use types::Physical;
 use types::vector::{BytesColumn, Cell};
 
-use super::spill::{SpillRows, SpillWriter, block_bytes};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
+use crate::spill::{SpillRows, SpillWriter, block_bytes};
 
 /// Parts into which rows are divided at a time.
 pub(super) const FAN_OUT: usize = 16;
 /// Levels at which other bits of the hash decide; an operator that would go deeper does without parting.
 pub(super) const LEVELS_MAX: u32 = 6;
-/// Most bytes a limit may be: rows are numbered and keys found by `u32`.
-pub(super) const LIMIT_BYTES_MAX: usize = 1 << 30;
 
 /// Memory that a cleared table keeps for its next use: less than any limit.
 pub(super) const CLEARED_BYTES_MAX: usize = 1 << 10;

@@ -8,12 +8,12 @@ use plan::logical::{PartKind, TableIndex, TablePart};
 use plan::physical::PhysicalPlan;
 use types::{Cell, Column};
 
-use super::kept::columns;
 use super::no_input;
 use super::test::Test;
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::prepare::Programs;
+use crate::kept::columns;
+use crate::programs::Programs;
 
 /// A plan's parts of a table, with the program of their numbers and texts.
 pub(crate) struct Parts<'p> {

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use types::vector::BytesColumn;
 use types::{Batch, DataType, Physical};
 
-use super::keep::KeepCursor;
-use super::partition::{FAN_OUT, KeyTable, LIMIT_BYTES_MAX, Partitions};
-use super::spill::{SpillRows, SpillWriter, block_bytes};
-use super::{Keep, Kept, Operator, Source};
-use crate::context::ExecContext;
+use super::partition::{FAN_OUT, KeyTable, Partitions};
+use super::{Operator, Source};
+use crate::context::{ExecContext, Keep, KeepCursor};
 use crate::error::coded;
 use crate::expr::SqlResult;
+use crate::kept::Kept;
 use crate::key::append_row_key;
+use crate::spill::{LIMIT_BYTES_MAX, SpillRows, SpillWriter, block_bytes};
 use crate::status_counts::StatusKind;
 
 /// The rows of the last step of a recursive CTE.

@@ -8,7 +8,7 @@ use super::Source;
 use crate::context::ExecContext;
 use crate::error::internal;
 use crate::expr::SqlResult;
-use crate::prepare::Programs;
+use crate::programs::Programs;
 
 /// Row queries under way.
 pub(crate) struct RowQueries<'p> {

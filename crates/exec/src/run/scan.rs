@@ -15,32 +15,17 @@ use types::planted::{self, Plant};
 use types::vector::{BytesColumn, ColumnData};
 use types::{Batch, Column};
 
-use super::kept::columns;
 use super::pad::{pad_columns, pads};
 use super::parts::Parts;
 use super::{BoxOperator, Operator, Source, no_input};
 use crate::context::ExecContext;
 use crate::error::{access_error, internal, row_error};
 use crate::expr::{Program, Scratch, SqlResult};
+use crate::kept::columns;
 use crate::key::{EqualParts, IndexKeys, bytes_range, equal_parts, equal_values, value_range};
-use crate::prepare::Programs;
+use crate::programs::Programs;
 use crate::status_counts::{StatusCounts, StatusKind};
-
-/// A table of a plan whose rows a backend keeps.
-#[derive(Clone)]
-pub(crate) struct StoredTable<'p> {
-    pub(crate) definition: &'p TableDefinition,
-    pub(crate) rows: Arc<dyn Table>,
-}
-
-/// The table behind a plan's table.
-pub(crate) fn stored_table(plan: &PhysicalPlan, table: TableIndex) -> SqlResult<StoredTable<'_>> {
-    let entry = &plan.tables[table.0 as usize].entry;
-    match Arc::clone(&entry.source).stored() {
-        Some(rows) => Ok(StoredTable { definition: &entry.definition, rows }),
-        None => Err(internal("a table whose rows are kept was expected")),
-    }
-}
+use crate::stored_table::{StoredTable, stored_table};
 
 pub(super) fn build<'p>(
     plan: &'p PhysicalPlan,
@@ -599,7 +584,7 @@ impl Operator for Fetch<'_> {
             }
             self.matched.iter_mut().for_each(|row| *row += start as u32);
             let width = self.input.batch.columns.len();
-            super::kept::gather(&self.input.batch, &self.matched, out, 0);
+            crate::kept::gather(&self.input.batch, &self.matched, out, 0);
             for (target, source) in out.columns[width..].iter_mut().zip(&mut self.fetched.columns) {
                 std::mem::swap(target, source);
             }

@@ -9,12 +9,12 @@ use plan::physical::{Node, SetOp};
 use types::vector::BytesColumn;
 use types::{Batch, Column, Physical};
 
-use super::partition::{LIMIT_BYTES_MAX, Partitions};
+use super::partition::Partitions;
 use super::row_keys::{Found, RowTable};
-use super::spill::{SpillReader, SpillRows};
 use super::{Operator, RowKeys, Source};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
+use crate::spill::{LIMIT_BYTES_MAX, SpillReader, SpillRows};
 use crate::status_counts::StatusKind;
 
 pub(super) struct SetOperation<'p> {

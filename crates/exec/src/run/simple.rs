@@ -6,11 +6,11 @@ use plan::{Expr, ExprKind};
 use smallvec::SmallVec;
 use types::{Batch, Column};
 
-use super::kept::columns;
 use super::{BoxOperator, Operator, RowLimit, Source, no_input};
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::prepare::Programs;
+use crate::kept::columns;
+use crate::programs::Programs;
 
 pub(super) struct OneRow {
     pub(super) done: bool,

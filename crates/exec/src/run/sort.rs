@@ -12,10 +12,11 @@ use types::{Batch, Physical};
 use super::refine::{Least, Refine};
 use super::sort_keys::SortKeys;
 use super::sorter::Sorter;
-use super::{Kept, Operator, RowLimit, Source};
+use super::{Operator, RowLimit, Source};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
-use crate::prepare::Programs;
+use crate::kept::Kept;
+use crate::programs::Programs;
 use crate::status_counts::StatusKind;
 
 /// Rows up to which a LIMIT is answered with a heap instead of a whole sort.

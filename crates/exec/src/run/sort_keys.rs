@@ -12,12 +12,12 @@ use plan::physical::{Node, PhysicalPlan};
 use types::collation::Padding;
 use types::{Batch, Cell, Column, DataType, TypeKind};
 
-use super::kept::columns;
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
+use crate::kept::columns;
 use crate::key::append_key;
 use crate::output::LargeTables;
-use crate::prepare::Programs;
+use crate::programs::Programs;
 
 /// Bytes of a value in a key, each time that fewer did not tell rows apart: those in the row, then as many as say here.
 pub(super) const DEPTHS: [u64; 4] = [0, 2 << 10, 64 << 10, u64::MAX];

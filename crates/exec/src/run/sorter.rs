@@ -10,11 +10,10 @@ use std::sync::Arc;
 use types::vector::{BytesColumn, batch_rows_max};
 use types::{Batch, Physical};
 
-use super::Kept;
-use super::partition::LIMIT_BYTES_MAX;
-use super::spill::{SpillReader, SpillRows, SpillWriter, block_bytes};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
+use crate::kept::Kept;
+use crate::spill::{LIMIT_BYTES_MAX, SpillReader, SpillRows, SpillWriter, block_bytes};
 
 /// Fewest and most runs merged at a time.
 const FAN_IN: std::ops::RangeInclusive<usize> = 4..=128;

@@ -14,16 +14,16 @@ use types::planted::{self, Plant};
 use types::vector::{BytesColumn, Cell, batch_rows_max};
 use types::{Batch, Column, DataType, Physical};
 
-use super::kept::columns;
-use super::partition::{CLEARED_BYTES_MAX, KeyTable, LIMIT_BYTES_MAX, Partitions};
+use super::partition::{CLEARED_BYTES_MAX, KeyTable, Partitions};
 use super::row_keys::{Found, RowTable};
 use super::sorter::Sorter;
-use super::spill::SpillRows;
 use super::{Operator, RowKeys, Source};
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
+use crate::kept::columns;
 use crate::key::append_key;
-use crate::prepare::Programs;
+use crate::programs::Programs;
+use crate::spill::{LIMIT_BYTES_MAX, SpillRows};
 use crate::status_counts::StatusKind;
 use state::{Shared, State};
 

@@ -28,6 +28,8 @@ use crate::expr::SqlResult;
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 /// Fewest, for the smallest limits.
 const BLOCK_BYTES_MIN: usize = 512;
+/// Most bytes a limit may be: rows are numbered and keys found by `u32`.
+pub(crate) const LIMIT_BYTES_MAX: usize = 1 << 30;
 /// Space in the file is given out in multiples of this.
 const SPACE_UNIT_BYTES: u64 = 256;
 
