@@ -229,7 +229,8 @@ const ORDER: &[(&str, &[Line])] = &[
         &[
             Apart(&["decimal", "locale", "planted"]),
             Apart(&["number"]),
-            Cycle(&["charset", "collation"]),
+            Apart(&["charset"]),
+            Apart(&["collation"]),
             Apart(&["data_type", "temporal"]),
             Apart(&["json", "value", "vector"]),
             Apart(&["convert"]),

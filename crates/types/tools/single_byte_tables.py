@@ -4,8 +4,8 @@
     pip install pymysql
     tools/single_byte_tables.py mysql://user:password@host:port
 
-Writes data/single_byte.bin and prints the lines of `sets!` in src/charset/single_byte.rs and of `collations!` in
-src/collation/info.rs. Sets whose lower half is not ASCII, and collations whose weights are not one byte per byte, are
+Writes data/single_byte.bin and prints the lines of `sets!` in src/charset/single_byte.rs, of the two functions in
+src/collation/of_charset.rs and of `collations!` in src/collation/info.rs. Sets whose lower half is not ASCII, and collations whose weights are not one byte per byte, are
 left out. Layout of the file: for each set 256 code points of 16 bits (little-endian, 0xFFFF: none), 256 bytes of upper
 and 256 of lower case; then 256 weights for each collation.
 """
@@ -66,7 +66,9 @@ for name, default, description in ask(
 lines, tables = [], 0
 for name, default, description, weights in sets:
     bin_name = next(collation for collation in weights if collation.endswith("_bin"))
-    print('    %s, "%s", "%s", %s, %s;' % (name.capitalize(), name, description, default.upper(), bin_name.upper()))
+    print('    %s, "%s", "%s";' % (name.capitalize(), name, description))
+    print("            Self::%s => CollationId::%s," % (name.capitalize(), default.upper()))
+    print("            Self::%s => CollationId::%s," % (name.capitalize(), bin_name.upper()))
     for collation, (number, table) in weights.items():
         if table is None:
             rules = "Rules::Bytes"

@@ -18,8 +18,6 @@ mod utf8;
 pub use convert::{ConversionLoss, convert_lossy, convert_strict};
 pub(crate) use utf8::{decode_utf8, encode_utf8};
 
-use crate::collation::CollationId;
-
 /// A character set MySQL clients can name.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[repr(u8)]
@@ -198,33 +196,6 @@ impl Charset {
             Self::Latin1 => "cp1252 West European",
             Self::Utf8mb3 | Self::Utf8mb4 => "UTF-8 Unicode",
             _ => self.table().description,
-        }
-    }
-
-    /// The collation a column of this set has when none is named.
-    #[must_use]
-    pub const fn default_collation(self) -> CollationId {
-        match self {
-            Self::Binary => CollationId::BINARY,
-            Self::Ascii => CollationId::ASCII_GENERAL_CI,
-            Self::Latin1 => CollationId::LATIN1_SWEDISH_CI,
-            Self::Utf8mb3 => CollationId::UTF8MB3_GENERAL_CI,
-            Self::Utf8mb4 => CollationId::UTF8MB4_0900_AI_CI,
-            _ => self.table().default,
-        }
-    }
-
-    /// The collation that compares code points (the `_bin` MySQL picks for `CAST(... AS CHAR) COLLATE` by `BINARY`
-    /// attributes: `VARCHAR(n) BINARY` is the `_bin` collation of the set).
-    #[must_use]
-    pub const fn bin_collation(self) -> CollationId {
-        match self {
-            Self::Binary => CollationId::BINARY,
-            Self::Ascii => CollationId::ASCII_BIN,
-            Self::Latin1 => CollationId::LATIN1_BIN,
-            Self::Utf8mb3 => CollationId::UTF8MB3_BIN,
-            Self::Utf8mb4 => CollationId::UTF8MB4_BIN,
-            _ => self.table().bin,
         }
     }
 

@@ -4,7 +4,6 @@
 //! same, and becomes `?` in other sets. Made by `tools/single_byte_tables.py`; `tests/collation_oracle.rs` compares.
 
 use super::Charset;
-use crate::collation::CollationId;
 
 static DATA: &[u8] = include_bytes!("../../data/single_byte.bin");
 
@@ -18,19 +17,15 @@ const NO_CODE: u16 = 0xFFFF;
 pub(super) struct Set {
     pub(super) name: &'static str,
     pub(super) description: &'static str,
-    pub(super) default: CollationId,
-    pub(super) bin: CollationId,
 }
 
 macro_rules! sets {
-    ($($charset:ident, $name:literal, $description:literal, $default:ident, $bin:ident;)*) => {
+    ($($charset:ident, $name:literal, $description:literal;)*) => {
         /// In the order of [`Charset`].
         pub(super) const SETS: &[Set] = &[
             $(Set {
                 name: $name,
                 description: $description,
-                default: CollationId::$default,
-                bin: CollationId::$bin,
             },)*
         ];
         const ORDER: &[Charset] = &[$(Charset::$charset),*];
@@ -38,27 +33,27 @@ macro_rules! sets {
 }
 
 sets! {
-    Armscii8, "armscii8", "ARMSCII-8 Armenian", ARMSCII8_GENERAL_CI, ARMSCII8_BIN;
-    Cp1250, "cp1250", "Windows Central European", CP1250_GENERAL_CI, CP1250_BIN;
-    Cp1251, "cp1251", "Windows Cyrillic", CP1251_GENERAL_CI, CP1251_BIN;
-    Cp1256, "cp1256", "Windows Arabic", CP1256_GENERAL_CI, CP1256_BIN;
-    Cp1257, "cp1257", "Windows Baltic", CP1257_GENERAL_CI, CP1257_BIN;
-    Cp850, "cp850", "DOS West European", CP850_GENERAL_CI, CP850_BIN;
-    Cp852, "cp852", "DOS Central European", CP852_GENERAL_CI, CP852_BIN;
-    Cp866, "cp866", "DOS Russian", CP866_GENERAL_CI, CP866_BIN;
-    Dec8, "dec8", "DEC West European", DEC8_SWEDISH_CI, DEC8_BIN;
-    Geostd8, "geostd8", "GEOSTD8 Georgian", GEOSTD8_GENERAL_CI, GEOSTD8_BIN;
-    Greek, "greek", "ISO 8859-7 Greek", GREEK_GENERAL_CI, GREEK_BIN;
-    Hebrew, "hebrew", "ISO 8859-8 Hebrew", HEBREW_GENERAL_CI, HEBREW_BIN;
-    Hp8, "hp8", "HP West European", HP8_ENGLISH_CI, HP8_BIN;
-    Keybcs2, "keybcs2", "DOS Kamenicky Czech-Slovak", KEYBCS2_GENERAL_CI, KEYBCS2_BIN;
-    Koi8r, "koi8r", "KOI8-R Relcom Russian", KOI8R_GENERAL_CI, KOI8R_BIN;
-    Koi8u, "koi8u", "KOI8-U Ukrainian", KOI8U_GENERAL_CI, KOI8U_BIN;
-    Latin2, "latin2", "ISO 8859-2 Central European", LATIN2_GENERAL_CI, LATIN2_BIN;
-    Latin5, "latin5", "ISO 8859-9 Turkish", LATIN5_TURKISH_CI, LATIN5_BIN;
-    Latin7, "latin7", "ISO 8859-13 Baltic", LATIN7_GENERAL_CI, LATIN7_BIN;
-    Macce, "macce", "Mac Central European", MACCE_GENERAL_CI, MACCE_BIN;
-    Macroman, "macroman", "Mac West European", MACROMAN_GENERAL_CI, MACROMAN_BIN;
+    Armscii8, "armscii8", "ARMSCII-8 Armenian";
+    Cp1250, "cp1250", "Windows Central European";
+    Cp1251, "cp1251", "Windows Cyrillic";
+    Cp1256, "cp1256", "Windows Arabic";
+    Cp1257, "cp1257", "Windows Baltic";
+    Cp850, "cp850", "DOS West European";
+    Cp852, "cp852", "DOS Central European";
+    Cp866, "cp866", "DOS Russian";
+    Dec8, "dec8", "DEC West European";
+    Geostd8, "geostd8", "GEOSTD8 Georgian";
+    Greek, "greek", "ISO 8859-7 Greek";
+    Hebrew, "hebrew", "ISO 8859-8 Hebrew";
+    Hp8, "hp8", "HP West European";
+    Keybcs2, "keybcs2", "DOS Kamenicky Czech-Slovak";
+    Koi8r, "koi8r", "KOI8-R Relcom Russian";
+    Koi8u, "koi8u", "KOI8-U Ukrainian";
+    Latin2, "latin2", "ISO 8859-2 Central European";
+    Latin5, "latin5", "ISO 8859-9 Turkish";
+    Latin7, "latin7", "ISO 8859-13 Baltic";
+    Macce, "macce", "Mac Central European";
+    Macroman, "macroman", "Mac West European";
 }
 
 /// Position in [`SETS`] of a set; `None` for those with code of their own.

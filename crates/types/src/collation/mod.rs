@@ -31,6 +31,7 @@ mod key;
 mod levels;
 mod like;
 mod locate;
+mod of_charset;
 mod pieces;
 mod plane;
 mod swar;
