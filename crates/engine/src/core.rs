@@ -163,7 +163,8 @@ impl Core {
         self.logs.set_statement_bytes_max(globals.unsigned(known::log_statement_max_bytes()));
         self.logs.switch_general(globals.boolean(known::general_log()));
         self.logs.switch_slow(globals.boolean(known::slow_query_log()));
-        self.definitions.set_note_bytes_max(globals.unsigned(known::innodb_online_alter_log_max_size()));
+        self.definitions
+            .set_change_log_bytes_max(globals.unsigned(known::innodb_online_alter_log_max_size()));
         env::memory::set_all_statements_max(match globals.unsigned(known::global_statement_memory_limit()) {
             0 => env::memory::UNLIMITED,
             bytes => bytes,

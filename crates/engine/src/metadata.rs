@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use catalog::{TableEntry, TableKind};
 use service::error::{ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, SqlError};
-use table::{MetadataLock, MetadataLockError, MetadataMode, Patience, Table};
+use table::{MetadataLock, MetadataLockError, MetadataMode, MetadataWait, Table};
 
 /// The metadata locks that one session holds. Dropping it gives them back.
 #[derive(Debug, Default)]
@@ -41,19 +41,19 @@ impl MetadataLocks {
     /// Takes the lock of a table, unless it is held already.
     ///
     /// # Errors
-    /// 1205 when others keep it longer than `patience`, 1213 when others wait for what is held already, 1317 for a KILL.
+    /// 1205 when others keep it longer than `lock_wait`, 1213 when others wait for what is held already, 1317 for a KILL.
     pub fn lock(
         &mut self,
         entry: &TableEntry,
         mode: MetadataMode,
-        patience: Patience<'_>,
+        lock_wait: MetadataWait<'_>,
     ) -> Result<(), Box<SqlError>> {
         let Some(lock) = lock_of(entry) else { return Ok(()) };
         let enough = |held: MetadataMode| held == mode || held == MetadataMode::Write;
         if self.held.iter().any(|(other, held)| Arc::ptr_eq(other, lock) && enough(*held)) {
             return Ok(());
         }
-        lock.lock_holding(mode, &self.held, patience).map_err(lock_error)?;
+        lock.lock_holding(mode, &self.held, lock_wait).map_err(lock_error)?;
         self.held.push((Arc::clone(lock), mode));
         Ok(())
     }
@@ -66,14 +66,14 @@ impl MetadataLocks {
     pub fn lock_together(
         &mut self,
         wanted: &[(Arc<MetadataLock>, MetadataMode)],
-        patience: Patience<'_>,
+        lock_wait: MetadataWait<'_>,
     ) -> Result<(), Box<SqlError>> {
         debug_assert!(self.held.is_empty());
         let mut first = None;
         'again: loop {
             if let Some(index) = first {
                 let (lock, mode): &(Arc<MetadataLock>, MetadataMode) = &wanted[index];
-                lock.lock(*mode, patience).map_err(lock_error)?;
+                lock.lock(*mode, lock_wait).map_err(lock_error)?;
                 self.held.push((Arc::clone(lock), *mode));
             }
             for (index, (lock, mode)) in wanted.iter().enumerate() {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use env::blocking::WaitForOthers;
 use parking_lot::{Condvar, Mutex};
-use table::{MetadataLockError, Patience};
+use table::{MetadataLockError, MetadataWait};
 
 use crate::processes::ProcessList;
 
@@ -43,13 +43,13 @@ impl ReadLock {
         &self,
         changing: &AtomicBool,
         polite: bool,
-        patience: Patience<'_>,
+        lock_wait: MetadataWait<'_>,
     ) -> Result<(), MetadataLockError> {
         changing.store(true, Ordering::SeqCst);
         if self.wanted.load(Ordering::SeqCst) == 0 {
             return Ok(());
         }
-        self.enter_slowly(changing, if polite { &self.wanted } else { &self.held }, patience)
+        self.enter_slowly(changing, if polite { &self.wanted } else { &self.held }, lock_wait)
     }
 
     #[cold]
@@ -57,12 +57,12 @@ impl ReadLock {
         &self,
         changing: &AtomicBool,
         in_the_way: &AtomicU32,
-        patience: Patience<'_>,
+        lock_wait: MetadataWait<'_>,
     ) -> Result<(), MetadataLockError> {
-        let mut left = patience.time;
+        let mut left = lock_wait.time;
         while in_the_way.load(Ordering::SeqCst) != 0 {
             self.leave(changing);
-            self.wait_until(|| in_the_way.load(Ordering::SeqCst) == 0, &mut left, patience)?;
+            self.wait_until(|| in_the_way.load(Ordering::SeqCst) == 0, &mut left, lock_wait)?;
             changing.store(true, Ordering::SeqCst);
         }
         Ok(())
@@ -84,10 +84,10 @@ impl ReadLock {
         &self,
         processes: &ProcessList,
         connection_id: u64,
-        patience: Patience<'_>,
+        lock_wait: MetadataWait<'_>,
     ) -> Result<(), MetadataLockError> {
         self.wanted.fetch_add(1, Ordering::SeqCst);
-        let mut left = patience.time;
+        let mut left = lock_wait.time;
         let quiet = || {
             !processes.any_other(connection_id, |entry| {
                 entry.changing.statement.load(Ordering::SeqCst)
@@ -95,7 +95,7 @@ impl ReadLock {
             })
         };
         loop {
-            if let Err(error) = self.wait_until(quiet, &mut left, patience) {
+            if let Err(error) = self.wait_until(quiet, &mut left, lock_wait) {
                 self.wanted.fetch_sub(1, Ordering::SeqCst);
                 self.wake();
                 return Err(error);
@@ -127,19 +127,19 @@ impl ReadLock {
         &self,
         done: impl Fn() -> bool,
         left: &mut Duration,
-        patience: Patience<'_>,
+        lock_wait: MetadataWait<'_>,
     ) -> Result<(), MetadataLockError> {
         if done() {
             return Ok(());
         }
-        if (patience.killed)() {
+        if (lock_wait.killed)() {
             return Err(MetadataLockError::Killed);
         }
-        let wait = WaitForOthers { may_requeue: patience.may_requeue, wait_queue: None };
+        let wait = WaitForOthers { may_requeue: lock_wait.may_requeue, wait_queue: None };
         let _blocking = env::blocking::try_enter(wait)?;
         let mut guard = self.waiting.lock();
         while !done() {
-            if (patience.killed)() {
+            if (lock_wait.killed)() {
                 return Err(MetadataLockError::Killed);
             }
             if left.is_zero() {

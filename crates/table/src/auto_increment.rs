@@ -4,7 +4,7 @@
 //! a transaction of its own that waits for nobody: its commit stands in the log before the commit of the row that uses
 //! the number, so whenever that row survives a crash the watermark does too. A clean shutdown writes the exact value.
 //!
-//! A watermark that cannot be read fails who wants a number, or brings one, until the server starts anew; nobody else.
+//! A watermark that cannot be read fails who wants a number, or brings one, until the server is started again; nobody else.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

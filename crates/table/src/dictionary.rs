@@ -245,7 +245,7 @@ impl Dictionary {
         self.delete(transaction, KIND_TABLE, id.0, 0)
     }
 
-    /// Sets a table's AUTO_INCREMENT counter, to be read when the table is next opened anew.
+    /// Sets a table's AUTO_INCREMENT counter, to be read when the table is next opened.
     ///
     /// # Errors
     /// The store's.
@@ -260,7 +260,7 @@ impl Dictionary {
             .map_err(|error| from_store(error, 0))
     }
 
-    /// Forgets a table's AUTO_INCREMENT counter: it starts at 1 again.
+    /// Drops a table's AUTO_INCREMENT counter: it starts at 1 again.
     ///
     /// # Errors
     /// The store's.

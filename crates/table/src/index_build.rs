@@ -1,11 +1,11 @@
 //! Indexes built while writers go on.
 //!
-//! Only the builder touches the new trees. It reads all rows, in parts, and settles what writers note meanwhile
-//! ([`crate::RowNotes`]): it looks at a row as it is and makes its entries so.
+//! Only the builder touches the new trees. It reads all rows, in parts, and applies what writers log meanwhile
+//! ([`crate::ChangeLog`]): it reads a row as it is and makes its entries agree with it.
 //!
-//! Invariant, beside those of the notes: an entry names a row that had its key when the builder looked. If the row has it no
-//! more, a note with that key and that row is there still; if a row has a key without an entry, a note of that row is there
-//! still, or its part has not been read. So when nobody else uses the table and no notes are left, every row has its entries and
+//! Invariant, beside those of the log: an entry names a row that had its key when the builder looked. If the row has it no
+//! more, a logged change with that key and that row is there still; if a row has a key without an entry, a logged change of that row
+//! is there still, or its part has not been read. So when nobody else uses the table and the log is empty, every row has its entries and
 //! there are no others. Two rows with one key end the build.
 
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use store::{LockWait, Locked, Store, StoreError, Transaction};
 use types::Cell;
 use types::vector::{Batch, BytesColumn, Column};
 
+use crate::change_log::{ChangedRow, LoggedChange};
 use crate::error::{WriteError, from_store};
 use crate::read::ScanRequest;
-use crate::row_notes::{Note, NotedRow};
 use crate::table::{Index, Table};
 use crate::write::{EntryBytes, duplicate};
 
@@ -187,39 +187,39 @@ impl IndexBuild {
         Ok(more)
     }
 
-    /// Makes the entries of one noted row, which the transaction has locked, what they should be; `row` is `None` if it is gone.
+    /// Makes the entries of one changed row, which the transaction has locked, what they should be; `row` is `None` if it is gone.
     /// False: somebody has a row locked that it has to do with.
     ///
     /// # Errors
     /// `DuplicateKey`; the store's.
-    pub fn settle(
+    pub fn apply(
         &self,
         transaction: &mut Transaction,
-        note: &Note<'_>,
-        row: Option<NotedRow<'_>>,
+        change: &LoggedChange<'_>,
+        row: Option<ChangedRow<'_>>,
         wait: LockWait,
     ) -> Result<bool, WriteError> {
         let mut entry = EntryBytes::default();
         for (number, index) in self.new.indexes.iter().enumerate() {
             let failed = |error| from_store(error, self.new.ordinals[number]);
             if let Some(row) = &row {
-                entry.write_of(index, |ordinal| row.cell(ordinal), note.locator, &Utc);
+                entry.write_of(index, |ordinal| row.cell(ordinal), change.locator, &Utc);
             }
-            if let Some(before) = note.before[number]
+            if let Some(before) = change.before[number]
                 && !(row.is_some() && entry.key == before)
-                && self.holder(transaction, number, before)?.is_some_and(|holder| holder == note.locator)
+                && self.holder(transaction, number, before)?.is_some_and(|holder| holder == change.locator)
             {
                 transaction.delete(&index.tree, before, LockWait::Nowait).map_err(failed)?;
             }
             let Some(row) = &row else { continue };
             match self.holder(transaction, number, &entry.key)? {
-                Some(holder) if holder != note.locator => {
+                Some(holder) if holder != change.locator => {
                     let (table, columns) = (&self.table, &self.new.columns[..]);
                     let mut batch = self.batch();
-                    match table.lock_noted(transaction, &holder, wait, columns, &mut batch)? {
+                    match table.lock_changed(transaction, &holder, wait, columns, &mut batch)? {
                         Locked::Skipped => return Ok(false),
                         Locked::Row(()) => {
-                            let other = NotedRow { columns, batch: &batch };
+                            let other = ChangedRow { columns, batch: &batch };
                             if self.key(number, other, &holder) == entry.key {
                                 return Err(self.duplicate(number, entry.key.clone(), holder, *row));
                             }
@@ -249,7 +249,7 @@ impl IndexBuild {
             Err(store::WriteError::DuplicateKey) => {}
             Err(error) => return Err(failed(error)),
         }
-        // A note of this row was settled already, or another row has the key, or had it.
+        // A logged change of this row was applied already, or another row has the key, or had it.
         let Some(entries) = &index.entries else { return Ok(()) };
         let locator = entries.split(key, value).0.to_vec();
         let holder = self.holder(transaction, number, key)?.unwrap_or_default();
@@ -262,13 +262,13 @@ impl IndexBuild {
                 let mut batch = self.batch();
                 let found =
                     table.scan(self.request(range)).next_batch(view.reader(), &Utc, &mut batch, None)?;
-                let row = NotedRow { columns: &self.new.columns, batch: &batch };
+                let row = ChangedRow { columns: &self.new.columns, batch: &batch };
                 let same = found && self.key(number, row, locator) == key;
                 Ok(same.then_some(batch))
             };
             let Some(own) = has_key(&locator)? else { return Ok(()) };
             if has_key(&holder)?.is_some() {
-                let row = NotedRow { columns: &self.new.columns, batch: &own };
+                let row = ChangedRow { columns: &self.new.columns, batch: &own };
                 return Err(self.duplicate(number, key.to_vec(), holder, row));
             }
         }
@@ -288,14 +288,14 @@ impl IndexBuild {
         })
     }
 
-    fn key(&self, number: usize, row: NotedRow<'_>, locator: &[u8]) -> Vec<u8> {
+    fn key(&self, number: usize, row: ChangedRow<'_>, locator: &[u8]) -> Vec<u8> {
         let mut entry = EntryBytes::default();
         entry.write_of(&self.new.indexes[number], |ordinal| row.cell(ordinal), locator, &Utc);
         entry.key
     }
 
     #[cold]
-    fn duplicate(&self, number: usize, entry: Vec<u8>, locator: Vec<u8>, row: NotedRow<'_>) -> WriteError {
+    fn duplicate(&self, number: usize, entry: Vec<u8>, locator: Vec<u8>, row: ChangedRow<'_>) -> WriteError {
         let (definition, index) = (&self.new.definition, self.new.ordinals[number]);
         duplicate(definition, index, entry, locator, |ordinal| row.cell(ordinal))
     }

@@ -1,9 +1,10 @@
 //! Rows over bytes: codecs, index upkeep, large values, statistics, and the dictionary of definitions.
 //!
 //! Read [`codec`] first: how a value, a row and a key look as bytes; then [`Table`], which keeps a table's trees in
-//! step, [`RowNotes`], by which all rows are worked on beside writers, [`IndexBuild`], `row_change`, where each change of a row ends, and [`foreign_key`], which keeps tables in step with each other; then [`dictionary`], which keeps the definitions.
+//! step, [`ChangeLog`], by which online DDL works on all rows beside writers, [`IndexBuild`], `row_change`, where each change of a row ends, and [`foreign_key`], which keeps tables in step with each other; then [`dictionary`], which keeps the definitions.
 
 mod auto_increment;
+mod change_log;
 mod check;
 pub mod codec;
 mod describe;
@@ -17,10 +18,10 @@ mod large;
 mod local;
 mod metadata_deadlock;
 mod metadata_lock;
+mod metadata_mode;
 mod print;
 mod read;
 mod row_change;
-mod row_notes;
 mod statistics;
 mod table;
 mod write;
@@ -32,6 +33,7 @@ pub use access::{
     Part, PartKind, TimestampZone, Updated, Utc, rezoned,
 };
 pub use auto_increment::{AutoIncrement, auto_increment_limit};
+pub use change_log::{ChangeLog, ChangeLogFull, ChangedRow, LoggedChange, TakenChanges};
 pub use check::{CheckDepth, CheckEnd, PROBLEMS_MAX, check_dictionary, tree_owners};
 pub use entry::COVERED_BYTES_MAX;
 pub use error::{WriteError, access_error};
@@ -39,10 +41,10 @@ pub use foreign_key::ForeignKeys;
 pub use index_build::{ColumnOrigin, IndexBuild, NewIndexes};
 pub use large::{LARGE_VALUE_BYTES_READ, LARGE_VALUE_BYTES_STREAMED, OWN_STREAM_BYTES, WHOLE_BYTES_MAX};
 pub use local::{LocalSnapshot, LocalTransaction};
-pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataMode, Others, Patience};
+pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataWait, Others};
+pub use metadata_mode::MetadataMode;
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
-pub use row_notes::{Note, NotedRow, RowNotes, TakenNotes, TooManyChanges};
 pub use table::{Table, may_need_large_values};
 pub use write::{RowScratch, WriteContext};
 

@@ -1,79 +1,74 @@
-//! Circles of sessions that wait for each other's metadata locks.
+//! Deadlocks among sessions that wait for each other's metadata locks.
 //!
-//! A [`crate::MetadataLock`] does not know who holds it, so that taking it costs one addition. But whoever stands in a circle waits, and
-//! who waits has time to say what it holds: the circles are looked for among those who wait, each time one more does.
+//! A metadata lock does not know its holders, so that taking it costs one addition. But every session in a deadlock waits, and a session
+//! that waits has time to say what it holds: deadlock cycles are searched for among the waiting sessions, each time another one waits.
 //!
-//! Who wants a lock waits for those of them who hold it in a mode that does not go with the wanted one, and for those who came before and
-//! want to be alone. Of a circle one ends that defines nothing: it takes its transaction back and tries again, where a definition
-//! might have hours of work behind it.
+//! A request waits for the sessions that hold the lock in an incompatible mode, and for earlier exclusive requests. The victim of a
+//! deadlock is a session that runs no DDL: its transaction is rolled back and tried again, where DDL might lose hours of work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::metadata_lock::{MetadataLock, MetadataMode};
+use crate::metadata_mode::MetadataMode;
 
-/// A lock, known by where it lies: who waits keeps it there.
-type Place = usize;
+/// A lock, known by its address: a session that waits for it keeps it there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct LockAddress(pub(crate) usize);
+
+/// A lock and the mode in which it is held or requested.
+type LockInMode = (LockAddress, MetadataMode);
 
 struct Waiter {
     /// Rises with time.
     number: u64,
-    wanted: (Place, MetadataMode),
-    held: Vec<(Place, MetadataMode)>,
+    requested: LockInMode,
+    held: Vec<LockInMode>,
     is_victim: Arc<AtomicBool>,
 }
 
-/// All who wait, in the order of their coming. They are few, and none of them is in a hurry.
+/// All waiting sessions, in the order in which they began to wait. They are few, and have time.
 static WAITERS: Mutex<Vec<Waiter>> = Mutex::new(Vec::new());
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-fn place(lock: &MetadataLock) -> Place {
-    std::ptr::from_ref(lock).addr()
-}
-
 impl Waiter {
-    fn wants_alone(&self) -> bool {
-        self.wanted.1 == MetadataMode::Alone
+    fn is_exclusive(&self) -> bool {
+        self.requested.1 == MetadataMode::Exclusive
     }
 
     fn waits_for(&self, other: &Waiter) -> bool {
-        let (lock, mode) = self.wanted;
-        let holds = other.held.iter().any(|&(held, as_mode)| held == lock && !as_mode.goes_with(mode));
-        let stands_before = other.number < self.number && other.wants_alone() && other.wanted.0 == lock;
+        let (lock, mode) = self.requested;
+        let holds =
+            other.held.iter().any(|&(held, as_mode)| held == lock && !as_mode.is_compatible_with(mode));
+        let stands_before = other.number < self.number && other.is_exclusive() && other.requested.0 == lock;
         self.number != other.number && (holds || stands_before)
     }
 }
 
-/// One who waits; dropping it says that it no longer does.
+/// A session that waits; dropping it says that it no longer does.
 pub(crate) struct Waiting {
     number: u64,
     is_victim: Arc<AtomicBool>,
 }
 
 impl Waiting {
-    /// Says that the caller waits for `lock` and what it holds meanwhile. Closes that a circle, one in it is chosen to end.
-    pub(crate) fn enter<'l>(
-        lock: &MetadataLock,
-        mode: MetadataMode,
-        held: impl Iterator<Item = (&'l MetadataLock, MetadataMode)>,
-    ) -> Self {
+    /// Says what the caller waits for and what it holds meanwhile. If that closes a deadlock cycle, a session in it becomes the victim.
+    pub(crate) fn enter(requested: LockInMode, held: Vec<LockInMode>) -> Self {
         let is_victim = Arc::new(AtomicBool::new(false));
-        let held = held.map(|(lock, mode)| (place(lock), mode)).collect();
         let mut waiters = WAITERS.lock();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let is_victim_too = Arc::clone(&is_victim);
-        waiters.push(Waiter { number, wanted: (place(lock), mode), held, is_victim: is_victim_too });
+        waiters.push(Waiter { number, requested, held, is_victim: is_victim_too });
         let newest = waiters.len() - 1;
-        if let Some(circle) = circle(&waiters, newest) {
-            let victim = circle.iter().rev().find(|&&index| !waiters[index].wants_alone());
+        if let Some(cycle) = find_cycle(&waiters, newest) {
+            let victim = cycle.iter().rev().find(|&&index| !waiters[index].is_exclusive());
             waiters[*victim.unwrap_or(&newest)].is_victim.store(true, Ordering::Relaxed);
         }
         Self { number, is_victim }
     }
 
-    /// Whether the caller must end its wait, so that others go on.
+    /// Whether the caller is the victim of a deadlock: it must end its wait, so that others go on.
     pub(crate) fn is_victim(&self) -> bool {
         self.is_victim.load(Ordering::Relaxed)
     }
@@ -85,8 +80,8 @@ impl Drop for Waiting {
     }
 }
 
-/// The waiters of a circle through `start`, which comes last. Those who were chosen to end wait no more.
-fn circle(waiters: &[Waiter], start: usize) -> Option<Vec<usize>> {
+/// The waiters of a deadlock cycle through `start`, which comes last. Earlier victims wait no more.
+fn find_cycle(waiters: &[Waiter], start: usize) -> Option<Vec<usize>> {
     let mut seen = vec![false; waiters.len()];
     let mut path = vec![(start, 0)];
     while let Some(top) = path.last_mut() {
@@ -100,9 +95,9 @@ fn circle(waiters: &[Waiter], start: usize) -> Option<Vec<usize>> {
             continue;
         }
         if next == start {
-            let mut circle: Vec<usize> = path.iter().map(|&(index, _)| index).collect();
-            circle.rotate_left(1);
-            return Some(circle);
+            let mut cycle: Vec<usize> = path.iter().map(|&(index, _)| index).collect();
+            cycle.rotate_left(1);
+            return Some(cycle);
         }
         if !std::mem::replace(&mut seen[next], true) {
             path.push((next, 0));

@@ -1,25 +1,24 @@
 //! The lock that keeps a table's definition as it is while transactions use it, and that LOCK TABLES takes.
 //!
-//! Every transaction that touches a table holds the lock until it ends, as reader or as writer; DDL holds it alone from
+//! Every transaction that touches a table holds the lock until it ends, as reader or as writer; DDL holds it exclusively from
 //! before its check to after its catalog snapshot is published. So DDL waits for transactions, as MySQL's metadata locks
-//! do, and those who come while DDL waits stand behind it. Taking it for reading or writing is one atomic addition when
-//! nobody is in the way.
+//! do, and later requests wait behind DDL. Taking it for reading or writing is one atomic addition when nothing conflicts.
 //!
-//! | held / wanted | read | write | read only | define | alone |
+//! | held / requested | read | write | read only | upgradable | exclusive |
 //! | --- | --- | --- | --- | --- | --- |
 //! | read | yes | yes | yes | yes | waits |
 //! | write | yes | yes | waits | yes | waits |
 //! | read only (LOCK TABLES ... READ) | yes | waits | yes | yes | waits |
-//! | define (ALTER TABLE at work) | yes | yes | yes | waits | waits |
-//! | alone (DDL, LOCK TABLES ... WRITE) | waits | waits | waits | waits | waits |
+//! | upgradable (ALTER TABLE at work) | yes | yes | yes | waits | waits |
+//! | exclusive (DDL, LOCK TABLES ... WRITE) | waits | waits | waits | waits | waits |
 //!
-//! Who defines goes up to being alone and down again ([`MetadataLock::upgrade`], [`MetadataLock::downgrade`]), before anybody
-//! who waits to be alone; down to letting others read only, if that is wanted.
+//! The holder of an upgradable lock upgrades it to an exclusive one and downgrades it again ([`MetadataLock::upgrade`],
+//! [`MetadataLock::downgrade`]), before any waiting exclusive request; down to letting others read only, if it asks for that.
 //!
-//! Who reads a table and comes to write it passes those who wait to be alone: they wait for it in any case. Where several wait in a
-//! circle one is told so ([`crate::metadata_deadlock`]).
+//! A transaction that reads a table and requests to write it passes waiting exclusive requests: they wait for it in any case. A
+//! deadlock ends with an error for one of its waiters ([`crate::metadata_deadlock`]).
 //!
-//! Who waits sits in `env::blocking`, so that a worker can give its place away.
+//! Waits go through `env::blocking`, so that a worker can give its run slot away.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,56 +27,31 @@ use std::time::Duration;
 use env::blocking::{Refused, WaitForOthers};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::metadata_deadlock::Waiting;
+use crate::metadata_deadlock::{LockAddress, Waiting};
+use crate::metadata_mode::MetadataMode;
 
-/// Set while somebody holds or wants the lock alone.
-const ALONE: u64 = 1 << 63;
+/// Set while an exclusive lock is held or requested.
+const EXCLUSIVE: u64 = 1 << 63;
 /// One reader. There are fewer than 2^20 at a time: each is a session's.
 const READER: u64 = 1;
 const READERS: u64 = WRITER - 1;
 /// One writer.
 const WRITER: u64 = 1 << 20;
 const WRITERS: u64 = READ_ONLY - WRITER;
-/// One who keeps writers out.
+/// One holder that keeps writers out.
 const READ_ONLY: u64 = 1 << 40;
-const READ_ONLYS: u64 = SOLE - READ_ONLY;
-/// Set while the one who defines is alone or wants to be.
-const SOLE: u64 = 1 << 60;
-/// Somebody defines.
-const DEFINE: u64 = 1 << 61;
-/// Somebody waits: who gives back must wake.
+const READ_ONLYS: u64 = UPGRADED - READ_ONLY;
+/// Set while the holder of the upgradable lock has upgraded it, or waits to.
+const UPGRADED: u64 = 1 << 60;
+/// An upgradable lock is held.
+const UPGRADABLE: u64 = 1 << 61;
+/// Requests wait: a release must wake them.
 const AWAITED: u64 = 1 << 62;
 
-/// A waiter looks so often whether it was killed.
+/// A waiter checks so often whether it was killed.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// What a holder does with the table.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum MetadataMode {
-    /// Reads rows.
-    Read,
-    /// Writes rows, or locks them for that.
-    Write,
-    /// Reads rows and lets nobody write: LOCK TABLES ... READ.
-    ReadOnly,
-    /// Readies a change of the definition, beside readers and writers.
-    Define,
-    /// Changes the definition, or LOCK TABLES ... WRITE.
-    Alone,
-}
-
-impl MetadataMode {
-    /// Whether one may hold the lock so while another holds it as `other`.
-    pub(crate) fn goes_with(self, other: MetadataMode) -> bool {
-        use MetadataMode::{Alone, Define, ReadOnly, Write};
-        !matches!(
-            (self, other),
-            (Alone, _) | (_, Alone) | (Define, Define) | (Write, ReadOnly) | (ReadOnly, Write)
-        )
-    }
-}
-
-/// What others may do while one who defines is not alone.
+/// What others may do beside an upgradable lock that is not upgraded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Others {
     /// Read and write.
@@ -91,11 +65,11 @@ pub enum Others {
 pub enum MetadataLockError {
     /// Not in time. Client sees 1205.
     Timeout,
-    /// Who waited was killed. Client sees 1317.
+    /// The session that waited was killed. Client sees 1317.
     Killed,
-    /// Who waited stood in a circle, and was chosen to end it. The whole transaction goes back. Client sees 1213.
+    /// The wait was part of a deadlock, and is its victim. The whole transaction is rolled back. Client sees 1213.
     Deadlock,
-    /// Too many wait already; it was not waited. The client sees 1135, if the statement cannot be requeued.
+    /// Too many sessions wait already, so this one does not. The client sees 1135, if the statement cannot be requeued.
     NoThread,
 }
 
@@ -108,9 +82,9 @@ impl From<Refused> for MetadataLockError {
     }
 }
 
-/// How long to wait, and what ends the wait before.
+/// How to wait for a metadata lock: how long, and what ends the wait before.
 #[derive(Clone, Copy)]
-pub struct Patience<'a> {
+pub struct MetadataWait<'a> {
     /// The longest wait.
     pub time: Duration,
     /// Whether to give up now: KILL.
@@ -119,36 +93,36 @@ pub struct Patience<'a> {
     pub may_requeue: bool,
 }
 
-impl std::fmt::Debug for Patience<'_> {
+impl std::fmt::Debug for MetadataWait<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Patience").field("time", &self.time).finish_non_exhaustive()
+        formatter.debug_struct("MetadataWait").field("time", &self.time).finish_non_exhaustive()
     }
 }
 
-impl Patience<'static> {
-    /// Waits so long, whatever comes.
+impl MetadataWait<'static> {
+    /// Waits up to this time, and nothing else ends the wait.
     #[must_use]
-    pub fn of(time: Duration) -> Self {
+    pub fn up_to(time: Duration) -> Self {
         Self { time, killed: &|| false, may_requeue: false }
     }
 }
 
-/// A table's metadata lock. It does not know who holds it: callers give back what they took.
+/// A table's metadata lock. It does not know its holders: callers release what they took.
 #[derive(Debug, Default)]
 pub struct MetadataLock {
-    /// Readers, writers, those who keep writers out, and the bit of the one who holds or wants it alone.
+    /// Numbers of holders by mode, and bits of exclusive and waiting requests.
     state: AtomicU64,
     waiting: Mutex<()>,
     changed: Condvar,
 }
 
 impl MetadataLock {
-    /// Takes the lock. [`MetadataMode::Alone`] keeps newcomers out from the moment it waits.
+    /// Takes the lock. A [`MetadataMode::Exclusive`] request keeps later ones out from the moment it waits.
     ///
     /// # Errors
-    /// Others did not let go in time, or the caller was killed; nothing is held then.
-    pub fn lock(&self, mode: MetadataMode, patience: Patience<'_>) -> Result<(), MetadataLockError> {
-        self.lock_holding(mode, &[], patience)
+    /// Others did not release it in time, or the caller was killed; nothing is held then.
+    pub fn lock(&self, mode: MetadataMode, lock_wait: MetadataWait<'_>) -> Result<(), MetadataLockError> {
+        self.lock_holding(mode, &[], lock_wait)
     }
 
     /// The same for a caller that holds other locks, and perhaps this one in another mode.
@@ -159,7 +133,7 @@ impl MetadataLock {
         &self,
         mode: MetadataMode,
         held: &[(Arc<MetadataLock>, MetadataMode)],
-        patience: Patience<'_>,
+        lock_wait: MetadataWait<'_>,
     ) -> Result<(), MetadataLockError> {
         let reads =
             || held.iter().any(|(lock, held)| std::ptr::eq(&**lock, self) && *held == MetadataMode::Read);
@@ -167,10 +141,10 @@ impl MetadataLock {
         if attempt() {
             return Ok(());
         }
-        if (patience.killed)() {
+        if (lock_wait.killed)() {
             return Err(MetadataLockError::Killed);
         }
-        // As long as the caller reads nobody is alone, and who wants to be waits for it anyway.
+        // As long as the caller reads nobody holds it exclusively, and an exclusive request waits for the caller anyway.
         let is_reader = mode == MetadataMode::Write && reads();
         let attempt = || {
             if is_reader {
@@ -182,24 +156,25 @@ impl MetadataLock {
         if attempt() {
             return Ok(());
         }
-        let wait = WaitForOthers { may_requeue: patience.may_requeue, wait_queue: None };
+        let wait = WaitForOthers { may_requeue: lock_wait.may_requeue, wait_queue: None };
         let _blocking = env::blocking::try_enter(wait)?;
-        let waiting = Waiting::enter(self, mode, held.iter().map(|(lock, mode)| (&**lock, *mode)));
-        let mut left = patience.time;
+        let held = held.iter().map(|(lock, mode)| (lock.address(), *mode));
+        let waiting = Waiting::enter((self.address(), mode), held.collect());
+        let mut left = lock_wait.time;
         let mut guard = self.waiting.lock();
-        if mode != MetadataMode::Alone {
+        if mode != MetadataMode::Exclusive {
             while !self.announced(attempt) {
-                self.wait(&mut guard, &mut left, patience, &waiting)?;
+                self.wait(&mut guard, &mut left, lock_wait, &waiting)?;
             }
             return Ok(());
         }
-        let wanted = || self.change(|state| (state & ALONE == 0).then_some(state | ALONE));
-        while !self.announced(wanted) {
-            self.wait(&mut guard, &mut left, patience, &waiting)?;
+        let request = || self.change(|state| (state & EXCLUSIVE == 0).then_some(state | EXCLUSIVE));
+        while !self.announced(request) {
+            self.wait(&mut guard, &mut left, lock_wait, &waiting)?;
         }
-        while !self.announced(|| self.state.load(Ordering::Acquire) & !AWAITED == ALONE) {
-            if let Err(error) = self.wait(&mut guard, &mut left, patience, &waiting) {
-                self.state.fetch_and(!ALONE, Ordering::Release);
+        while !self.announced(|| self.state.load(Ordering::Acquire) & !AWAITED == EXCLUSIVE) {
+            if let Err(error) = self.wait(&mut guard, &mut left, lock_wait, &waiting) {
+                self.state.fetch_and(!EXCLUSIVE, Ordering::Release);
                 self.changed.notify_all();
                 return Err(error);
             }
@@ -207,44 +182,44 @@ impl MetadataLock {
         Ok(())
     }
 
-    /// Takes the lock if nobody is in the way.
+    /// Takes the lock if no other request conflicts.
     pub fn try_lock(&self, mode: MetadataMode) -> bool {
         self.change(|state| {
             let (blocked_by, added) = match mode {
-                MetadataMode::Read => (ALONE | SOLE, READER),
-                MetadataMode::Write => (ALONE | SOLE | READ_ONLYS, WRITER),
-                MetadataMode::ReadOnly => (ALONE | SOLE | WRITERS, READ_ONLY),
-                MetadataMode::Define => (ALONE | DEFINE, DEFINE),
-                MetadataMode::Alone => (!AWAITED, ALONE),
+                MetadataMode::Read => (EXCLUSIVE | UPGRADED, READER),
+                MetadataMode::Write => (EXCLUSIVE | UPGRADED | READ_ONLYS, WRITER),
+                MetadataMode::ReadOnly => (EXCLUSIVE | UPGRADED | WRITERS, READ_ONLY),
+                MetadataMode::Upgradable => (EXCLUSIVE | UPGRADABLE, UPGRADABLE),
+                MetadataMode::Exclusive => (!AWAITED, EXCLUSIVE),
             };
             (state & blocked_by == 0).then(|| state + added)
         })
     }
 
-    /// Makes the one who defines alone: keeps newcomers out and waits for the others. `held`: what they may do now.
+    /// Makes an upgradable lock exclusive: keeps later requests out and waits for the other holders. `held`: what they may do now.
     ///
     /// # Errors
-    /// As [`MetadataLock::lock`]; it still defines then, and others may read and write.
+    /// As [`MetadataLock::lock`]; it is still upgradable then, and others may read and write.
     ///
     /// # Panics
-    /// If nobody defines.
-    pub fn upgrade(&self, held: Others, patience: Patience<'_>) -> Result<(), MetadataLockError> {
+    /// If there is no upgradable lock.
+    pub fn upgrade(&self, held: Others, lock_wait: MetadataWait<'_>) -> Result<(), MetadataLockError> {
         let own = if held == Others::Read { READ_ONLY } else { 0 };
         // One step, so that no writer comes between.
-        let before = self.state.fetch_add(SOLE - own, Ordering::AcqRel);
-        assert!(before & (DEFINE | SOLE) == DEFINE, "who defines goes up once");
-        let alone = || self.state.load(Ordering::Acquire) & (READERS | WRITERS | READ_ONLYS) == 0;
-        if alone() {
+        let before = self.state.fetch_add(UPGRADED - own, Ordering::AcqRel);
+        assert!(before & (UPGRADABLE | UPGRADED) == UPGRADABLE, "an upgradable lock is upgraded once");
+        let is_exclusive = || self.state.load(Ordering::Acquire) & (READERS | WRITERS | READ_ONLYS) == 0;
+        if is_exclusive() {
             return Ok(());
         }
         let _blocking = env::blocking::enter();
-        let defines = std::iter::once((self, MetadataMode::Define));
-        let waiting = Waiting::enter(self, MetadataMode::Alone, defines);
-        let mut left = patience.time;
+        let held = vec![(self.address(), MetadataMode::Upgradable)];
+        let waiting = Waiting::enter((self.address(), MetadataMode::Exclusive), held);
+        let mut left = lock_wait.time;
         let mut guard = self.waiting.lock();
-        while !self.announced(alone) {
-            if let Err(error) = self.wait(&mut guard, &mut left, patience, &waiting) {
-                self.state.fetch_and(!SOLE, Ordering::Release);
+        while !self.announced(is_exclusive) {
+            if let Err(error) = self.wait(&mut guard, &mut left, lock_wait, &waiting) {
+                self.state.fetch_and(!UPGRADED, Ordering::Release);
                 self.changed.notify_all();
                 return Err(error);
             }
@@ -252,17 +227,20 @@ impl MetadataLock {
         Ok(())
     }
 
-    /// Lets others in again beside the one who defines.
+    /// Makes an upgraded lock upgradable again: lets others in.
     ///
     /// # Panics
-    /// If who defines is not alone.
+    /// If it is not upgraded.
     pub fn downgrade(&self, others: Others) {
         let own = if others == Others::Read { READ_ONLY } else { 0 };
-        self.give_back(SOLE - own, SOLE);
+        self.release(UPGRADED - own, UPGRADED);
     }
 
-    /// Tries, having said that somebody waits: whoever gives back after a failed try wakes the caller, who holds the mutex
-    /// until it sleeps.
+    fn address(&self) -> LockAddress {
+        LockAddress(std::ptr::from_ref(self).addr())
+    }
+
+    /// Tries, having announced a waiter: a release after a failed try wakes the caller, which holds the mutex until it sleeps.
     fn announced(&self, attempt: impl Fn() -> bool) -> bool {
         self.state.fetch_or(AWAITED, Ordering::AcqRel);
         attempt()
@@ -272,24 +250,24 @@ impl MetadataLock {
         self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, change).is_ok()
     }
 
-    /// Gives back what [`MetadataLock::lock`] took.
+    /// Releases what [`MetadataLock::lock`] took.
     ///
     /// # Panics
-    /// If nobody holds it in that mode. Who defines goes down first.
+    /// If it is not held in that mode. An upgraded lock is downgraded first.
     pub fn unlock(&self, mode: MetadataMode) {
         let (held, one) = match mode {
             MetadataMode::Read => (READERS, READER),
             MetadataMode::Write => (WRITERS, WRITER),
             MetadataMode::ReadOnly => (READ_ONLYS, READ_ONLY),
-            MetadataMode::Define => (DEFINE, DEFINE),
-            MetadataMode::Alone => (ALONE, ALONE),
+            MetadataMode::Upgradable => (UPGRADABLE, UPGRADABLE),
+            MetadataMode::Exclusive => (EXCLUSIVE, EXCLUSIVE),
         };
-        self.give_back(one, held);
+        self.release(one, held);
     }
 
-    fn give_back(&self, one: u64, held: u64) {
+    fn release(&self, one: u64, held: u64) {
         let before = self.state.fetch_sub(one, Ordering::Release);
-        assert!(before & held != 0, "a metadata lock is given back once");
+        assert!(before & held != 0, "a metadata lock is released once");
         if before & AWAITED != 0 {
             let _guard = self.waiting.lock();
             self.state.fetch_and(!AWAITED, Ordering::Relaxed);
@@ -302,10 +280,10 @@ impl MetadataLock {
         &self,
         guard: &mut MutexGuard<'_, ()>,
         left: &mut Duration,
-        patience: Patience<'_>,
+        lock_wait: MetadataWait<'_>,
         waiting: &Waiting,
     ) -> Result<(), MetadataLockError> {
-        if (patience.killed)() {
+        if (lock_wait.killed)() {
             return Err(MetadataLockError::Killed);
         }
         if waiting.is_victim() {
@@ -325,21 +303,25 @@ impl MetadataLock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use MetadataMode::{Alone, Define, Read, ReadOnly, Write};
+    use MetadataMode::{Exclusive, Read, ReadOnly, Upgradable, Write};
 
-    const AT_ONCE: Patience<'static> =
-        Patience { time: Duration::ZERO, killed: &|| false, may_requeue: false };
+    const AT_ONCE: MetadataWait<'static> =
+        MetadataWait { time: Duration::ZERO, killed: &|| false, may_requeue: false };
 
-    /// DDL waits for a reader, a later reader stands behind DDL, and a timeout lets everybody go on.
+    /// DDL waits for a reader, a later reader waits behind DDL, and a timeout lets everybody go on.
     #[test]
-    fn alone_waits_for_readers_and_blocks_later_ones() {
+    fn an_exclusive_request_waits_for_readers_and_blocks_later_ones() {
         let lock = Arc::new(MetadataLock::default());
         lock.lock(Read, AT_ONCE).unwrap();
-        assert_eq!(lock.lock(Alone, Patience::of(Duration::from_millis(1))), Err(MetadataLockError::Timeout));
+        assert_eq!(
+            lock.lock(Exclusive, MetadataWait::up_to(Duration::from_millis(1))),
+            Err(MetadataLockError::Timeout)
+        );
         lock.lock(Read, AT_ONCE).unwrap();
         lock.unlock(Read);
         let (ddl, done) = (Arc::clone(&lock), Arc::clone(&lock));
-        let waiter = std::thread::spawn(move || ddl.lock(Alone, Patience::of(Duration::from_secs(60))));
+        let waiter =
+            std::thread::spawn(move || ddl.lock(Exclusive, MetadataWait::up_to(Duration::from_secs(60))));
         while done.lock(Read, AT_ONCE).is_ok() {
             done.unlock(Read);
             std::thread::yield_now();
@@ -347,44 +329,48 @@ mod tests {
         lock.unlock(Read);
         waiter.join().unwrap().unwrap();
         assert_eq!(lock.lock(Read, AT_ONCE), Err(MetadataLockError::Timeout));
-        lock.unlock(Alone);
+        lock.unlock(Exclusive);
         lock.lock(Read, AT_ONCE).unwrap();
     }
 
     /// The table at the head of the file, cell by cell.
     #[test]
-    fn modes_go_together_as_the_table_says() {
-        let together = [
+    fn modes_are_compatible_as_the_table_says() {
+        let compatible = [
             (Read, [true, true, true, true, false]),
             (Write, [true, true, false, true, false]),
             (ReadOnly, [true, false, true, true, false]),
-            (Define, [true, true, true, false, false]),
-            (Alone, [false; 5]),
+            (Upgradable, [true, true, true, false, false]),
+            (Exclusive, [false; 5]),
         ];
-        for (held, allowed) in together {
-            for (wanted, allowed) in [Read, Write, ReadOnly, Define, Alone].into_iter().zip(allowed) {
+        for (held, allowed) in compatible {
+            for (requested, allowed) in
+                [Read, Write, ReadOnly, Upgradable, Exclusive].into_iter().zip(allowed)
+            {
                 let lock = MetadataLock::default();
                 assert!(lock.try_lock(held));
-                assert_eq!(lock.try_lock(wanted), allowed, "{held:?} {wanted:?}");
-                assert_eq!(held.goes_with(wanted), allowed, "{held:?} {wanted:?}");
+                assert_eq!(lock.try_lock(requested), allowed, "{held:?} {requested:?}");
+                assert_eq!(held.is_compatible_with(requested), allowed, "{held:?} {requested:?}");
                 lock.unlock(held);
                 if !allowed {
-                    assert!(lock.try_lock(wanted));
+                    assert!(lock.try_lock(requested));
                 }
             }
         }
     }
 
-    /// Who defines goes up when the others are gone, before one who waited to be alone, and down to what it allows.
+    /// An upgradable lock is upgraded when the others are gone, before an exclusive request that waited, and downgraded to what it
+    /// allows.
     #[test]
-    fn who_defines_goes_up_and_down() {
+    fn an_upgradable_lock_is_upgraded_and_downgraded() {
         let lock = Arc::new(MetadataLock::default());
-        assert!(lock.try_lock(Define) && lock.try_lock(Write));
+        assert!(lock.try_lock(Upgradable) && lock.try_lock(Write));
         assert_eq!(lock.upgrade(Others::Write, AT_ONCE), Err(MetadataLockError::Timeout));
-        assert!(lock.try_lock(Read), "a try that failed keeps nobody out");
+        assert!(lock.try_lock(Read), "a failed upgrade keeps nobody out");
         lock.unlock(Read);
         let waiting = Arc::clone(&lock);
-        let waiter = std::thread::spawn(move || waiting.lock(Alone, Patience::of(Duration::from_secs(60))));
+        let waiter =
+            std::thread::spawn(move || waiting.lock(Exclusive, MetadataWait::up_to(Duration::from_secs(60))));
         while lock.try_lock(Read) {
             lock.unlock(Read);
             std::thread::yield_now();
@@ -392,16 +378,16 @@ mod tests {
         lock.unlock(Write);
         lock.upgrade(Others::Write, AT_ONCE).unwrap();
         lock.downgrade(Others::Read);
-        assert!(!lock.try_lock(Read), "who waits to be alone still keeps newcomers out");
+        assert!(!lock.try_lock(Read), "a waiting exclusive request still keeps later ones out");
         lock.upgrade(Others::Read, AT_ONCE).unwrap();
         lock.downgrade(Others::Write);
-        lock.unlock(Define);
+        lock.unlock(Upgradable);
         waiter.join().unwrap().unwrap();
-        lock.unlock(Alone);
+        lock.unlock(Exclusive);
 
-        assert!(lock.try_lock(Define));
+        assert!(lock.try_lock(Upgradable));
         lock.upgrade(Others::Write, AT_ONCE).unwrap();
-        assert!(![Read, Write, ReadOnly, Define, Alone].into_iter().any(|mode| lock.try_lock(mode)));
+        assert!(![Read, Write, ReadOnly, Upgradable, Exclusive].into_iter().any(|mode| lock.try_lock(mode)));
         lock.downgrade(Others::Read);
         assert!(lock.try_lock(Read) && !lock.try_lock(Write));
         lock.unlock(Read);
@@ -409,17 +395,19 @@ mod tests {
         lock.downgrade(Others::Write);
         assert!(lock.try_lock(Write));
         lock.unlock(Write);
-        lock.unlock(Define);
-        assert!(lock.try_lock(Alone));
+        lock.unlock(Upgradable);
+        assert!(lock.try_lock(Exclusive));
     }
 
-    /// Nobody waits for who waits for it: not behind one that wants to be alone.
+    /// No session waits for one that waits for it: not behind an exclusive request.
     #[test]
-    fn a_reader_that_writes_passes_who_wants_to_be_alone() {
+    fn a_reader_that_writes_passes_exclusive_requests() {
         let lock = Arc::new(MetadataLock::default());
         lock.lock(Read, AT_ONCE).unwrap();
-        let alone = Arc::clone(&lock);
-        let waiter = std::thread::spawn(move || alone.lock(Alone, Patience::of(Duration::from_secs(60))));
+        let exclusive = Arc::clone(&lock);
+        let waiter = std::thread::spawn(move || {
+            exclusive.lock(Exclusive, MetadataWait::up_to(Duration::from_secs(60)))
+        });
         while lock.try_lock(Write) {
             lock.unlock(Write);
             std::thread::yield_now();
@@ -431,17 +419,17 @@ mod tests {
         assert!(!lock.try_lock(Read));
     }
 
-    /// Two read a table each, one who wants to be alone comes to each table, and each reader comes to the other's table.
+    /// Two sessions read a table each, an exclusive request comes to each table, and each reader comes to the other's table.
     #[test]
-    fn a_circle_ends_with_one_who_defines_nothing() {
+    fn a_deadlock_ends_with_a_session_that_runs_no_ddl() {
         let locks = [Arc::new(MetadataLock::default()), Arc::new(MetadataLock::default())];
         let ends: Vec<_> = std::thread::scope(|scope| {
-            let long = || Patience::of(Duration::from_secs(60));
+            let long = || MetadataWait::up_to(Duration::from_secs(60));
             for lock in &locks {
                 lock.lock(Read, AT_ONCE).unwrap();
                 scope.spawn(move || {
-                    lock.lock(Alone, long()).unwrap();
-                    lock.unlock(Alone);
+                    lock.lock(Exclusive, long()).unwrap();
+                    lock.unlock(Exclusive);
                 });
                 while lock.try_lock(Read) {
                     lock.unlock(Read);
@@ -463,14 +451,14 @@ mod tests {
         });
         let victims = ends.iter().filter(|end| **end == Err(MetadataLockError::Deadlock)).count();
         assert_eq!((victims, ends.iter().filter(|end| end.is_ok()).count()), (1, 1), "{ends:?}");
-        assert!(locks.iter().all(|lock| lock.try_lock(Alone)));
+        assert!(locks.iter().all(|lock| lock.try_lock(Exclusive)));
     }
 
     #[test]
     fn a_kill_ends_the_wait() {
         let lock = MetadataLock::default();
-        assert!(lock.try_lock(Alone));
-        let patience = Patience { killed: &|| true, ..Patience::of(Duration::from_secs(60)) };
-        assert_eq!(lock.lock(Write, patience), Err(MetadataLockError::Killed));
+        assert!(lock.try_lock(Exclusive));
+        let lock_wait = MetadataWait { killed: &|| true, ..MetadataWait::up_to(Duration::from_secs(60)) };
+        assert_eq!(lock.lock(Write, lock_wait), Err(MetadataLockError::Killed));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Every insert, update and delete of a row ends here, those of cascades and of copies too: after the change and all its index
 //! entries, while the transaction holds the row's lock, and before the call that changed it returns. What must see each change of a
-//! row is called from [`Table::row_changed`]: today the change log of online DDL ([`crate::RowNotes`]).
+//! row is called from [`Table::row_changed`]: today the change log of online DDL ([`crate::ChangeLog`]).
 //!
 //! What may change or refuse a row comes before the change and not here: triggers, generated columns, NOT NULL and CHECK in
 //! `exec::change`, foreign keys in [`crate::foreign_key`].
@@ -35,24 +35,24 @@ impl Table {
     /// Whether an observer of changes is registered.
     #[inline]
     pub(crate) fn tells_changes(&self) -> bool {
-        self.notes.is_some()
+        self.changes.is_some()
     }
 
     /// A row was changed. Callers ask [`Table::tells_changes`] before they make up the change.
     #[cold]
     pub(crate) fn row_changed(&self, change: &RowChange<'_, '_>) {
-        let Some(notes) = &self.notes else { return };
+        let Some(log) = &self.changes else { return };
         let stays = change.stays();
-        if stays && !change.columns.iter().any(|column| notes.concerns(column.0)) {
+        if stays && !change.columns.iter().any(|column| log.logs_changes_of(column.0)) {
             return;
         }
         if let Some((locator, cell)) = change.before {
-            notes.note(locator, Some(cell));
+            log.append(locator, Some(cell));
         }
         if let Some(locator) = change.after
             && !stays
         {
-            notes.note(locator, None);
+            log.append(locator, None);
         }
     }
 }

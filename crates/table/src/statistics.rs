@@ -33,7 +33,7 @@ pub(crate) struct Statistics {
 }
 
 impl Table {
-    /// ANALYZE TABLE: looks at the indexes anew, and lets plans be made anew.
+    /// ANALYZE TABLE: samples the indexes again, and lets statements be replanned.
     pub fn analyze(&self) {
         self.sample();
         self.counters().statistics.analyzed_count.fetch_add(1, Ordering::Relaxed);

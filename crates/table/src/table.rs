@@ -10,12 +10,12 @@ use store::{Direction, ScanRange, Store, StoreError, Tree, TreeId};
 use types::{Cell, Physical};
 
 use crate::auto_increment::AutoIncrement;
+use crate::change_log::ChangeLog;
 use crate::codec::key::{KeyCodec, next_prefix};
 use crate::codec::row::Layout;
 use crate::entry::EntryCodec;
 use crate::foreign_key::ForeignKeys;
 use crate::metadata_lock::MetadataLock;
-use crate::row_notes::RowNotes;
 use crate::statistics::Statistics;
 
 /// An index of an open table.
@@ -40,8 +40,8 @@ pub struct Table {
     pub(crate) clustered: Option<KeyCodec>,
     pub(crate) indexes: Vec<Index>,
     pub(crate) large: Option<Tree>,
-    /// Somebody works on all rows: who writes notes there what changed.
-    pub(crate) notes: Option<Arc<RowNotes>>,
+    /// Where writers log what they change while online DDL works on all rows.
+    pub(crate) changes: Option<Arc<ChangeLog>>,
     counters: Arc<Counters>,
     /// The first commit whose snapshot shows all rows in all indexes.
     usable_from: AtomicU64,
@@ -117,17 +117,17 @@ impl Table {
         Self::open_with(store, definition, None, Some(Arc::clone(earlier.metadata_lock())), None)
     }
 
-    /// As [`Table::open_from`], of a table that somebody works on while it is written: who writes through it notes that there.
+    /// As [`Table::open_from`], while online DDL works on its rows: a writer through it logs its changes in `changes`.
     ///
     /// # Errors
     /// The store's.
-    pub fn open_noted(
+    pub fn open_logged(
         store: &Store,
         definition: Arc<TableDefinition>,
         earlier: &Self,
-        notes: Arc<RowNotes>,
+        changes: Arc<ChangeLog>,
     ) -> Result<Arc<Self>, StoreError> {
-        Self::open_with(store, definition, Some(earlier), None, Some(notes))
+        Self::open_with(store, definition, Some(earlier), None, Some(changes))
     }
 
     /// The local table behind a catalog entry, for scans, which keep it.
@@ -142,7 +142,7 @@ impl Table {
         definition: Arc<TableDefinition>,
         earlier: Option<&Self>,
         metadata_lock: Option<Arc<MetadataLock>>,
-        notes: Option<Arc<RowNotes>>,
+        changes: Option<Arc<ChangeLog>>,
     ) -> Result<Arc<Self>, StoreError> {
         let clustered =
             definition.clustered.map(|index| KeyCodec::new(&definition, &definition.indexes[index].parts));
@@ -189,7 +189,7 @@ impl Table {
             clustered,
             indexes,
             large,
-            notes,
+            changes,
             counters,
             usable_from: AtomicU64::new(usable_from),
         }))

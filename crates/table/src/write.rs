@@ -517,7 +517,7 @@ impl Table {
         let old_is_current = version_of(old.body()) == self.definition.row_version;
         let in_index = |ordinal: usize| self.is_in_index(ordinal);
         // A stream stays if all of its values do. Of a shared one that loses a value the others are needed, to be written
-        // anew; values of columns that were dropped since are in it, too.
+        // again; values of columns that were dropped since are in it, too.
         let external = |ordinal: usize| match old.bytes(ordinal) {
             BytesRef::External { reference, prefix } if !old.is_null(ordinal) => Some((reference, prefix)),
             _ => None,
@@ -619,7 +619,7 @@ impl Table {
     /// Whether index entries are made of this column.
     fn is_in_index(&self, ordinal: usize) -> bool {
         self.definition.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == ordinal))
-            || self.notes.as_ref().is_some_and(|notes| notes.holds(ordinal))
+            || self.changes.as_ref().is_some_and(|log| log.logs_value_of(ordinal))
     }
 
     /// Deletes the streams of a row's version except those that `kept` wants.

@@ -207,16 +207,17 @@ const ORDER: &[(&str, &[Line])] = &[
     (
         "table",
         &[
-            Apart(&["codec", "encoding", "error", "print"]),
+            Apart(&["codec", "encoding", "error", "metadata_mode", "print"]),
             Apart(&["auto_increment", "entry"]),
-            Cycle(&["metadata_deadlock", "metadata_lock"]),
+            Apart(&["metadata_deadlock"]),
+            Apart(&["metadata_lock"]),
             Cycle(&[
                 "foreign_key",
                 "index_build",
                 "large",
                 "read",
                 "row_change",
-                "row_notes",
+                "change_log",
                 "statistics",
                 "table",
                 "write",

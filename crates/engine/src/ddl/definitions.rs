@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use service::error::SqlError;
 use store::{CommitPosition, Store, StoreError, Transaction, TreeId};
 use table::dictionary::{Dictionary, DictionaryError};
-use table::{RowNotes, Table};
+use table::{ChangeLog, Table};
 
 use crate::store_error;
 
@@ -52,7 +52,7 @@ pub struct Definitions {
     /// Trees of temporary tables that are gone but could not be dropped yet.
     unowned: Mutex<Vec<u64>>,
     /// `innodb_online_alter_log_max_size`.
-    note_bytes_max: AtomicU64,
+    change_log_bytes_max: AtomicU64,
 }
 
 impl Definitions {
@@ -76,7 +76,7 @@ impl Definitions {
             catalog: CatalogHandle::new(catalog),
             changing: Mutex::new(()),
             unowned: Mutex::default(),
-            note_bytes_max: AtomicU64::new(128 << 20),
+            change_log_bytes_max: AtomicU64::new(128 << 20),
         })
     }
 
@@ -98,14 +98,14 @@ impl Definitions {
         &self.dictionary
     }
 
-    /// Sets how many bytes writers may note while all rows are worked on (`innodb_online_alter_log_max_size`).
-    pub fn set_note_bytes_max(&self, bytes: u64) {
-        self.note_bytes_max.store(bytes, Ordering::Relaxed);
+    /// Sets how many bytes writers may log while all rows are worked on (`innodb_online_alter_log_max_size`).
+    pub fn set_change_log_bytes_max(&self, bytes: u64) {
+        self.change_log_bytes_max.store(bytes, Ordering::Relaxed);
     }
 
-    /// How many bytes writers may note.
-    pub(super) fn note_bytes_max(&self) -> u64 {
-        self.note_bytes_max.load(Ordering::Relaxed)
+    /// How many bytes writers may log.
+    pub(super) fn change_log_bytes_max(&self) -> u64 {
+        self.change_log_bytes_max.load(Ordering::Relaxed)
     }
 
     /// Begins a change; waits for one that is under way.
@@ -331,21 +331,21 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Publishes the table of `earlier` as one whose writers note what they change. Nothing of this is in the dictionary, and
+    /// Publishes the table of `earlier` as one whose writers log what they change. Nothing of this is in the dictionary, and
     /// nothing else of the change happens.
     ///
     /// # Errors
     /// The store's.
-    pub(super) fn publish_noted(
+    pub(super) fn publish_logged(
         mut self,
         earlier: &Arc<TableEntry>,
-        notes: Arc<RowNotes>,
+        changes: Arc<ChangeLog>,
     ) -> Result<Arc<TableEntry>> {
         let store = &self.definitions.store;
         // Another definition of the same content: plans that know the earlier one are made anew.
         let definition = Arc::new((*earlier.definition).clone());
         let source = match earlier.source.as_any().downcast_ref::<Table>() {
-            Some(table) => Table::open_noted(store, Arc::clone(&definition), table, notes),
+            Some(table) => Table::open_logged(store, Arc::clone(&definition), table, changes),
             None => Table::open(store, Arc::clone(&definition)),
         };
         let entry = Arc::new(TableEntry { definition, source: source.map_err(store_error)? });

@@ -30,10 +30,10 @@ pub(super) fn lock_all(tables: &[Arc<TableEntry>], context: &Context<'_>) -> Res
         .into_iter()
         .filter_map(|entry| lock_of(entry))
         .filter(|lock| !context.locked_tables.holds(lock))
-        .map(|lock| (Arc::clone(lock), MetadataMode::Alone))
+        .map(|lock| (Arc::clone(lock), MetadataMode::Exclusive))
         .collect();
     let mut held = MetadataLocks::default();
-    held.lock_together(&wanted, context.patience)?;
+    held.lock_together(&wanted, context.lock_wait)?;
     Ok(held)
 }
 

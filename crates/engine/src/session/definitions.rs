@@ -125,7 +125,7 @@ impl LocalSession {
         let now_micros = self.now_micros();
         let control = Arc::clone(&self.control);
         let time = self.variables.lock_wait();
-        let patience = table::Patience { time, killed: &|| control.is_killed(), may_requeue: false };
+        let lock_wait = table::MetadataWait { time, killed: &|| control.is_killed(), may_requeue: false };
         let mut context = ddl::Context {
             definitions: &core.definitions,
             database: self.database.as_deref(),
@@ -137,7 +137,7 @@ impl LocalSession {
             literal_charset: self.variables.settings().connection_collation.charset(),
             foreign_key_checks: self.variables.boolean(known::foreign_key_checks()),
             restrict_foreign_keys: self.variables.boolean(known::restrict_fk_on_non_standard_key()),
-            patience,
+            lock_wait,
             locked_tables: self.locks.metadata(),
             now_micros,
             temporary: &mut self.temporary,

@@ -26,7 +26,7 @@ use service::error::{
 };
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::{LockTable, ObjectName, Statement, TableLock};
-use table::{MetadataLock, MetadataMode, Patience};
+use table::{MetadataLock, MetadataMode, MetadataWait};
 
 use super::LocalSession;
 use super::attempt::{Attempt, Stop};
@@ -108,7 +108,7 @@ impl SessionLocks {
         follows_references: bool,
         core: &Core,
         transaction: &mut TransactionState,
-        patience: Patience<'_>,
+        lock_wait: MetadataWait<'_>,
     ) -> Attempt<()> {
         let writes = |index: usize| {
             matches!(plan.tables[index].lock, Some((true, _))) || plan.needs.changes(TableIndex(index as u32))
@@ -118,11 +118,11 @@ impl SessionLocks {
         } else {
             for (index, table) in plan.tables.iter().enumerate() {
                 let mode = if writes(index) { MetadataMode::Write } else { MetadataMode::Read };
-                transaction.lock_table(&table.entry, mode, patience)?;
+                transaction.lock_table(&table.entry, mode, lock_wait)?;
             }
         }
         if follows_references {
-            self.lock_related(plan, transaction, patience)?;
+            self.lock_related(plan, transaction, lock_wait)?;
         }
         if self.active || core.catalog().version() == plan.catalog_version || is_as_planned(plan, core) {
             Ok(())
@@ -136,14 +136,14 @@ impl SessionLocks {
         &self,
         plan: &PhysicalPlan,
         transaction: &mut TransactionState,
-        patience: Patience<'_>,
+        lock_wait: MetadataWait<'_>,
     ) -> Outcome {
         for node in plan.foreign_keys.iter().flat_map(|graph| &graph.nodes) {
             if lock_of(&node.table).is_some_and(|lock| self.locks.holds(lock)) {
                 continue;
             }
             let mode = if node.written { MetadataMode::Write } else { MetadataMode::Read };
-            transaction.lock_table(&node.table, mode, patience)?;
+            transaction.lock_table(&node.table, mode, lock_wait)?;
         }
         Ok(())
     }
@@ -224,9 +224,9 @@ fn is_as_planned(plan: &PhysicalPlan, core: &Core) -> bool {
 
 impl LocalSession {
     /// How long this session waits for metadata locks: `lock_wait_timeout`, or until it is killed.
-    fn with_patience<R>(&self, may_requeue: bool, run: impl FnOnce(Patience<'_>) -> R) -> R {
+    fn with_lock_wait<R>(&self, may_requeue: bool, run: impl FnOnce(MetadataWait<'_>) -> R) -> R {
         let control = &self.control;
-        run(Patience { time: self.variables.lock_wait(), killed: &|| control.is_killed(), may_requeue })
+        run(MetadataWait { time: self.variables.lock_wait(), killed: &|| control.is_killed(), may_requeue })
     }
 
     /// Says that the running statement changes rows or definitions, or commits; waits while another session holds the
@@ -243,7 +243,7 @@ impl LocalSession {
         }
         let polite = !self.transaction.is_open() && !self.locks.active;
         let changing = &self.process.changing.statement;
-        self.with_patience(may_requeue, |patience| self.core.read_lock.enter(changing, polite, patience))
+        self.with_lock_wait(may_requeue, |lock_wait| self.core.read_lock.enter(changing, polite, lock_wait))
             .map_err(lock_error)
     }
 
@@ -279,11 +279,11 @@ impl LocalSession {
         let control = &self.control;
         let killed = || control.is_killed();
         let may_requeue = self.transaction.may_requeue();
-        let patience = Patience { time: self.variables.lock_wait(), killed: &killed, may_requeue };
+        let lock_wait = MetadataWait { time: self.variables.lock_wait(), killed: &killed, may_requeue };
         let follows_references =
             plan.foreign_keys.is_some() && self.variables.boolean(known::foreign_key_checks());
         let locked =
-            self.locks.lock_plan(plan, follows_references, &self.core, &mut self.transaction, patience);
+            self.locks.lock_plan(plan, follows_references, &self.core, &mut self.transaction, lock_wait);
         if let Err(stop) = &locked {
             self.transaction.release_tables_to(mark);
             self.transaction.forget_statement();
@@ -308,8 +308,9 @@ impl LocalSession {
         }
         let control = &self.control;
         let killed = || control.is_killed();
-        let patience = Patience { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
-        let locked = self.transaction.lock_table(entry, mode, patience);
+        let lock_wait =
+            MetadataWait { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
+        let locked = self.transaction.lock_table(entry, mode, lock_wait);
         if let Err(error) = &locked
             && error.number == ER_LOCK_DEADLOCK.number
         {
@@ -472,11 +473,12 @@ impl LocalSession {
     fn take_tables(&mut self, tables: &[LockedTable], writes: bool) -> Outcome {
         let control = Arc::clone(&self.control);
         let killed = || control.is_killed();
-        let patience = Patience { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
+        let lock_wait =
+            MetadataWait { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
         // FLUSH TABLES WITH READ LOCK waits for locked tables too; those locked for reading need not wait for it.
         let changing = &self.process.changing.locked_tables;
         if writes {
-            self.core.read_lock.enter(changing, true, patience).map_err(lock_error)?;
+            self.core.read_lock.enter(changing, true, lock_wait).map_err(lock_error)?;
         } else {
             changing.store(true, Ordering::SeqCst);
         }
@@ -484,11 +486,11 @@ impl LocalSession {
             let wanted = self.wanted_locks(tables)?;
             if self.locks.read_lock {
                 // Who keeps the table may wait for this session's read lock.
-                let at_once = Patience::of(Duration::ZERO);
+                let at_once = MetadataWait::up_to(Duration::ZERO);
                 let locked = self.locks.locks.lock_together(&wanted, at_once);
                 locked.map_err(|_| ER_LOCK_DEADLOCK.bare())?;
             } else {
-                self.locks.locks.lock_together(&wanted, patience)?;
+                self.locks.locks.lock_together(&wanted, lock_wait)?;
             }
             // While we waited a name may have come to mean another table.
             let now = self.wanted_locks(tables)?;
@@ -516,9 +518,9 @@ impl LocalSession {
                 return Err(ER_NO_SUCH_TABLE.with(&[&table.schema, &table.name]));
             };
             let Some(lock) = lock_of(entry) else { continue };
-            let mode = if table.write { MetadataMode::Alone } else { MetadataMode::ReadOnly };
+            let mode = if table.write { MetadataMode::Exclusive } else { MetadataMode::ReadOnly };
             match wanted.iter_mut().find(|(known, _)| Arc::ptr_eq(known, lock)) {
-                Some((_, known)) if mode == MetadataMode::Alone => *known = mode,
+                Some((_, known)) if mode == MetadataMode::Exclusive => *known = mode,
                 Some(_) => {}
                 None => wanted.push((Arc::clone(lock), mode)),
             }
@@ -583,8 +585,8 @@ impl LocalSession {
         self.leave_change();
         if !self.locks.read_lock {
             let id = self.control.connection_id;
-            self.with_patience(false, |patience| {
-                self.core.read_lock.acquire(&self.core.processes, id, patience)
+            self.with_lock_wait(false, |lock_wait| {
+                self.core.read_lock.acquire(&self.core.processes, id, lock_wait)
             })
             .map_err(lock_error)?;
             self.locks.read_lock = true;
@@ -595,8 +597,8 @@ impl LocalSession {
     /// LOCK INSTANCE FOR BACKUP: no definition changes until UNLOCK INSTANCE.
     pub(super) fn lock_instance(&mut self, reply: &mut Reply<'_>) -> Outcome {
         if !self.locks.backup {
-            self.with_patience(false, |patience| {
-                self.core.backup_lock.lock(MetadataMode::ReadOnly, patience)
+            self.with_lock_wait(false, |lock_wait| {
+                self.core.backup_lock.lock(MetadataMode::ReadOnly, lock_wait)
             })
             .map_err(lock_error)?;
             self.locks.backup = true;
@@ -625,7 +627,7 @@ impl LocalSession {
             return run(self);
         }
         let core = Arc::clone(&self.core);
-        self.with_patience(false, |patience| core.backup_lock.lock(MetadataMode::Write, patience))
+        self.with_lock_wait(false, |lock_wait| core.backup_lock.lock(MetadataMode::Write, lock_wait))
             .map_err(lock_error)?;
         let _held = BackupUser(&core.backup_lock);
         run(self)

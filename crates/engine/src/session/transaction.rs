@@ -26,7 +26,7 @@ use plan::physical::{PhysicalPlan, PlanKind, PlanTable};
 use service::error::{ER_CHECKREAD, ER_LOCK_DEADLOCK, ER_SP_DOES_NOT_EXIST};
 use service::{ConnectionControl, Outcome, SqlError};
 use store::{CommitPosition, Interrupt, ReadView, Savepoint, Transaction};
-use table::{MetadataMode, Patience};
+use table::{MetadataMode, MetadataWait};
 
 use crate::core::Core;
 use crate::metadata::MetadataLocks;
@@ -490,9 +490,9 @@ impl TransactionState {
         &mut self,
         entry: &TableEntry,
         mode: MetadataMode,
-        patience: Patience<'_>,
+        lock_wait: MetadataWait<'_>,
     ) -> Outcome {
-        self.metadata.lock(entry, mode, patience)
+        self.metadata.lock(entry, mode, lock_wait)
     }
 
     /// How many metadata locks are held: a mark for [`TransactionState::release_tables_to`].

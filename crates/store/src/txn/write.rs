@@ -51,10 +51,10 @@ pub(super) enum WriteOutcome {
 /// One attempt.
 pub(super) enum Attempt {
     WriteOutcome(WriteOutcome),
-    /// Another transaction holds the row lock; `stamped` if its transaction id is in the row.
+    /// Another transaction holds the row lock; `wrote_row` if its transaction id is in the row.
     Busy {
         holder: TxnId,
-        stamped: bool,
+        wrote_row: bool,
     },
     /// Another transaction has locked a key range around the key.
     InRange {
@@ -123,14 +123,14 @@ impl Transaction {
                     }
                     return Ok(done);
                 }
-                Attempt::Busy { holder, stamped } => {
-                    if stamped && !matches!(wait, LockWait::Timeout(_)) {
+                Attempt::Busy { holder, wrote_row } => {
+                    if wrote_row && !matches!(wait, LockWait::Timeout(_)) {
                         return Err(WriteError::Locked { holder }); // It does not wait: no need to enter the lock table.
                     }
                     if had.is_none() {
                         had = Some(inner.locks.held_mode(tree.id(), key, txn));
                     }
-                    let written_by = stamped.then_some(holder);
+                    let written_by = wrote_row.then_some(holder);
                     self.acquire(tree, key, LockMode::Exclusive, written_by, wait)?;
                 }
                 Attempt::InRange { holder, inserts } => {
@@ -207,14 +207,14 @@ impl Work {
             && !is_ours
             && let Some(holder) = inner.locks.conflict(tree.id(), key, self.id, LockMode::Exclusive)
         {
-            return Ok(Some(Attempt::Busy { holder, stamped: false }));
+            return Ok(Some(Attempt::Busy { holder, wrote_row: false }));
         }
         // Entries that became a key range since (`LockTable::join_shared`) are found as such.
         let locks = if locks == 0 { 0 } else { tree.state.locks().load(Ordering::SeqCst) };
         if let Some((version, _)) = old {
             let forgotten = planted::is(Plant::ForgetLock) && node::count(body) > 12;
             if is_others && !forgotten {
-                return Ok(Some(Attempt::Busy { holder: TxnId(version.trx_id), stamped: true }));
+                return Ok(Some(Attempt::Busy { holder: TxnId(version.trx_id), wrote_row: true }));
             }
             if self.is_newer(inner, version)? {
                 return Ok(Some(Attempt::Newer));

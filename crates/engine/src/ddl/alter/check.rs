@@ -7,7 +7,7 @@ use exec::RowChecks;
 use exec::expr::{EvalSettings, Warnings};
 use service::error::Diagnostic;
 use store::Transaction;
-use table::{KeyBytesRange, Note, NotedRow, RowNotes, ScanRequest, Table, Utc, rezoned};
+use table::{ChangeLog, ChangedRow, KeyBytesRange, LoggedChange, ScanRequest, Table, Utc, rezoned};
 use types::vector::BytesColumn;
 use types::{Batch, Cell, TypeKind};
 
@@ -114,7 +114,7 @@ impl RowWork for RowCheck {
         self.checker.checks.columns()
     }
 
-    fn read_part(&mut self, _notes: &RowNotes) -> Result<bool> {
+    fn read_part(&mut self, _changes: &ChangeLog) -> Result<bool> {
         let columns = self.checker.checks.columns().to_vec();
         let mut batch = Batch::new(self.checker.row.columns.iter().map(types::Column::physical));
         let mut locators = BytesColumn::default();
@@ -132,12 +132,12 @@ impl RowWork for RowCheck {
             .map_err(crate::store_error)?
         {
             for row in 0..batch.row_count {
-                let noted = |ordinal: usize| {
+                let changed = |ordinal: usize| {
                     let position = columns.binary_search(&ordinal);
                     position.map_or(Cell::Null, |position| batch.columns[position].cell(row))
                 };
                 self.row_count += 1;
-                self.checker.check(&noted)?;
+                self.checker.check(&changed)?;
             }
             env::blocking::tick();
             if self.row_count >= end {
@@ -149,11 +149,11 @@ impl RowWork for RowCheck {
         Ok(false)
     }
 
-    fn settle(
+    fn apply(
         &mut self,
         _transaction: &mut Transaction,
-        _note: &Note<'_>,
-        row: Option<NotedRow<'_>>,
+        _change: &LoggedChange<'_>,
+        row: Option<ChangedRow<'_>>,
         _round: Round,
     ) -> Result<bool> {
         if let Some(row) = row {

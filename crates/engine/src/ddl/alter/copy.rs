@@ -1,18 +1,18 @@
 //! A table copied: its rows, converted, in new trees, while others read and write.
 //!
 //! Nobody but the copier writes to the new trees. It reads the old rows in parts and writes them, converted, in many
-//! transactions, so that neither undo nor log records grow with the table; what others change meanwhile they note
-//! (`table::RowNotes`), and the copier brings those rows up to date (`online`).
+//! transactions, so that neither undo nor log records grow with the table; what others change meanwhile they log
+//! (`table::ChangeLog`), and the copier brings those rows up to date (`online`).
 //!
 //! Invariants:
 //! 1. Of each old row there is at most one new one. It was made from a version of the old row that was committed; if that is
-//!    not the newest, a note of the row is there still.
-//! 2. The new row's key is that of the old row, or stands beside it in a tree of its own (`places`) until the copy ends: a note
+//!    not the newest, a logged change of the row is there still.
+//! 2. The new row's key is that of the old row, or stands beside it in a tree of its own (`places`) until the copy ends: a logged change
 //!    names the old row, whose new key is made of columns that may have changed.
-//! 3. Notes of rows that no part has come to are dropped once nobody has the row locked: the part will see it as it is then.
+//! 3. Logged changes of rows that no part has come to are dropped once nobody has the row locked: the part will see it as it is then.
 //!
-//! A new row that finds its key taken waits for another round, as long as notes are left: the row in its way may have changed.
-//! Without notes two rows have one key, 1062.
+//! A new row that finds its key taken waits for another round, as long as logged changes are left: the row in its way may have changed.
+//! Without them two rows have one key, 1062.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use service::error::{Diagnostic, Level, SqlError};
 use store::{LockWait, Reader, Store, Transaction, Tree, TreeId};
 use table::codec::row::LargeReference;
 use table::{
-    KeyBytesRange, MaybeLarge, Note, NotedRow, OWN_STREAM_BYTES, Others, Part, PartKind, RowNotes,
+    ChangeLog, ChangedRow, KeyBytesRange, LoggedChange, MaybeLarge, OWN_STREAM_BYTES, Others, Part, PartKind,
     RowScratch, ScanRequest, Table, TimestampZone, Utc, WriteContext, WriteError, rezoned,
 };
 use types::convert::{Severity, StoreOptions, store_copied};
@@ -105,8 +105,8 @@ pub(super) fn copy<'a>(
     change.commit_trees()?;
     let mut trees = trees_of(table);
     trees.extend(places);
-    let notes = RowNotes::new(None, true, definitions.note_bytes_max());
-    let mut online = Online::new(definitions, trees, notes);
+    let changes = ChangeLog::new(None, true, definitions.change_log_bytes_max());
+    let mut online = Online::new(definitions, trees, changes);
     let store = definitions.store();
     let target = Table::open(store, Arc::new(table.clone())).map_err(crate::store_error)?;
     let places_tree = match places {
@@ -116,7 +116,7 @@ pub(super) fn copy<'a>(
     let mut work = RowCopy {
         converter: Converter::new(context, entry, source, table, mapping)?,
         checker,
-        killed: context.patience.killed,
+        killed: context.lock_wait.killed,
         store: store.clone(),
         source: Arc::clone(source),
         // Hidden row numbers are not made of columns.
@@ -235,7 +235,7 @@ impl RowWork for RowCopy<'_> {
         &self.converter.origins
     }
 
-    fn read_part(&mut self, notes: &RowNotes) -> Result<bool> {
+    fn read_part(&mut self, changes: &ChangeLog) -> Result<bool> {
         let columns = self.converter.origins.clone();
         // Large values that stay as they are need not come into memory.
         let mut parts = Vec::new();
@@ -305,8 +305,8 @@ impl RowWork for RowCopy<'_> {
                     }
                 };
                 let locator = locators.get(row);
-                if !self.write(&mut transaction, locator, &cell, &long, notes.byte_count() == 0)? {
-                    notes.note_again(locator);
+                if !self.write(&mut transaction, locator, &cell, &long, changes.byte_count() == 0)? {
+                    changes.append_again(locator);
                 }
                 rows += 1;
                 bytes += batch.columns.iter().map(|column| cell_bytes(column.cell(row))).sum::<usize>();
@@ -333,35 +333,35 @@ impl RowWork for RowCopy<'_> {
         Ok(self.next.is_some())
     }
 
-    fn take_back(&mut self, transaction: &mut Transaction, note: &Note<'_>) -> Result<()> {
-        if !self.is_read(note.locator) {
+    fn take_back(&mut self, transaction: &mut Transaction, change: &LoggedChange<'_>) -> Result<()> {
+        if !self.is_read(change.locator) {
             return Ok(());
         }
         let mut place = None;
         if let Some(places) = &self.places {
-            let found = transaction.get_current(places, note.locator, <[u8]>::to_vec);
+            let found = transaction.get_current(places, change.locator, <[u8]>::to_vec);
             let Some(found) = found.map_err(crate::store_error)? else { return Ok(()) };
-            transaction.delete(places, note.locator, LockWait::Nowait).map_err(place_error)?;
+            transaction.delete(places, change.locator, LockWait::Nowait).map_err(place_error)?;
             place = Some(found);
         }
-        let locator = place.as_deref().unwrap_or(note.locator);
+        let locator = place.as_deref().unwrap_or(change.locator);
         if self.target.delete(transaction, locator, WRITE).map_err(exec::access_error)? {
             self.row_count -= 1;
         }
         Ok(())
     }
 
-    fn settle(
+    fn apply(
         &mut self,
         transaction: &mut Transaction,
-        note: &Note<'_>,
-        row: Option<NotedRow<'_>>,
+        change: &LoggedChange<'_>,
+        row: Option<ChangedRow<'_>>,
         round: Round,
     ) -> Result<bool> {
         match row {
-            Some(row) if self.is_read(note.locator) => {
+            Some(row) if self.is_read(change.locator) => {
                 let cell = |ordinal: usize| row.cell(ordinal);
-                self.write(transaction, note.locator, &cell, &LongValues::default(), round.certain)
+                self.write(transaction, change.locator, &cell, &LongValues::default(), round.certain)
             }
             _ => Ok(true),
         }

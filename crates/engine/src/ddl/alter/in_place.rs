@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use catalog::{TableDefinition, TableEntry, TreeNumber};
 use store::Transaction;
-use table::{ColumnOrigin, IndexBuild, NewIndexes, Note, NotedRow, Others, RowNotes, Table};
+use table::{ChangeLog, ChangedRow, ColumnOrigin, IndexBuild, LoggedChange, NewIndexes, Others, Table};
 
 use super::check::{RowCheck, RowChecker};
 use super::copy::fill;
@@ -76,9 +76,9 @@ impl<'a> Built<'a> {
         });
         let indexes = NewIndexes::new(store, Arc::clone(&table), ordinals, origins.collect());
         let indexes = indexes.map_err(|error| crate::store_error(&error))?;
-        let noted = (!trees.is_empty()).then(|| Arc::clone(&indexes));
-        let notes = RowNotes::new(noted, checker.is_some(), definitions.note_bytes_max());
-        let mut online = Online::new(definitions, made, notes);
+        let logged = (!trees.is_empty()).then(|| Arc::clone(&indexes));
+        let changes = ChangeLog::new(logged, checker.is_some(), definitions.change_log_bytes_max());
+        let mut online = Online::new(definitions, made, changes);
         // Rows as the new definition reads them; the trees of rows are the same.
         let reading = Table::open_from(store, table, source).map_err(crate::store_error)?;
         let mut build = IndexBuild::new(indexes, Arc::clone(&reading));
@@ -113,18 +113,18 @@ impl RowWork for IndexBuild {
         IndexBuild::columns(self)
     }
 
-    fn read_part(&mut self, _notes: &RowNotes) -> Result<bool> {
+    fn read_part(&mut self, _changes: &ChangeLog) -> Result<bool> {
         IndexBuild::read_part(self).map_err(exec::access_error)
     }
 
-    fn settle(
+    fn apply(
         &mut self,
         transaction: &mut Transaction,
-        note: &Note<'_>,
-        row: Option<NotedRow<'_>>,
+        change: &LoggedChange<'_>,
+        row: Option<ChangedRow<'_>>,
         round: Round,
     ) -> Result<bool> {
-        IndexBuild::settle(self, transaction, note, row, round.wait).map_err(exec::access_error)
+        IndexBuild::apply(self, transaction, change, row, round.wait).map_err(exec::access_error)
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use catalog::TableEntry;
-use table::{MetadataLock, MetadataMode, Others, Patience};
+use table::{MetadataLock, MetadataMode, MetadataWait, Others};
 
 use crate::ddl::tables::lock_all;
 use crate::ddl::{Context, Result};
@@ -37,9 +37,9 @@ impl AlterLocks {
         if let [table] = tables
             && let Some(lock) = lock_of(table).filter(|lock| !context.locked_tables.holds(lock))
         {
-            lock.lock(MetadataMode::Define, context.patience).map_err(lock_error)?;
+            lock.lock(MetadataMode::Upgradable, context.lock_wait).map_err(lock_error)?;
             let mut definer = Definer { lock: Arc::clone(lock), others: Some(Others::Write) };
-            definer.be_alone(context.patience)?;
+            definer.be_alone(context.lock_wait)?;
             return Ok(Self::One(definer));
         }
         Ok(Self::Alone { _locks: lock_all(tables, context)? })
@@ -59,18 +59,18 @@ impl AlterLocks {
     ///
     /// # Errors
     /// 1205, 1317.
-    pub(super) fn be_alone(&mut self, patience: Patience<'_>) -> Result<()> {
+    pub(super) fn be_alone(&mut self, lock_wait: MetadataWait<'_>) -> Result<()> {
         match self {
-            Self::One(definer) => definer.be_alone(patience),
+            Self::One(definer) => definer.be_alone(lock_wait),
             Self::Alone { .. } => Ok(()),
         }
     }
 }
 
 impl Definer {
-    fn be_alone(&mut self, patience: Patience<'_>) -> Result<()> {
+    fn be_alone(&mut self, lock_wait: MetadataWait<'_>) -> Result<()> {
         if let Some(others) = self.others {
-            let gone_up = self.lock.upgrade(others, patience);
+            let gone_up = self.lock.upgrade(others, lock_wait);
             self.others = if gone_up.is_ok() { None } else { Some(Others::Write) };
             gone_up.map_err(lock_error)?;
         }
@@ -85,6 +85,6 @@ impl Drop for Definer {
             Some(Others::Read) => self.lock.unlock(MetadataMode::ReadOnly),
             Some(Others::Write) => {}
         }
-        self.lock.unlock(MetadataMode::Define);
+        self.lock.unlock(MetadataMode::Upgradable);
     }
 }

@@ -1,12 +1,12 @@
 //! Work on all rows of a table that others read and write meanwhile: indexes are built, rows copied or checked.
 //!
 //! ```text
-//! alone          trees are made and committed; the catalog gets a table whose writers note what they change
-//! beside others  parts of the rows are read and worked on; what writers note is settled, row by row
-//! alone          the last notes are settled; then the caller commits the definition that names the trees
+//! exclusive      trees are made and committed; the catalog gets a table whose writers log what they change
+//! beside others  parts of the rows are read and worked on; what writers log is applied, row by row
+//! exclusive      the last logged changes are applied; then the caller commits the definition that names the trees
 //! ```
 //!
-//! `table::RowNotes` has the rules of notes; [`RowWork`] is what is done with a row. Nothing but the caller's commit is in the
+//! `table::ChangeLog` has the rules of the log; [`RowWork`] is what is done with a row. Nothing but the caller's commit is in the
 //! dictionary: after a crash the trees belong to nobody, and opening drops them. Work that fails drops them itself.
 
 use std::sync::Arc;
@@ -14,59 +14,59 @@ use std::sync::Arc;
 use catalog::TableEntry;
 use service::error as e;
 use store::{LockWait, Locked, Transaction};
-use table::{Note, NotedRow, Others, RowNotes, Table};
+use table::{ChangeLog, ChangedRow, LoggedChange, Others, Table};
 use types::Batch;
 
 use super::locks::AlterLocks;
 use crate::ddl::definitions::Definitions;
 use crate::ddl::{Context, Result};
 
-/// Notes are settled between two parts when they take so many bytes.
-const NOTE_BYTES_BETWEEN_PARTS: usize = 1 << 20;
-/// Few enough notes to settle them while nobody else gets to the table.
-const NOTE_BYTES_AT_END: usize = 16 << 10;
-/// Rounds of settling before the end, if writers are as fast as they.
+/// Logged changes are applied between two parts when they take so many bytes.
+const LOG_BYTES_BETWEEN_PARTS: usize = 1 << 20;
+/// Few enough logged changes to apply them while nobody else gets to the table.
+const LOG_BYTES_AT_END: usize = 16 << 10;
+/// Rounds of applying before the end, if writers are as fast as they.
 const ROUNDS_MAX: usize = 16;
-/// Notes settled in one transaction.
-const BATCH_NOTES: usize = 1_000;
+/// Logged changes applied in one transaction.
+const BATCH_CHANGES: usize = 1_000;
 
-/// A round of settling, as work on a row sees it.
+/// A round of applying, as work on a row sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
     /// What to do about rows that others have locked.
     pub(super) wait: LockWait,
-    /// No note is left but those of this round behind this one: what is in a row's way will stay there.
+    /// No change is logged but those of this round behind this one: what is in a row's way will stay there.
     pub(super) certain: bool,
 }
 
 /// What is done with each row.
 pub(super) trait RowWork {
-    /// Ordinals of the columns that settling a row needs.
+    /// Ordinals of the columns that applying a change needs.
     fn columns(&self) -> &[usize];
 
     /// Works on the next part of the rows, from a snapshot of its own. False: that was the last.
     ///
     /// # Errors
     /// The client's: they end the statement.
-    fn read_part(&mut self, notes: &RowNotes) -> Result<bool>;
+    fn read_part(&mut self, changes: &ChangeLog) -> Result<bool>;
 
-    /// Takes back what was done with a noted row. All notes of a round are taken back before the first is settled.
+    /// Takes back what was done with a changed row. That of all changes of a round is taken back before the first is applied.
     ///
     /// # Errors
     /// As [`RowWork::read_part`].
-    fn take_back(&mut self, _transaction: &mut Transaction, _note: &Note<'_>) -> Result<()> {
+    fn take_back(&mut self, _transaction: &mut Transaction, _change: &LoggedChange<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// Works on a noted row as it is now; the transaction has locked it. `None`: it is gone. False: not now.
+    /// Works on a changed row as it is now; the transaction has locked it. `None`: it is gone. False: not now.
     ///
     /// # Errors
     /// As [`RowWork::read_part`].
-    fn settle(
+    fn apply(
         &mut self,
         transaction: &mut Transaction,
-        note: &Note<'_>,
-        row: Option<NotedRow<'_>>,
+        change: &LoggedChange<'_>,
+        row: Option<ChangedRow<'_>>,
         round: Round,
     ) -> Result<bool>;
 }
@@ -76,7 +76,7 @@ pub(super) struct Online<'a> {
     definitions: &'a Definitions,
     /// Trees that no definition names yet.
     trees: Vec<u64>,
-    notes: Arc<RowNotes>,
+    changes: Arc<ChangeLog>,
     /// The table as the catalog has it meanwhile.
     published: Option<Arc<TableEntry>>,
     kept: bool,
@@ -84,8 +84,8 @@ pub(super) struct Online<'a> {
 
 impl<'a> Online<'a> {
     /// Work that fills these trees, which are committed.
-    pub(super) fn new(definitions: &'a Definitions, trees: Vec<u64>, notes: Arc<RowNotes>) -> Self {
-        Self { definitions, trees, notes, published: None, kept: false }
+    pub(super) fn new(definitions: &'a Definitions, trees: Vec<u64>, changes: Arc<ChangeLog>) -> Self {
+        Self { definitions, trees, changes, published: None, kept: false }
     }
 
     /// Does the work, rows read through `table`, while `others` (`None`: nobody) may use the table of `entry`; alone on it before
@@ -106,40 +106,40 @@ impl<'a> Online<'a> {
             && matches!(locks, AlterLocks::One(_))
         {
             if others == Others::Write {
-                let published = self.definitions.begin().publish_noted(entry, Arc::clone(&self.notes))?;
+                let published = self.definitions.begin().publish_logged(entry, Arc::clone(&self.changes))?;
                 self.published = Some(published);
             }
             locks.let_in(others);
         }
         self.work(context, table, works)?;
-        locks.be_alone(context.patience)?;
-        self.settle(context, table, works, true)?;
-        self.notes.close();
+        locks.be_alone(context.lock_wait)?;
+        self.apply(context, table, works, true)?;
+        self.changes.close();
         Ok(())
     }
 
-    /// Works on all rows, and on what is noted until little is left.
+    /// Works on all rows, and on what is logged until little is left.
     fn work(&self, context: &Context<'_>, table: &Arc<Table>, works: &mut [&mut dyn RowWork]) -> Result<()> {
         for number in 0..works.len() {
             alive(context)?;
-            while works[number].read_part(&self.notes)? {
+            while works[number].read_part(&self.changes)? {
                 alive(context)?;
-                if self.notes.byte_count() > NOTE_BYTES_BETWEEN_PARTS {
-                    self.settle(context, table, works, false)?;
+                if self.changes.byte_count() > LOG_BYTES_BETWEEN_PARTS {
+                    self.apply(context, table, works, false)?;
                 }
             }
         }
         for _ in 0..ROUNDS_MAX {
-            if self.notes.byte_count() <= NOTE_BYTES_AT_END {
+            if self.changes.byte_count() <= LOG_BYTES_AT_END {
                 break;
             }
-            self.settle(context, table, works, false)?;
+            self.apply(context, table, works, false)?;
         }
         Ok(())
     }
 
-    /// Settles the notes there are; but for the `last` time, those of rows that others have locked stay.
-    fn settle(
+    /// Applies what is logged; but for the `last` time, changes of rows that others have locked stay.
+    fn apply(
         &self,
         context: &Context<'_>,
         table: &Arc<Table>,
@@ -147,14 +147,14 @@ impl<'a> Online<'a> {
         last: bool,
     ) -> Result<()> {
         let name = &table.definition().name;
-        let taken = self.notes.take().map_err(|_| e::ER_INNODB_ONLINE_LOG_TOO_BIG.with(&[name]))?;
+        let taken = self.changes.take().map_err(|_| e::ER_INNODB_ONLINE_LOG_TOO_BIG.with(&[name]))?;
         let store = table.store();
-        let mut notes = taken.iter().peekable();
-        while notes.peek().is_some() {
+        let mut logged = taken.iter().peekable();
+        while logged.peek().is_some() {
             let mut transaction = store.begin();
-            for note in notes.by_ref().take(BATCH_NOTES) {
+            for change in logged.by_ref().take(BATCH_CHANGES) {
                 for work in &mut *works {
-                    work.take_back(&mut transaction, &note)?;
+                    work.take_back(&mut transaction, &change)?;
                 }
             }
             transaction.commit().map_err(crate::store_error)?;
@@ -166,25 +166,25 @@ impl<'a> Online<'a> {
         let shapes = columns.iter().map(|&column| table.definition().columns[column].data_type.physical());
         let mut batch = Batch::new(shapes);
         let wait = if last { LockWait::Nowait } else { LockWait::Skip };
-        let mut notes = taken.iter().peekable();
-        while notes.peek().is_some() {
+        let mut logged = taken.iter().peekable();
+        while logged.peek().is_some() {
             alive(context)?;
             let mut transaction = store.begin();
-            for note in notes.by_ref().take(BATCH_NOTES) {
+            for change in logged.by_ref().take(BATCH_CHANGES) {
                 let locked = table
-                    .lock_noted(&mut transaction, note.locator, wait, &columns, &mut batch)
+                    .lock_changed(&mut transaction, change.locator, wait, &columns, &mut batch)
                     .map_err(exec::access_error)?;
-                let mut settled = locked != Locked::Skipped;
-                if settled {
-                    let row = NotedRow { columns: &columns, batch: &batch };
+                let mut applied = locked != Locked::Skipped;
+                if applied {
+                    let row = ChangedRow { columns: &columns, batch: &batch };
                     let row = (locked == Locked::Row(())).then_some(row);
-                    let round = Round { wait, certain: last || self.notes.byte_count() == 0 };
+                    let round = Round { wait, certain: last || self.changes.byte_count() == 0 };
                     for work in &mut *works {
-                        settled &= work.settle(&mut transaction, &note, row, round)?;
+                        applied &= work.apply(&mut transaction, &change, row, round)?;
                     }
                 }
-                if !settled {
-                    self.notes.keep(&note);
+                if !applied {
+                    self.changes.put_back(&change);
                 }
             }
             transaction.commit().map_err(crate::store_error)?;
@@ -212,7 +212,7 @@ impl<'a> Online<'a> {
 }
 
 fn alive(context: &Context<'_>) -> Result<()> {
-    match (context.patience.killed)() {
+    match (context.lock_wait.killed)() {
         true => Err(e::ER_QUERY_INTERRUPTED.bare()),
         false => Ok(()),
     }
@@ -220,7 +220,7 @@ fn alive(context: &Context<'_>) -> Result<()> {
 
 impl Drop for Online<'_> {
     fn drop(&mut self) {
-        self.notes.close();
+        self.changes.close();
         if !self.kept {
             // If not even this can be done the store has stopped; the next opening drops trees that nobody names.
             let _stopped = self.take_back();

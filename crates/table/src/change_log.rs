@@ -1,15 +1,16 @@
-//! What writers note while somebody works on all rows of their table: builds indexes, copies the rows, checks them.
+//! The change log of online DDL: which rows writers changed while it builds indexes, copies the rows or checks them.
 //!
-//! The worker reads the rows in parts, each from a snapshot of its own. Writers, who find the [`RowNotes`] at the table they
-//! write through, note each row that they changed: its locator, and the keys that it had in indexes that are being built. The
-//! worker then settles the notes: it looks at a row as it is now and makes what it works on so.
+//! The DDL statement reads the rows in parts, each from a snapshot of its own. Writers find the [`ChangeLog`] at the table that they
+//! write through, and append each row that they change: its locator, and the keys that it had in indexes that are being built. The
+//! DDL statement then applies the log: it reads the row as it is now and makes its own work agree with it.
 //!
 //! Invariants:
-//! 1. Whoever changes a row after the first part is read notes it, after the change and before the statement ends.
-//! 2. A note is settled only when nobody has the row locked; else it is kept for another round. Nobody is waited for.
+//! 1. A transaction that changes a row after the first part is read logs it, after the change and before the statement ends.
+//! 2. A logged change is applied only when no other transaction holds the row's lock; else it is put back for another round. DDL waits
+//!    for no row lock.
 //!
-//! So when nobody else uses the table and no notes are left, the work stands for the rows as they are. A writer is never
-//! refused because of something that is not there yet.
+//! So when nobody else uses the table and the log is empty, the work agrees with the rows. A writer is never refused because of an
+//! index that is not there yet.
 
 use std::sync::Arc;
 
@@ -26,10 +27,10 @@ use crate::table::Table;
 /// Stands for "no key" where a key's length is meant.
 const NO_KEY: u16 = u16::MAX;
 
-/// Where writers note the rows they changed.
+/// The rows that writers changed.
 #[derive(Debug)]
-pub struct RowNotes {
-    /// Keys that rows had in these are noted.
+pub struct ChangeLog {
+    /// Keys that rows had in these are logged.
     indexes: Option<Arc<NewIndexes>>,
     /// Only these columns matter, ascending; `None`: all do.
     columns: Option<Vec<usize>>,
@@ -39,46 +40,46 @@ pub struct RowNotes {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Per note: the locator, then a key or [`NO_KEY`] per index, each behind its length.
+    /// Per change: the locator, then a key or [`NO_KEY`] per index, each behind its length.
     bytes: Vec<u8>,
-    /// Nobody reads them any more.
+    /// Nobody reads it any more.
     closed: bool,
-    too_many: bool,
+    full: bool,
 }
 
 /// Writers changed more than fits into `innodb_online_alter_log_max_size` bytes. Client sees 1799.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct TooManyChanges;
+pub struct ChangeLogFull;
 
-/// Notes taken to be settled: each once, in the order of the locators.
+/// Changes taken to be applied: each once, in the order of the locators.
 #[derive(Debug, Default)]
-pub struct TakenNotes {
+pub struct TakenChanges {
     bytes: Vec<u8>,
     /// Where each begins.
     starts: Vec<usize>,
     keys: usize,
 }
 
-/// A note.
+/// A change of a row.
 #[derive(Clone, Debug)]
-pub struct Note<'a> {
-    /// The row's, before the change if it moved; the row it moved to is noted too.
+pub struct LoggedChange<'a> {
+    /// The row's, before the change if it moved; the row it moved to is logged too.
     pub locator: &'a [u8],
     /// The key that the row had in each index; `None` for a new row.
     pub(crate) before: Vec<Option<&'a [u8]>>,
     bytes: &'a [u8],
 }
 
-/// Columns of a row that is locked.
+/// Columns of a changed row as it is now, locked.
 #[derive(Clone, Copy, Debug)]
-pub struct NotedRow<'a> {
+pub struct ChangedRow<'a> {
     /// Their ordinals, ascending.
     pub columns: &'a [usize],
     /// Their values.
     pub batch: &'a Batch,
 }
 
-impl<'a> NotedRow<'a> {
+impl<'a> ChangedRow<'a> {
     /// A column; NULL if it was not read. TIMESTAMPs are in UTC.
     #[must_use]
     pub fn cell(&self, ordinal: usize) -> Cell<'a> {
@@ -87,8 +88,8 @@ impl<'a> NotedRow<'a> {
     }
 }
 
-impl RowNotes {
-    /// Room for notes of `bytes_max` bytes. `indexes` are being built. `all`: changes of any column matter, not only of those
+impl ChangeLog {
+    /// Space for changes of `bytes_max` bytes. `indexes` are being built. `all`: changes of any column matter, not only of those
     /// that the indexes hold.
     #[must_use]
     pub fn new(indexes: Option<Arc<NewIndexes>>, all: bool, bytes_max: u64) -> Arc<Self> {
@@ -97,74 +98,74 @@ impl RowNotes {
         Arc::new(Self { indexes, columns, state: Mutex::default(), bytes_max })
     }
 
-    /// Whether a change of this column is to be noted.
-    pub(crate) fn concerns(&self, column: usize) -> bool {
+    /// Whether a change of this column is logged.
+    pub(crate) fn logs_changes_of(&self, column: usize) -> bool {
         self.columns.as_ref().is_none_or(|columns| columns.binary_search(&column).is_ok())
     }
 
-    /// Whether notes are made of this column's value.
-    pub(crate) fn holds(&self, column: usize) -> bool {
+    /// Whether this column's value is logged.
+    pub(crate) fn logs_value_of(&self, column: usize) -> bool {
         self.indexes.as_ref().is_some_and(|indexes| indexes.held().binary_search(&column).is_ok())
     }
 
-    /// Notes a row that was changed: `before` gives the cells it had, TIMESTAMPs in UTC; `None` for a new row.
-    pub(crate) fn note<'a>(&self, locator: &[u8], before: Option<&dyn Fn(usize) -> Cell<'a>>) {
-        let mut note = Vec::new();
-        push_with_length(locator, &mut note);
+    /// Logs a row that was changed: `before` gives the cells it had, TIMESTAMPs in UTC; `None` for a new row.
+    pub(crate) fn append<'a>(&self, locator: &[u8], before: Option<&dyn Fn(usize) -> Cell<'a>>) {
+        let mut entry = Vec::new();
+        push_with_length(locator, &mut entry);
         if let Some(indexes) = &self.indexes {
             match before {
-                None => (0..indexes.len()).for_each(|_| note.extend_from_slice(&NO_KEY.to_le_bytes())),
-                Some(cell) => indexes.keys_before(cell, locator, |key| push_with_length(key, &mut note)),
+                None => (0..indexes.len()).for_each(|_| entry.extend_from_slice(&NO_KEY.to_le_bytes())),
+                Some(cell) => indexes.keys_before(cell, locator, |key| push_with_length(key, &mut entry)),
             }
         }
-        self.push(&note);
+        self.push(&entry);
     }
 
-    fn push(&self, note: &[u8]) {
+    fn push(&self, entry: &[u8]) {
         let mut state = self.state.lock();
-        if state.closed || state.too_many {
+        if state.closed || state.full {
             return;
         }
-        if state.bytes.len() + note.len() > self.bytes_max {
-            state.too_many = true;
+        if state.bytes.len() + entry.len() > self.bytes_max {
+            state.full = true;
             state.bytes = Vec::new();
             return;
         }
-        state.bytes.extend_from_slice(note);
+        state.bytes.extend_from_slice(entry);
     }
 
-    /// Notes a row that the worker itself could not settle yet.
-    pub fn note_again(&self, locator: &[u8]) {
-        self.note(locator, None);
+    /// Logs a row that the DDL statement itself could not work on yet.
+    pub fn append_again(&self, locator: &[u8]) {
+        self.append(locator, None);
     }
 
-    /// Keeps a note for another round.
-    pub fn keep(&self, note: &Note<'_>) {
-        self.push(note.bytes);
+    /// Puts a change back for another round.
+    pub fn put_back(&self, change: &LoggedChange<'_>) {
+        self.push(change.bytes);
     }
 
-    /// Says that the work has ended, one way or the other: nothing is noted any more.
+    /// Says that the work has ended, one way or the other: nothing is logged any more.
     pub fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
         state.bytes = Vec::new();
     }
 
-    /// Bytes of notes that wait to be settled.
+    /// Bytes of changes that wait to be applied.
     #[must_use]
     pub fn byte_count(&self) -> usize {
         self.state.lock().bytes.len()
     }
 
-    /// Takes the notes there are.
+    /// Takes the changes out of the log.
     ///
     /// # Errors
-    /// There were too many.
-    pub fn take(&self) -> Result<TakenNotes, TooManyChanges> {
+    /// Writers changed more than it has space for.
+    pub fn take(&self) -> Result<TakenChanges, ChangeLogFull> {
         let bytes = {
             let mut state = self.state.lock();
-            if state.too_many {
-                return Err(TooManyChanges);
+            if state.full {
+                return Err(ChangeLogFull);
             }
             std::mem::take(&mut state.bytes)
         };
@@ -173,21 +174,22 @@ impl RowNotes {
         let mut rest = &bytes[..];
         loop {
             let start = bytes.len() - rest.len();
-            if next_note(&mut rest, keys).is_none() {
+            if next_change(&mut rest, keys).is_none() {
                 break;
             }
             starts.push(start);
         }
         // By the locator, then by all of it.
-        let cut =
-            |&start: &usize| next_note(&mut &bytes[start..], keys).map(|note| (note.locator, note.bytes));
+        let cut = |&start: &usize| {
+            next_change(&mut &bytes[start..], keys).map(|change| (change.locator, change.bytes))
+        };
         starts.sort_unstable_by(|one, two| cut(one).cmp(&cut(two)));
         starts.dedup_by(|one, two| cut(one) == cut(two));
-        Ok(TakenNotes { bytes, starts, keys })
+        Ok(TakenChanges { bytes, starts, keys })
     }
 }
 
-impl TakenNotes {
+impl TakenChanges {
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -201,17 +203,17 @@ impl TakenNotes {
     }
 
     /// One after the other.
-    pub fn iter(&self) -> impl Iterator<Item = Note<'_>> {
-        self.starts.iter().filter_map(|&start| next_note(&mut &self.bytes[start..], self.keys))
+    pub fn iter(&self) -> impl Iterator<Item = LoggedChange<'_>> {
+        self.starts.iter().filter_map(|&start| next_change(&mut &self.bytes[start..], self.keys))
     }
 }
 
 impl Table {
-    /// Locks a noted row shared and makes `batch` its `columns`.
+    /// Locks a changed row shared and makes `batch` its `columns`.
     ///
     /// # Errors
     /// No lock, or the store's.
-    pub fn lock_noted(
+    pub fn lock_changed(
         &self,
         transaction: &mut Transaction,
         locator: &[u8],
@@ -226,11 +228,11 @@ impl Table {
     }
 }
 
-fn next_note<'a>(rest: &mut &'a [u8], keys: usize) -> Option<Note<'a>> {
+fn next_change<'a>(rest: &mut &'a [u8], keys: usize) -> Option<LoggedChange<'a>> {
     let start = *rest;
     let locator = take_with_length(rest)?;
     let before = (0..keys).map(|_| take_with_length(rest)).collect();
-    Some(Note { bytes: &start[..start.len() - rest.len()], locator, before })
+    Some(LoggedChange { bytes: &start[..start.len() - rest.len()], locator, before })
 }
 
 fn push_with_length(bytes: &[u8], out: &mut Vec<u8>) {
