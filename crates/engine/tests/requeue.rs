@@ -78,6 +78,40 @@ fn a_statement_without_a_trace_is_requeued_and_counted_once() {
     assert_eq!(com_update(&mut *waiter), updates + 1, "however often it came");
 }
 
+#[test]
+fn the_time_of_a_select_goes_on_while_it_is_queued() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
+    let engine = Engine::open(&Env::real(), &options).expect("the folder opens");
+    let mut holder = root::connect_as(&engine, CAPABILITIES, 1);
+    let mut waiter = root::connect_as(&engine, CAPABILITIES, 2);
+    for sql in
+        ["CREATE DATABASE s", "USE s", "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)"]
+    {
+        ask(&mut *holder, sql).expect("it runs");
+    }
+    for sql in ["USE s", "SET max_execution_time = 1000"] {
+        ask(&mut *waiter, sql).expect("it runs");
+    }
+    let select = "SELECT id FROM t WHERE id = 1 FOR UPDATE";
+    // Planned by the statement itself, and with its plan at hand.
+    for _ in 0..2 {
+        ask(&mut *holder, "BEGIN").expect("it runs");
+        ask(&mut *holder, select).expect("it runs");
+        let mut outcome = give(&mut *waiter, select, false);
+        let began = std::time::Instant::now();
+        while matches!(outcome, CommandOutcome::Requeue(_)) {
+            assert!(began.elapsed().as_secs() < 60, "its time begins again whenever it is requeued");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            outcome = give(&mut *waiter, select, true);
+        }
+        assert!(matches!(outcome, CommandOutcome::Failed(error) if error.number == 3024));
+        ask(&mut *holder, "COMMIT").expect("it runs");
+        // The next statement has its own time.
+        assert_eq!(ask(&mut *waiter, select).expect("it runs"), ["1"]);
+    }
+}
+
 /// One parameter of type BLOB, whose value came before.
 const LONG_PARAMETER: &[u8] = &[0, 1, 0xFC, 0];
 

@@ -331,7 +331,7 @@ impl LocalSession {
     #[cold]
     pub(super) fn suspend_statement(&mut self) {
         self.leave_change();
-        self.running.end();
+        self.running.suspend();
     }
 
     #[cold]

@@ -11,7 +11,8 @@
 //! ([`crate::limits::check_interrupted`]).
 //!
 //! Invariants:
-//! 1. A SELECT's time begins when it is planned, once, however often it is planned again, and ends with its execution.
+//! 1. A SELECT's time begins when it is planned, once, however often it is planned again or requeued, and ends with its execution.
+//!    It goes on while the statement is queued: when it is over, the server runs the statement once more, and it fails.
 //! 2. A statement that stops leaves its transaction as it was before, or rolled back.
 //! 3. A statement that is requeued has sent nothing and changed nothing of its session.
 
@@ -62,18 +63,17 @@ impl LocalSession {
         plan: &mut HeldPlan,
         run: impl FnOnce(&mut Self, &mut HeldPlan) -> Attempt<R>,
     ) -> Attempt<R> {
-        // It began when the statement was planned, or begins now if the plan was there.
-        let deadline = match plan.take_deadline() {
+        // It began when the statement was planned or first run, or begins now if the plan was there.
+        let deadline = match plan.take_deadline().or_else(|| self.running.take_deadline()) {
             Some(deadline) => deadline,
             None => self.begin_deadline(limit)?,
         };
         run(self, plan).map_err(|stop| match *stop {
             Stop::Failed(error) => deadline.explain(error).into(),
-            Stop::Replan => {
+            stop @ (Stop::Replan | Stop::Requeue(_)) => {
                 self.running.keep_deadline(deadline);
-                Box::new(Stop::Replan)
+                Box::new(stop)
             }
-            stop @ Stop::Requeue(_) => Box::new(stop),
         })
     }
 

@@ -74,9 +74,10 @@ impl LocalSession {
         reply: &mut Reply<'_>,
     ) -> Attempt<Option<Box<Cursor>>> {
         let last_insert_id = self.results.last_insert_id();
-        let ran =
-            self.run_limited(plan, |session, plan| session.run_unlimited(plan, values, wants_cursor, reply));
-        ran.map_err(|stop| self.requeued_instead(stop, last_insert_id, reply))
+        self.run_limited(plan, |session, plan| {
+            let ran = session.run_unlimited(plan, values, wants_cursor, reply);
+            ran.map_err(|stop| session.requeued_instead(stop, last_insert_id, reply))
+        })
     }
 
     fn run_unlimited(

@@ -21,7 +21,7 @@ pub(crate) struct RunningStatement {
     executes_named: bool,
     /// It follows others that have left traces: earlier statements of its text, the definition of the table that it fills.
     follows_others: bool,
-    /// Its deadline, while it is to be planned again.
+    /// Its deadline, while it is to be planned again or queued.
     deadline: Cell<Option<Box<Deadline>>>,
 }
 
@@ -79,11 +79,17 @@ impl RunningStatement {
     /// It has ended: memory beyond what is kept for the next one is freed.
     #[inline]
     pub(super) fn end(&mut self) {
-        if self.text.capacity() > memory::KEPT_BYTES_MAX {
-            self.text = Vec::new();
-        }
+        self.suspend();
         if self.deadline.get_mut().is_some() {
             self.drop_deadline();
+        }
+    }
+
+    /// It was rolled back and is requeued: its time goes on.
+    #[inline]
+    pub(super) fn suspend(&mut self) {
+        if self.text.capacity() > memory::KEPT_BYTES_MAX {
+            self.text = Vec::new();
         }
     }
 
@@ -93,7 +99,7 @@ impl RunningStatement {
         self.deadline.set(None);
     }
 
-    /// It is to be planned again, and has the time that is left.
+    /// It is to be planned again or queued, and has the time that is left.
     pub(super) fn keep_deadline(&mut self, deadline: Box<Deadline>) {
         self.deadline.set(Some(deadline));
     }
@@ -103,7 +109,7 @@ impl RunningStatement {
         self.deadline.set(plan.take_deadline());
     }
 
-    /// The deadline of a statement that is planned again.
+    /// The deadline of a statement that is planned or run again.
     pub(super) fn take_deadline(&self) -> Option<Box<Deadline>> {
         self.deadline.take()
     }
