@@ -312,7 +312,11 @@ impl LocalSession {
             self.process.counts.questions.increment();
             self.diagnostics.begin_statement();
         }
-        StatementClock::start(&self.core)
+        let clock = StatementClock::start(&self.core);
+        if clock.is_exact() {
+            self.transaction.reset_counts();
+        }
+        clock
     }
 
     /// Says that it ended: process list, slow log.

@@ -26,6 +26,12 @@ impl StatementClock {
         }
     }
 
+    /// Whether the slow log was on.
+    #[inline]
+    pub(super) fn is_exact(&self) -> bool {
+        self.started.is_some()
+    }
+
     /// How long the statement has run by `wall_micros`.
     pub(super) fn micros_until(&self, core: &Core, wall_micros: i64) -> u64 {
         match self.started {

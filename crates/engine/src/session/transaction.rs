@@ -90,8 +90,6 @@ pub struct TransactionState {
     committed: Option<CommitPosition>,
     /// Rows the running statement examined, for the slow log.
     rows_examined: u64,
-    /// How long the running statement waited for locks.
-    lock_wait_micros: u64,
 }
 
 impl std::fmt::Debug for TransactionState {
@@ -125,7 +123,6 @@ impl TransactionState {
             metadata: MetadataLocks::default(),
             committed: None,
             rows_examined: 0,
-            lock_wait_micros: 0,
         }
     }
 
@@ -318,7 +315,6 @@ impl TransactionState {
         self.ready_interrupt(control);
         self.interrupt.set_may_requeue(may_requeue);
         self.rows_examined = 0;
-        self.lock_wait_micros = 0;
         let repeatable = self.isolation >= Isolation::RepeatableRead;
         let keeps = self.open && repeatable && !self.view.is_parked();
         self.store.set_owner(control.connection_id);
@@ -523,9 +519,15 @@ impl TransactionState {
         self.rows_examined += rows;
     }
 
-    /// How long the running statement waited for locks.
+    /// How long the running statement waited for row locks.
     pub(super) fn lock_wait_micros(&self) -> u64 {
-        self.lock_wait_micros
+        self.interrupt.waited_micros()
+    }
+
+    /// A statement begins that the slow log may show, whether or not it will use the transaction.
+    pub(super) fn reset_counts(&mut self) {
+        self.rows_examined = 0;
+        self.interrupt.reset_waited();
     }
 }
 

@@ -619,6 +619,9 @@ impl LockTable {
         let micros = waited.as_micros() as u64;
         self.times.total_micros.fetch_add(micros, Ordering::Relaxed);
         self.times.longest_micros.fetch_max(micros, Ordering::Relaxed);
+        if let Some(interrupt) = interrupt {
+            interrupt.add_waited(micros);
+        }
         Ok(waited)
     }
 

@@ -1,7 +1,7 @@
 //! Waiting transactions: what each waits for, where it sleeps, and with which outcome it is woken.
 
 use crate::ids::{TreeId, TxnId};
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Condvar, Mutex};
 use env::clock::Monotonic;
 use std::sync::Arc;
@@ -33,12 +33,14 @@ pub enum LockWait {
     Timeout(Duration),
 }
 
-/// Interrupts the lock waits of a session from another thread (KILL), and says what becomes of the session's work if a
-/// wait is refused.
+/// What a session and its lock waits tell each other: ends the waits from another thread (KILL), says what becomes of the
+/// session's work if a wait is refused, and counts how long they take.
 #[derive(Debug, Default)]
 pub struct Interrupt {
     raised: AtomicBool,
     may_requeue: AtomicBool,
+    /// How long the lock waits since [`Interrupt::reset_waited`] took. Written by the waiting thread alone.
+    waited_micros: AtomicU64,
     pub(super) waiting: Mutex<Option<Arc<Waiting>>>,
 }
 
@@ -73,6 +75,22 @@ impl Interrupt {
     #[inline]
     pub fn may_requeue(&self) -> bool {
         self.may_requeue.load(Ordering::Relaxed)
+    }
+
+    /// How long the lock waits since [`Interrupt::reset_waited`] took, in microseconds.
+    pub fn waited_micros(&self) -> u64 {
+        self.waited_micros.load(Ordering::Relaxed)
+    }
+
+    /// Counts the time of lock waits from zero.
+    #[inline]
+    pub fn reset_waited(&self) {
+        self.waited_micros.store(0, Ordering::Relaxed);
+    }
+
+    /// A lock wait has taken so long.
+    pub(super) fn add_waited(&self, micros: u64) {
+        self.waited_micros.fetch_add(micros, Ordering::Relaxed);
     }
 
     /// Makes waits possible again, for the next statement.
