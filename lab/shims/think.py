@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures how long real drivers think within an operation: for `think` of crates/lab/src/load/profile.rs.
+"""Measures how long real drivers think within an operation: for `think` of crates/lab/src/drivers/profile.rs.
 
 think.py INVAR mysql://user:password@host:port [PROFILE...]
 

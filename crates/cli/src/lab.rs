@@ -75,7 +75,7 @@ const ORDERLY_END_MAX: Duration = Duration::from_secs(20);
 /// Profiles, and each real driver with its version or what it lacks.
 fn drivers() {
     show("profiles: our own client sends what these drivers send");
-    for profile in lab::load::profile::Profile::all() {
+    for profile in lab::drivers::profile::Profile::all() {
         show(&format::wrap(&format!("  {:<24} ", profile.name), 27, profile.about, format::COLUMNS));
     }
     let put = |name: &str, said: &str| {
@@ -83,7 +83,7 @@ fn drivers() {
     };
     show("real drivers: each runs in a process of its own");
     let shims = lab::load::shim::Shims::new();
-    for real in lab::load::shim::Real::all() {
+    for real in lab::drivers::Real::all() {
         match shims.version(real) {
             Ok(version) => put(real.name, &version.to_string()),
             Err(why) => put(real.name, &format!("not here: {why}")),

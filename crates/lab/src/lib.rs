@@ -31,6 +31,7 @@ pub mod analysis;
 pub mod bench;
 pub mod data;
 pub mod doctor;
+pub mod drivers;
 pub mod evidence;
 pub mod format;
 pub mod host;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 
 use client::{Connection, Options};
+use lab::drivers::Sender;
 use lab::evidence::Block;
 use lab::load::shim::Shims;
-use lab::load::{Fleet, LoadError, Moment, Sender, Spec};
+use lab::load::{Fleet, LoadError, Moment, Spec};
 use lab::scenario::{Mode, Protocol, Scenario, VARIANT_DEFAULT, Work};
 
 fn work(scenario: &str) -> Work {

@@ -14,8 +14,8 @@
 //! Alike is said where the whole interval lies within the tolerance, unlike where none of it does, and between the two that it
 //! cannot be told. `invar lab run SCENARIO --driver-fidelity --driver cj-8.3.0` is such a run; what differs becomes a warning of it.
 
+use crate::drivers::Real;
 use crate::evidence::{Arm, Block, Fidelity, FidelityFigure, FidelityWord, Run};
-use crate::load::shim::Real;
 use crate::stats::bootstrap::median_interval;
 use crate::stats::summary::median;
 

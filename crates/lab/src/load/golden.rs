@@ -5,9 +5,10 @@ use wire::PacketBuffer;
 use wire::packet::one_packet;
 
 use crate::data::fill::{Fill, FillKind, Source};
+use crate::drivers::Protocol;
+use crate::drivers::profile::Profile;
 use crate::load::plan::{Form, Plan, Step};
-use crate::load::profile::Profile;
-use crate::scenario::{Batch, Op, Protocol, Statement};
+use crate::scenario::{Batch, Op, Statement};
 
 /// The server the recordings were made with.
 const SERVER: &str = "9.7.4";
@@ -140,7 +141,7 @@ fn each_profile_sends_what_its_driver_sent() {
             };
             let operation = operation(words.next().unwrap(), protocol);
             if words.next() == Some("not possible") {
-                assert_eq!(profile.prepare, crate::load::profile::Prepare::Never, "{name}");
+                assert_eq!(profile.prepare, crate::drivers::profile::Prepare::Never, "{name}");
                 continue;
             }
             let second = rest.rsplit("operation\n").next().unwrap();

@@ -8,8 +8,8 @@
 //! The client watches itself: the CPU of its threads and how late it noticed an arrival. A client that could not keep up
 //! makes a block invalid ([`judge`]), never a server slow.
 //!
-//! Read next: [`profile`] (what drivers send), [`shim`] (real drivers), [`fidelity`] (whether the first are like the second),
-//! `plan` (an operation as commands), `connection` (one connection), `driver` (one thread).
+//! Read next: [`crate::drivers`] (what drivers send), [`shim`] (real drivers), [`fidelity`] (whether the first are like the
+//! second), `plan` (an operation as commands), `connection` (one connection), `driver` (one thread).
 
 mod carrier;
 mod connection;
@@ -19,7 +19,6 @@ pub mod fidelity;
 mod golden;
 pub mod histogram;
 mod plan;
-pub mod profile;
 pub mod schedule;
 pub mod shim;
 
@@ -31,14 +30,15 @@ use std::time::Duration;
 use client::{Connection, Error, Options};
 
 use crate::data::fill::Source;
+use crate::drivers::profile::{Batches, Prepare};
+use crate::drivers::{Protocol, Sender};
 use crate::evidence::Block;
 use crate::host::cores;
 use crate::load::connection::{LoadConnection, OperationCounts, RowHash};
 use crate::load::driver::{Driver, Seen, Task};
 use crate::load::plan::Plan;
-use crate::load::profile::{Batches, Prepare, Profile};
-use crate::load::shim::{Real, RealFleet, Shims};
-use crate::scenario::{Mode, Protocol, Work};
+use crate::load::shim::{RealFleet, Shims};
+use crate::scenario::{Mode, Work};
 
 /// A server that sends nothing for so long while an answer is due is taken for dead.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(120);
@@ -78,46 +78,6 @@ pub enum LoadError {
         /// In words.
         why: String,
     },
-}
-
-/// Who sends an arm's commands.
-#[derive(Clone, Copy, Debug)]
-pub enum Sender {
-    /// Our own client, like this profile.
-    Like(&'static Profile),
-    /// A real driver.
-    Real(&'static Real),
-}
-
-impl Sender {
-    /// Our own client, as itself.
-    #[must_use]
-    pub(crate) fn native() -> Sender {
-        Sender::Like(Profile::native())
-    }
-
-    /// The driver of this name: a profile's, or `real-` and more.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Sender> {
-        Profile::named(name).map(Sender::Like).or_else(|| Real::named(name).map(Sender::Real))
-    }
-
-    /// All names.
-    #[must_use]
-    pub fn names() -> Vec<&'static str> {
-        let mut names = Profile::names();
-        names.extend(Real::all().iter().map(|real| real.name));
-        names
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Sender::Like(profile) => profile.name,
-            Sender::Real(real) => real.name,
-        }
-    }
 }
 
 impl LoadError {

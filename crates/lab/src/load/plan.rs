@@ -8,8 +8,9 @@ use wire::parameter::PARAMETER_COUNT_AVAILABLE;
 use wire::{ColumnType, PacketBuffer};
 
 use crate::data::fill::{Fill, FillKind, Source, Value};
-use crate::load::profile::{self, Batches, Prepare, Profile, Think, Values};
-use crate::scenario::{Batch, Op, Protocol, Statement};
+use crate::drivers::Protocol;
+use crate::drivers::profile::{self, Batches, Prepare, Profile, Think, Values};
+use crate::scenario::{Batch, Op, Statement};
 
 /// A count of 0 in one set, before the text of a query where both sides agreed on attributes.
 const NO_ATTRIBUTES: &[u8] = &[0, 1];

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use client::{Options, Tls};
 
+use crate::drivers::Sender;
 use crate::evidence::Arm;
-use crate::load::Sender;
 use crate::matrix::design::{self, Fraction};
 use crate::scenario::{Design, Protocol, Scenario, ScenarioError, VARIANT_DEFAULT, Work};
 

@@ -13,11 +13,11 @@ use super::rounds::Round;
 use super::runner::{Ran, Runner, Wanted};
 use super::{MatrixError, Progress};
 use crate::data::random::Random;
+use crate::drivers::Real;
 use crate::evidence::{Arm, FidelityWord};
 use crate::host::awake::Awake;
 use crate::host::cores::{self, Pinned};
 use crate::load::fidelity;
-use crate::load::shim::Real;
 use crate::matrix::cell::Cell;
 use crate::scenario::Mode;
 

@@ -7,6 +7,8 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
+use crate::drivers::Protocol;
+
 /// A number, or the name of a size.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Number {
@@ -75,19 +77,6 @@ pub(crate) struct FileTable {
     pub(crate) row_format: Option<String>,
     pub(crate) charset: Option<String>,
     pub(crate) engine: Option<String>,
-}
-
-/// Whether statements are prepared at the server.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    /// As the driver would by default.
-    #[default]
-    Auto,
-    /// COM_QUERY with the values in the text.
-    Text,
-    /// COM_STMT_PREPARE and COM_STMT_EXECUTE.
-    Prepared,
 }
 
 /// Whether something of the connection is on.

@@ -17,11 +17,13 @@ use std::ops::Range;
 
 use toml::Spanned;
 
+pub use crate::drivers::Protocol;
 pub use crate::scenario::error::ScenarioError;
 pub use crate::scenario::error::nearest;
-pub use crate::scenario::file::{Arrivals, Expect, OnOff, Probes, Protocol};
+pub use crate::scenario::file::{Arrivals, Expect, OnOff, Probes};
 
 use crate::data::fill::{Fill, FillKind};
+use crate::drivers::Sender;
 use crate::scenario::file::{File, FileFill, FileMode, FileOp, FileTable, Number};
 use crate::server::equalise::COLLATION;
 use crate::server::variables;
@@ -341,8 +343,8 @@ impl Scenario {
         let mut variants = vec![VARIANT_DEFAULT.to_owned()];
         variants.extend(file.variants.keys().cloned());
         for driver in &file.axes.driver {
-            if crate::load::Sender::named(driver.get_ref()).is_none() {
-                let known = crate::load::Sender::names().join(", ");
+            if Sender::named(driver.get_ref()).is_none() {
+                let known = Sender::names().join(", ");
                 let message = format!("unknown driver '{}'; expected one of: {known}", driver.get_ref());
                 return Err(fail(driver.span(), message));
             }
@@ -472,7 +474,7 @@ impl Scenario {
                 return build.fail(variant.span(), message);
             }
             if let Some(driver) = &file.driver
-                && crate::load::Sender::named(driver.get_ref()).is_none()
+                && Sender::named(driver.get_ref()).is_none()
             {
                 return build.fail(driver.span(), format!("unknown driver '{}'", driver.get_ref()));
             }

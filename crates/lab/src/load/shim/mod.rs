@@ -12,7 +12,6 @@
 //!
 //! Read next: [`known`] (which there are), `process` (lines in and out).
 
-mod known;
 mod process;
 
 use std::collections::BTreeMap;
@@ -23,10 +22,9 @@ use std::time::Duration;
 use client::Options;
 use client::{Address, Tls};
 
-pub use crate::load::shim::known::Real;
-
 use crate::data::fill::{FillKind, Source, Value};
 use crate::data::random::Random;
+use crate::drivers::{Protocol, Real};
 use crate::evidence::Block;
 use crate::host::cores;
 use crate::host::process::Sample;
@@ -34,7 +32,7 @@ use crate::load::driver::Seen;
 use crate::load::schedule::Schedule;
 use crate::load::shim::process::Process;
 use crate::load::{LoadError, Moment, SILENCE_MAX, Spec};
-use crate::scenario::{Mode, Op, Protocol};
+use crate::scenario::{Mode, Op};
 
 /// Parameters made for one block, of all connections together.
 const POOL_BYTES: usize = 16 << 20;

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Sources of the shims, so that nothing but toolchain and driver must be there.
-const JAVA: &str = include_str!("../../../../../lab/shims/Shim.java");
-const GO: &str = include_str!("../../../../../lab/shims/shim.go");
-const GO_MODULE: &str = include_str!("../../../../../lab/shims/go.mod");
-const GO_SUMS: &str = include_str!("../../../../../lab/shims/go.sum");
-const PYTHON: &str = include_str!("../../../../../lab/shims/shim.py");
-const NODE: &str = include_str!("../../../../../lab/shims/shim.js");
+const JAVA: &str = include_str!("../../../../lab/shims/Shim.java");
+const GO: &str = include_str!("../../../../lab/shims/shim.go");
+const GO_MODULE: &str = include_str!("../../../../lab/shims/go.mod");
+const GO_SUMS: &str = include_str!("../../../../lab/shims/go.sum");
+const PYTHON: &str = include_str!("../../../../lab/shims/shim.py");
+const NODE: &str = include_str!("../../../../lab/shims/shim.js");
 
 /// Folders with jars, separated by `:`.
 const JARS_VARIABLE: &str = "INVAR_LAB_JARS";

@@ -16,7 +16,7 @@
 
 use wire::ColumnType;
 
-use crate::scenario::Protocol;
+use super::Protocol;
 
 /// When a prepared statement is prepared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
