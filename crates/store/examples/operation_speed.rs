@@ -1,4 +1,4 @@
-//! Nanoseconds per operation of the store, on this machine, now: `cargo run --release -p store --example speed -- FOLDER [ROWS]`.
+//! Nanoseconds per operation of the store, on this machine, now: `cargo run --release -p store --example operation_speed -- FOLDER [ROWS]`.
 //!
 //! The folder is made and must not hold a store yet. Two figures each: CPU time of the process per operation, which a busy
 //! machine disturbs little, and operations per second of wall time, which it disturbs much.
