@@ -66,6 +66,60 @@ pub enum Error {
     Server(Box<ServerError>),
 }
 
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DuplicateKey(key) => {
+                write!(formatter, "Duplicate entry '{}' for key '{}'", key.value, key.key)
+            }
+            Self::ForeignKey(violation) => violation.fmt(formatter),
+            Self::Deadlock => {
+                formatter.write_str("Deadlock found when trying to get lock; try restarting transaction")
+            }
+            Self::LockWaitTimeout => {
+                formatter.write_str("Lock wait timeout exceeded; try restarting transaction")
+            }
+            Self::Locked => formatter.write_str(
+                "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.",
+            ),
+            Self::Interrupted => formatter.write_str("Query execution was interrupted"),
+            Self::TooManyLocks => {
+                formatter.write_str("The total number of locks exceeds the lock table size")
+            }
+            Self::NoThread => formatter.write_str("No thread to wait for a lock"),
+            Self::ChangedSinceSnapshot => formatter.write_str("Record has changed since last read"),
+            Self::KeyTooLong { bytes_max } => {
+                write!(formatter, "Specified key was too long; max key length is {bytes_max} bytes")
+            }
+            Self::NumbersExhausted => {
+                formatter.write_str("Failed to read auto-increment value from storage engine")
+            }
+            Self::LongValue(error) => write!(formatter, "a long value cannot be read: {error}"),
+            Self::DefinitionChanged => {
+                formatter.write_str("Table definition has changed, please retry transaction")
+            }
+            Self::LogFull { what } | Self::DiskFull { what } => {
+                write!(formatter, "no space left on the disk for {what}")
+            }
+            Self::TransactionTooLong => formatter.write_str("the transaction is too long for the log"),
+            Self::DamagedTable { schema, table } => {
+                write!(formatter, "a page of table {schema}.{table} is damaged")
+            }
+            Self::DamagedIndex { index } => write!(formatter, "a page of index {index} is damaged"),
+            Self::Storage(why) => formatter.write_str(why),
+            Self::Server(error) => formatter.write_str(&error.message),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<ForeignKeyViolation> for Error {
+    fn from(violation: ForeignKeyViolation) -> Self {
+        Self::ForeignKey(Box::new(violation))
+    }
+}
+
 /// What a server that keeps tables answered.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ServerError {

@@ -28,6 +28,7 @@ mod error;
 mod key;
 mod large;
 mod number;
+mod observer;
 mod part;
 mod snapshot;
 mod statistics;
@@ -42,6 +43,7 @@ pub use large::{
     LARGE_VALUES_READ, LargeReference, LongValue, PREFIX_BYTES, REFERENCE_BYTES, REFERENCED_BYTES_MIN,
 };
 pub use number::{first_of_series, take_of_series};
+pub use observer::{NewRowCells, RowCells, RowChange, RowObserver, RowTrigger, StoredRow};
 pub use part::{Columns, MaybeLarge, OutOfLine, Part, PartKind, Predicate, PredicateResult};
 pub use snapshot::{LargeReader, LargeSource, Snapshot, Version};
 pub use statistics::TableStatistics;

@@ -17,7 +17,8 @@ use store::wal::LogOptions;
 use store::{LockMode, LockWait, Locked, Options, ReadView, Savepoint, Store, Transaction, TreeId};
 use table::dictionary::Dictionary;
 use table::{
-    CheckDepth, KeyBytesRange, ScanRequest, Table, Updated, Utc, WriteContext, WriteError, check_dictionary,
+    CheckDepth, Error, KeyBytesRange, ScanRequest, Table, Updated, Utc, WriteContext, WriteError,
+    check_dictionary,
 };
 use types::vector::Batch;
 use types::{Cell, CollationId, DataType, TypeKind};
@@ -477,7 +478,7 @@ impl Life<'_> {
                 Ok(Some(expected))
             }
             Ok(Locked::Absent) if expected.is_none() => Ok(Some(None)),
-            Err(WriteError::Locked) => Ok(None),
+            Err(WriteError::Access(Error::Locked)) => Ok(None),
             Err(error) => self.failed(error),
             other => self.failed(format!("table {id} row {row} is {other:?}, expected {expected:?}")),
         }
@@ -494,8 +495,10 @@ impl Life<'_> {
                 Ok(true)
             }
             Ok(Updated::Absent) => self.failed("a locked row is gone"),
-            Err(WriteError::Locked) => Ok(false),
-            Err(WriteError::DuplicateKey(duplicate)) if duplicate.key.ends_with("code") => Ok(false),
+            Err(WriteError::Access(Error::Locked)) => Ok(false),
+            Err(WriteError::Access(Error::DuplicateKey(duplicate))) if duplicate.key.ends_with("code") => {
+                Ok(false)
+            }
             Err(error) => self.failed(error),
         }
     }
@@ -528,7 +531,7 @@ impl Life<'_> {
                         Ok(true)
                     }
                     // The row itself may be another's, not yet committed.
-                    Err(WriteError::Locked | WriteError::DuplicateKey(_)) => Ok(false),
+                    Err(WriteError::Access(Error::Locked | Error::DuplicateKey(_))) => Ok(false),
                     Err(error) => self.failed(error),
                 }
             }
@@ -541,7 +544,7 @@ impl Life<'_> {
                         Ok(true)
                     }
                     Ok(false) => self.failed("a locked row cannot be deleted"),
-                    Err(WriteError::Locked) => Ok(false),
+                    Err(WriteError::Access(Error::Locked)) => Ok(false),
                     Err(error) => self.failed(error),
                 }
             }

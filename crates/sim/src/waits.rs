@@ -32,7 +32,7 @@ use store::{
     Interrupt, LockMode, LockWait, LockWaiter, Locked, Options, PAGE_BYTES, Store, Transaction, TreeId,
     TxnId, WriteError,
 };
-use table::{CheckDepth, KeyBytesRange, ScanRequest, Table, Utc, WriteContext};
+use table::{CheckDepth, Error, KeyBytesRange, ScanRequest, Table, Utc, WriteContext};
 use types::vector::Batch;
 use types::{Cell, DataType};
 
@@ -572,11 +572,11 @@ impl Bank<'_> {
         error: &table::WriteError,
     ) -> Result<Failed, String> {
         let error = match error {
-            table::WriteError::Deadlock => WriteError::Deadlock { waiting_for: txn.id() },
-            table::WriteError::LockWaitTimeout => {
+            table::WriteError::Access(Error::Deadlock) => WriteError::Deadlock { waiting_for: txn.id() },
+            table::WriteError::Access(Error::LockWaitTimeout) => {
                 WriteError::LockWaitTimeout { waited_ms: self.common.lock_timeout.as_millis() as u64 }
             }
-            table::WriteError::Interrupted => WriteError::Interrupted,
+            table::WriteError::Access(Error::Interrupted) => WriteError::Interrupted,
             table::WriteError::Store(error) => WriteError::Store(error.clone()),
             other => return Err(format!("fails without a cause: {other}")),
         };

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use access::take_of_series;
+use access::{Error, take_of_series};
 use catalog::{TableDefinition, TableKind};
 use parking_lot::Mutex;
 use store::{Store, StoreError, TreeId};
@@ -109,10 +109,10 @@ impl AutoIncrement {
             Ok(first) => first,
             // As MySQL: the largest number again, which a row has already; only 64 bits run out with an error.
             Err(_) if self.limit < u64::MAX => return Ok(self.limit),
-            Err(_) => return Err(WriteError::AutoIncrementExhausted),
+            Err(_) => return Err(Error::NumbersExhausted.into()),
         };
         if first.checked_add(count.saturating_sub(1)).is_none_or(|last| last > self.limit) {
-            return Err(WriteError::AutoIncrementExhausted);
+            return Err(Error::NumbersExhausted.into());
         }
         self.raise_watermark(store, first.saturating_add(count))?;
         Ok(first)
@@ -137,7 +137,7 @@ impl AutoIncrement {
                 reserved = take_of_series(next, count, increment, offset, self.limit)?;
                 Some(reserved.1)
             })
-            .map_err(|_| WriteError::AutoIncrementExhausted)?;
+            .map_err(|_| Error::NumbersExhausted)?;
         self.raise_watermark(store, reserved.1)?;
         Ok(reserved.0)
     }
@@ -204,7 +204,7 @@ impl AutoIncrement {
         let mut transaction = store.begin();
         transaction
             .put(&tree, &self.key, &watermark.to_le_bytes(), crate::WAIT_INTERNAL)
-            .map_err(|error| crate::error::from_store(error, 0))?;
+            .map_err(crate::error::from_store)?;
         transaction.commit()?;
         Ok(())
     }

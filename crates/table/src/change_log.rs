@@ -14,15 +14,12 @@
 
 use std::sync::Arc;
 
-use access::{Columns, Utc};
+use access::{Error, RowCells, RowChange, RowObserver};
 use parking_lot::Mutex;
-use store::{LockMode, LockWait, Locked, Transaction};
 use types::Cell;
-use types::vector::{Batch, BytesColumn};
+use types::vector::Batch;
 
-use crate::error::WriteError;
-use crate::index_build::NewIndexes;
-use crate::table::Table;
+use crate::new_indexes::NewIndexes;
 
 /// Stands for "no key" where a key's length is meant.
 const NO_KEY: u16 = u16::MAX;
@@ -99,23 +96,18 @@ impl ChangeLog {
     }
 
     /// Whether a change of this column is logged.
-    pub(crate) fn logs_changes_of(&self, column: usize) -> bool {
+    fn logs_changes_of(&self, column: usize) -> bool {
         self.columns.as_ref().is_none_or(|columns| columns.binary_search(&column).is_ok())
     }
 
-    /// Whether this column's value is logged.
-    pub(crate) fn logs_value_of(&self, column: usize) -> bool {
-        self.indexes.as_ref().is_some_and(|indexes| indexes.held().binary_search(&column).is_ok())
-    }
-
     /// Logs a row that was changed: `before` gives the cells it had, TIMESTAMPs in UTC; `None` for a new row.
-    pub(crate) fn append<'a>(&self, locator: &[u8], before: Option<&dyn Fn(usize) -> Cell<'a>>) {
+    fn append(&self, locator: &[u8], before: Option<&dyn RowCells>) {
         let mut entry = Vec::new();
         push_with_length(locator, &mut entry);
         if let Some(indexes) = &self.indexes {
             match before {
                 None => (0..indexes.len()).for_each(|_| entry.extend_from_slice(&NO_KEY.to_le_bytes())),
-                Some(cell) => indexes.keys_before(cell, locator, |key| push_with_length(key, &mut entry)),
+                Some(cells) => indexes.keys_before(cells, locator, |key| push_with_length(key, &mut entry)),
             }
         }
         self.push(&entry);
@@ -189,6 +181,33 @@ impl ChangeLog {
     }
 }
 
+impl RowObserver for ChangeLog {
+    fn reads_before(&self, ordinal: usize) -> bool {
+        self.indexes.as_ref().is_some_and(|indexes| indexes.held().binary_search(&ordinal).is_ok())
+    }
+
+    fn reads_after(&self, _ordinal: usize) -> bool {
+        false // The DDL statement reads the row itself, when it applies the change.
+    }
+
+    /// Refuses nothing: a full log ends the DDL statement.
+    fn row_changed(&self, change: &RowChange<'_>) -> Result<(), Error> {
+        let stays = change.stays();
+        if stays && !change.columns.iter().any(|&column| self.logs_changes_of(column)) {
+            return Ok(());
+        }
+        if let Some(before) = change.before {
+            self.append(before.locator, Some(before.cells));
+        }
+        if let Some(after) = change.after
+            && !stays
+        {
+            self.append(after.locator, None);
+        }
+        Ok(())
+    }
+}
+
 impl TakenChanges {
     /// How many there are.
     #[must_use]
@@ -205,26 +224,6 @@ impl TakenChanges {
     /// One after the other.
     pub fn iter(&self) -> impl Iterator<Item = LoggedChange<'_>> {
         self.starts.iter().filter_map(|&start| next_change(&mut &self.bytes[start..], self.keys))
-    }
-}
-
-impl Table {
-    /// Locks a changed row shared and makes `batch` its `columns`.
-    ///
-    /// # Errors
-    /// No lock, or the store's.
-    pub fn lock_changed(
-        &self,
-        transaction: &mut Transaction,
-        locator: &[u8],
-        wait: LockWait,
-        columns: &[usize],
-        batch: &mut Batch,
-    ) -> Result<Locked<()>, WriteError> {
-        batch.clear();
-        let mut locators = BytesColumn::default();
-        let columns = Columns::whole(columns);
-        self.lock_columns(transaction, locator, LockMode::Shared, wait, &Utc, columns, batch, &mut locators)
     }
 }
 

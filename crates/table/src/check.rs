@@ -13,9 +13,10 @@ use store::{ReadView, Store, StoreError, Tree, TreeId};
 
 use crate::Utc;
 use crate::codec::row::{BytesRef, RowView, VERSIONS_MAX, spilled_reference, version_of};
+use crate::index::{EntryBytes, scan_range, tree_id};
 use crate::large::{CHUNK_BYTES, ReadFrom};
-use crate::table::{Table, scan_range, tree_id};
-use crate::write::{EntryBytes, Materialized};
+use crate::materialized::Materialized;
+use crate::table::Table;
 
 /// So many problems of a table are told; then the check ends.
 pub const PROBLEMS_MAX: usize = 20;
@@ -199,7 +200,12 @@ impl<E, G: FnMut() -> Result<(), E>> Check<'_, G> {
                 if table.indexes[index].entries.is_none() {
                     continue;
                 }
-                entry.write(table, index, |ordinal| memory.cell(table, &view, ordinal, &Utc), locator, &Utc);
+                entry.write(
+                    &table.indexes[index],
+                    |ordinal| memory.cell(table, &view, ordinal, &Utc),
+                    locator,
+                    &Utc,
+                );
                 let tree = &table.indexes[index].tree;
                 let entries = table.indexes[index].entries.as_ref();
                 let found = table.store.get(tree, &entry.key, check.view.reader(), |value| {
@@ -297,7 +303,7 @@ impl<E, G: FnMut() -> Result<(), E>> Check<'_, G> {
                     let view = RowView::new(table.layout(version_of(&body)), &locator, &locator, &body);
                     let memory = check.materialize(&view)?;
                     let cell = |ordinal: usize| memory.cell(table, &view, ordinal, &Utc);
-                    right.write(table, index, cell, &locator, &Utc);
+                    right.write(&table.indexes[index], cell, &locator, &Utc);
                     if right.key == key {
                         return Ok(()); // Its value was compared from the row's side.
                     }

@@ -20,7 +20,8 @@ use crate::WAIT_INTERNAL;
 use crate::auto_increment::COUNTERS_TREE;
 use crate::encoding::{self, DecodeError};
 use crate::error::{WriteError, from_store};
-use crate::table::{Table, scan_range};
+use crate::index::scan_range;
+use crate::table::Table;
 
 /// Bytes of a chunk.
 const CHUNK_BYTES: usize = 3500;
@@ -239,9 +240,7 @@ impl Dictionary {
     /// # Errors
     /// The store's.
     pub fn delete_table(&self, transaction: &mut Transaction, id: TableId) -> Result<(), WriteError> {
-        transaction
-            .delete(&self.counters, &id.0.to_be_bytes(), WAIT_INTERNAL)
-            .map_err(|error| from_store(error, 0))?;
+        transaction.delete(&self.counters, &id.0.to_be_bytes(), WAIT_INTERNAL).map_err(from_store)?;
         self.delete(transaction, KIND_TABLE, id.0, 0)
     }
 
@@ -257,7 +256,7 @@ impl Dictionary {
     ) -> Result<(), WriteError> {
         transaction
             .put(&self.counters, &id.0.to_be_bytes(), &next.to_le_bytes(), WAIT_INTERNAL)
-            .map_err(|error| from_store(error, 0))
+            .map_err(from_store)
     }
 
     /// Drops a table's AUTO_INCREMENT counter: it starts at 1 again.
@@ -265,10 +264,7 @@ impl Dictionary {
     /// # Errors
     /// The store's.
     pub fn reset_counter(&self, transaction: &mut Transaction, id: TableId) -> Result<(), WriteError> {
-        transaction
-            .delete(&self.counters, &id.0.to_be_bytes(), WAIT_INTERNAL)
-            .map(|_| ())
-            .map_err(|error| from_store(error, 0))
+        transaction.delete(&self.counters, &id.0.to_be_bytes(), WAIT_INTERNAL).map(|_| ()).map_err(from_store)
     }
 
     /// Writes an account, new or changed.
@@ -311,7 +307,7 @@ impl Dictionary {
         for chunk in record.chunks(CHUNK_BYTES) {
             transaction
                 .put(&self.tree, &key(kind, number, chunk_count), chunk, WAIT_INTERNAL)
-                .map_err(|error| from_store(error, 0))?;
+                .map_err(from_store)?;
             chunk_count += 1;
         }
         self.delete(transaction, kind, number, chunk_count)
@@ -326,10 +322,7 @@ impl Dictionary {
         first: u32,
     ) -> Result<(), WriteError> {
         let mut chunk = first;
-        while transaction
-            .delete(&self.tree, &key(kind, number, chunk), WAIT_INTERNAL)
-            .map_err(|error| from_store(error, 0))?
-        {
+        while transaction.delete(&self.tree, &key(kind, number, chunk), WAIT_INTERNAL).map_err(from_store)? {
             chunk += 1;
         }
         Ok(())

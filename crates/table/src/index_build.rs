@@ -11,108 +11,22 @@
 use std::sync::Arc;
 
 use access::{KeyBytesRange, Utc};
-use catalog::TableDefinition;
-use store::{LockWait, Locked, Store, StoreError, Transaction};
+use store::{LockWait, Locked, StoreError, Transaction};
 use types::Cell;
-use types::vector::{Batch, BytesColumn, Column};
+use types::vector::{Batch, BytesColumn};
 
 use crate::change_log::{ChangedRow, LoggedChange};
 use crate::error::{WriteError, from_store};
+use crate::index::EntryBytes;
+use crate::new_indexes::NewIndexes;
 use crate::read::ScanRequest;
-use crate::table::{Index, Table};
-use crate::write::{EntryBytes, duplicate};
+use crate::table::Table;
+use crate::write::duplicate;
 
 /// Entries are sorted before they are written, so many bytes of them at a time.
 const PART_BYTES: usize = 8 << 20;
 /// Entries written in one transaction.
 const BATCH_ENTRIES: usize = 1_000;
-
-/// Where rows as they are have a column of the table as it will be.
-#[derive(Debug)]
-pub enum ColumnOrigin {
-    /// Their column of this ordinal, whose values are the same.
-    Column(usize),
-    /// Nowhere: it has this value in all of them, a TIMESTAMP in UTC.
-    Fill(Column),
-}
-
-/// Indexes under construction.
-#[derive(Debug)]
-pub struct NewIndexes {
-    /// The table as it will be.
-    definition: Arc<TableDefinition>,
-    /// Ordinals in it of the new indexes.
-    ordinals: Vec<usize>,
-    indexes: Vec<Index>,
-    /// Its columns that entries are made of, and those of the clustered index, ascending.
-    columns: Vec<usize>,
-    /// Per column of it.
-    origins: Vec<ColumnOrigin>,
-    /// What `columns` are in rows as they are, ascending.
-    held: Vec<usize>,
-}
-
-impl NewIndexes {
-    /// Readies the indexes `ordinals` of `definition`, whose trees are there and empty. `origins`: per column.
-    ///
-    /// # Errors
-    /// `TreeGone` if a tree is missing.
-    pub fn new(
-        store: &Store,
-        definition: Arc<TableDefinition>,
-        ordinals: Vec<usize>,
-        origins: Vec<ColumnOrigin>,
-    ) -> Result<Arc<Self>, StoreError> {
-        let indexes = crate::table::open_indexes(store, &definition, ordinals.iter().copied())?;
-        let clustered = definition.clustered.map(|index| &definition.indexes[index].parts);
-        let parts = ordinals.iter().map(|&index| &definition.indexes[index].parts).chain(clustered);
-        let mut columns: Vec<usize> = parts.flatten().map(|part| part.column).collect();
-        columns.sort_unstable();
-        columns.dedup();
-        let origin = |&column: &usize| match origins[column] {
-            ColumnOrigin::Column(ordinal) => Some(ordinal),
-            ColumnOrigin::Fill(_) => None,
-        };
-        let mut held: Vec<usize> = columns.iter().filter_map(origin).collect();
-        held.sort_unstable();
-        Ok(Arc::new(Self { definition, ordinals, indexes, columns, origins, held }))
-    }
-
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.indexes.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.indexes.is_empty()
-    }
-
-    /// Ordinals, in the table as it is, of the columns that entries are made of.
-    pub(crate) fn held(&self) -> &[usize] {
-        &self.held
-    }
-
-    /// Gives `each` the key of every index for a row of the table as it is.
-    pub(crate) fn keys_before<'a>(
-        &self,
-        cell: &dyn Fn(usize) -> Cell<'a>,
-        locator: &[u8],
-        mut each: impl FnMut(&[u8]),
-    ) {
-        let mut entry = EntryBytes::default();
-        for index in &self.indexes {
-            let cell = |ordinal: usize| match &self.origins[ordinal] {
-                ColumnOrigin::Column(ordinal) => cell(*ordinal),
-                ColumnOrigin::Fill(value) => value.cell(0),
-            };
-            entry.write_of(index, cell, locator, &Utc);
-            each(&entry.key);
-        }
-    }
-}
 
 /// The builder.
 #[derive(Debug)]
@@ -158,7 +72,7 @@ impl IndexBuild {
                 };
                 for (index, entries) in indexes.iter().zip(&mut entries) {
                     let mut entry = EntryBytes::default();
-                    entry.write_of(index, cell, locators.get(row), &Utc);
+                    entry.write(index, cell, locators.get(row), &Utc);
                     bytes += entry.key.len() + entry.value.len() + size_of::<(Vec<u8>, Vec<u8>)>();
                     entries.push((entry.key, entry.value));
                 }
@@ -201,9 +115,9 @@ impl IndexBuild {
     ) -> Result<bool, WriteError> {
         let mut entry = EntryBytes::default();
         for (number, index) in self.new.indexes.iter().enumerate() {
-            let failed = |error| from_store(error, self.new.ordinals[number]);
+            let failed = from_store;
             if let Some(row) = &row {
-                entry.write_of(index, |ordinal| row.cell(ordinal), change.locator, &Utc);
+                entry.write(index, |ordinal| row.cell(ordinal), change.locator, &Utc);
             }
             if let Some(before) = change.before[number]
                 && !(row.is_some() && entry.key == before)
@@ -243,7 +157,7 @@ impl IndexBuild {
         value: &[u8],
     ) -> Result<(), WriteError> {
         let (index, table) = (&self.new.indexes[number], &self.table);
-        let failed = |error| from_store(error, self.new.ordinals[number]);
+        let failed = from_store;
         match transaction.insert(&index.tree, key, value, LockWait::Nowait) {
             Ok(()) => return Ok(()),
             Err(store::WriteError::DuplicateKey) => {}
@@ -290,7 +204,7 @@ impl IndexBuild {
 
     fn key(&self, number: usize, row: ChangedRow<'_>, locator: &[u8]) -> Vec<u8> {
         let mut entry = EntryBytes::default();
-        entry.write_of(&self.new.indexes[number], |ordinal| row.cell(ordinal), locator, &Utc);
+        entry.write(&self.new.indexes[number], |ordinal| row.cell(ordinal), locator, &Utc);
         entry.key
     }
 

@@ -8,14 +8,15 @@
 
 use std::sync::Arc;
 
-use access::{KeyBytesRange, LARGE_VALUES_READ, LongValue, Predicate, PredicateResult};
+use access::{Error, KeyBytesRange, LARGE_VALUES_READ, LongValue, Predicate, PredicateResult};
 use metrics::Counter;
 use store::{Reader, StoreError, Transaction, Tree, TreePlace};
 
 use crate::WAIT_INTERNAL;
 use crate::codec::row::LargeReference;
-use crate::error::WriteError;
-use crate::table::{Table, scan_range};
+use crate::error::{WriteError, from_store};
+use crate::index::scan_range;
+use crate::table::Table;
 
 /// Bytes of a chunk's value.
 pub(crate) const CHUNK_BYTES: usize = store::RECORD_BYTES_MAX - KEY_BYTES;
@@ -89,7 +90,7 @@ impl Long {
         match self {
             Long::Elsewhere(value) => {
                 piece.resize(count, 0);
-                value.read_at(offset, piece).map_err(|error| WriteError::LongValue(Arc::new(error)))
+                value.read_at(offset, piece).map_err(|error| Error::LongValue(Arc::new(error)).into())
             }
             Long::Place(table, reference) => {
                 let Some(reader) = reader else {
@@ -154,7 +155,7 @@ impl Table {
         for (number, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
             transaction
                 .put(tree, &chunk_key(stream, first + number as u32), chunk, WAIT_INTERNAL)
-                .map_err(|error| crate::error::from_store(error, 0))?;
+                .map_err(from_store)?;
         }
         Ok(())
     }
@@ -168,9 +169,7 @@ impl Table {
     ) -> Result<(), WriteError> {
         let Some(tree) = &self.large else { return Ok(()) };
         for number in 0..byte_count.div_ceil(CHUNK_BYTES as u64) {
-            transaction
-                .delete(tree, &chunk_key(stream, number as u32), WAIT_INTERNAL)
-                .map_err(|error| crate::error::from_store(error, 0))?;
+            transaction.delete(tree, &chunk_key(stream, number as u32), WAIT_INTERNAL).map_err(from_store)?;
         }
         Ok(())
     }

@@ -13,15 +13,20 @@ mod encoding;
 mod entry;
 mod error;
 pub mod foreign_key;
+mod index;
 mod index_build;
 mod large;
 mod local;
+mod materialized;
 mod metadata_deadlock;
 mod metadata_lock;
 mod metadata_mode;
+mod new_indexes;
 mod print;
 mod read;
 mod row_change;
+mod sample;
+mod source;
 mod statistics;
 mod table;
 mod write;
@@ -29,8 +34,8 @@ mod write;
 use std::time::Duration;
 
 pub use access::{
-    Columns, DuplicateKey, ForeignKeyViolation, KeyBytesRange, LARGE_VALUES_READ, LongValue, MaybeLarge,
-    Part, PartKind, TimestampZone, Updated, Utc, rezoned,
+    Columns, DuplicateKey, Error, ForeignKeyViolation, KeyBytesRange, LARGE_VALUES_READ, LongValue,
+    MaybeLarge, Part, PartKind, TimestampZone, Updated, Utc, rezoned,
 };
 pub use auto_increment::{AutoIncrement, auto_increment_limit};
 pub use change_log::{ChangeLog, ChangeLogFull, ChangedRow, LoggedChange, TakenChanges};
@@ -38,14 +43,15 @@ pub use check::{CheckDepth, CheckEnd, PROBLEMS_MAX, check_dictionary, tree_owner
 pub use entry::COVERED_BYTES_MAX;
 pub use error::{WriteError, access_error};
 pub use foreign_key::ForeignKeys;
-pub use index_build::{ColumnOrigin, IndexBuild, NewIndexes};
+pub use index_build::IndexBuild;
 pub use large::{LARGE_VALUE_BYTES_READ, LARGE_VALUE_BYTES_STREAMED, OWN_STREAM_BYTES, WHOLE_BYTES_MAX};
 pub use local::{LocalSnapshot, LocalTransaction};
 pub use metadata_lock::{MetadataLock, MetadataLockError, MetadataWait, Others};
 pub use metadata_mode::MetadataMode;
+pub use new_indexes::{ColumnOrigin, NewIndexes};
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
-pub use table::{Table, may_need_large_values};
+pub use table::{Observers, Table, may_need_large_values};
 pub use write::{RowScratch, WriteContext};
 
 /// How long to wait for records that nobody else should hold long: counters, large values, the dictionary.

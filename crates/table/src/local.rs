@@ -16,7 +16,7 @@ use types::Cell;
 use types::vector::{Batch, BytesColumn};
 
 use crate::codec::key::KeyCodec;
-use crate::error::{WriteError, access_error};
+use crate::error::access_error;
 use crate::foreign_key::ForeignKeys;
 use crate::read::TableScan;
 use crate::table::Table;
@@ -413,25 +413,5 @@ impl access::Transaction for LocalTransaction<'_> {
     ) -> Result<bool, Error> {
         let table = local(table)?;
         Ok(table.keep_duplicate(self.transaction()?, duplicate, lock_wait(wait))?)
-    }
-}
-
-impl From<WriteError> for Error {
-    fn from(error: WriteError) -> Self {
-        match error {
-            WriteError::DuplicateKey(duplicate) => Self::DuplicateKey(duplicate),
-            WriteError::Deadlock => Self::Deadlock,
-            WriteError::LockWaitTimeout => Self::LockWaitTimeout,
-            WriteError::Locked => Self::Locked,
-            WriteError::Interrupted => Self::Interrupted,
-            WriteError::TooManyLocks => Self::TooManyLocks,
-            WriteError::NoThread => Self::NoThread,
-            WriteError::ChangedSinceSnapshot => Self::ChangedSinceSnapshot,
-            WriteError::KeyTooLong { .. } => Self::KeyTooLong { bytes_max: store::KEY_BYTES_MAX },
-            WriteError::ForeignKey(violation) => Self::ForeignKey(violation),
-            WriteError::AutoIncrementExhausted => Self::NumbersExhausted,
-            WriteError::LongValue(error) => Self::LongValue(error),
-            WriteError::Store(error) => access_error(&error),
-        }
     }
 }

@@ -7,15 +7,16 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use access::{Columns, DuplicateKey, KeyBytesRange, MaybeLarge, Part, PartKind, TimestampZone};
+use access::{Columns, DuplicateKey, KeyBytesRange, MaybeLarge, Part, PartKind, TimestampZone, Utc};
 use store::{LockMark, LockMode, LockWait, Locked, Reader, StoreError, Transaction};
 use types::vector::{Batch, BytesColumn};
 
 use crate::codec::row::{BytesRef, RowView, spilled_reference, version_of};
 use crate::entry::EntryCodec;
 use crate::error::{WriteError, from_store};
+use crate::index::scan_range;
 use crate::large::ReadFrom;
-use crate::table::{Table, scan_range};
+use crate::table::Table;
 
 /// Which rows and columns a scan reads.
 #[derive(Clone, Debug)]
@@ -359,9 +360,8 @@ impl Table {
         wait: LockWait,
         read: impl FnOnce(&RowView<'_>) -> R,
     ) -> Result<Locked<R>, WriteError> {
-        let body = transaction
-            .lock_current(&self.rows, locator, mode, wait, <[u8]>::to_vec)
-            .map_err(|error| from_store(error, 0))?;
+        let body =
+            transaction.lock_current(&self.rows, locator, mode, wait, <[u8]>::to_vec).map_err(from_store)?;
         match body {
             Locked::Absent => Ok(Locked::Absent),
             Locked::Skipped => Ok(Locked::Skipped),
@@ -405,8 +405,26 @@ impl Table {
         }
         let locked = transaction
             .lock_current(tree, &duplicate.entry, LockMode::Shared, wait, |_| ())
-            .map_err(|error| from_store(error, duplicate.index))?;
+            .map_err(from_store)?;
         Ok(locked == Locked::Row(()))
+    }
+
+    /// Locks a row that online DDL has found in its change log, shared, and makes `batch` its `columns`.
+    ///
+    /// # Errors
+    /// No lock, or the store's.
+    pub fn lock_changed(
+        &self,
+        transaction: &mut Transaction,
+        locator: &[u8],
+        wait: LockWait,
+        columns: &[usize],
+        batch: &mut Batch,
+    ) -> Result<Locked<()>, WriteError> {
+        batch.clear();
+        let mut locators = BytesColumn::default();
+        let columns = Columns::whole(columns);
+        self.lock_columns(transaction, locator, LockMode::Shared, wait, &Utc, columns, batch, &mut locators)
     }
 
     /// Locks the row with this locator and appends its columns to `batch`, its locator to `locators`. Answers
@@ -425,9 +443,8 @@ impl Table {
         batch: &mut Batch,
         locators: &mut BytesColumn,
     ) -> Result<Locked<()>, WriteError> {
-        let body = transaction
-            .lock_current(&self.rows, locator, mode, wait, <[u8]>::to_vec)
-            .map_err(|error| from_store(error, 0))?;
+        let body =
+            transaction.lock_current(&self.rows, locator, mode, wait, <[u8]>::to_vec).map_err(from_store)?;
         Ok(match body {
             Locked::Absent => Locked::Absent,
             Locked::Skipped => Locked::Skipped,
@@ -699,7 +716,7 @@ impl TableScan {
         let table = Arc::clone(&self.table);
         let entries = self.index.and_then(|index| table.indexes[index].entries.as_ref());
         let tree = self.index.map_or(&table.rows, |index| &table.indexes[index].tree);
-        let refused = |error| from_store(error, self.index.unwrap_or(0));
+        let refused = from_store;
         while batch.row_count < self.rows_max && !batch.is_full() {
             let Some(range) = self.ranges.last_mut() else { break };
             // A row known by its whole unique key: it alone is locked, or the place where it is not.

@@ -1,58 +1,70 @@
-//! A row that was changed: the one place where a table tells of it.
+//! A stored row was changed: the one place where a table tells its observers.
 //!
 //! Every insert, update and delete of a row ends here, those of cascades and of copies too: after the change and all its index
-//! entries, while the transaction holds the row's lock, and before the call that changed it returns. What must see each change of a
-//! row is called from [`Table::row_changed`]: today the change log of online DDL ([`crate::ChangeLog`]).
+//! entries, while the transaction holds the row's lock, and before the call that changed it returns. The observers
+//! ([`access::RowObserver`]) are called in their order; one that refuses undoes the call.
 //!
 //! What may change or refuse a row comes before the change and not here: triggers, generated columns, NOT NULL and CHECK in
 //! `exec::change`, foreign keys in [`crate::foreign_key`].
 
-use types::Cell;
+use access::{RowChange, StoredRow};
+use store::Transaction;
 
+use crate::codec::row::{RowView, version_of};
+use crate::error::WriteError;
+use crate::large::ReadFrom;
+use crate::materialized::{Materialized, StoredCells, UnreadCells};
 use crate::table::Table;
-
-/// A row's cells by ordinal.
-type Cells<'a, 'c> = &'a dyn Fn(usize) -> Cell<'c>;
-
-/// A change of one row.
-pub(crate) struct RowChange<'a, 'c> {
-    /// Where the row was, and its cells, TIMESTAMPs in UTC; `None`: it is new.
-    pub(crate) before: Option<(&'a [u8], Cells<'a, 'c>)>,
-    /// Where it is now; `None`: it is gone.
-    pub(crate) after: Option<&'a [u8]>,
-    /// The columns that got other values, if it was there and still is.
-    pub(crate) columns: &'a [(usize, Cell<'a>)],
-}
-
-impl RowChange<'_, '_> {
-    /// Whether the row lies where it lay.
-    fn stays(&self) -> bool {
-        matches!((self.before, self.after), (Some((before, _)), Some(after)) if before == after)
-    }
-}
 
 impl Table {
     /// Whether an observer of changes is registered.
     #[inline]
-    pub(crate) fn tells_changes(&self) -> bool {
-        self.changes.is_some()
+    pub(crate) fn is_observed(&self) -> bool {
+        !self.observers().rows.is_empty()
     }
 
-    /// A row was changed. Callers ask [`Table::tells_changes`] before they make up the change.
+    /// Whether an observer reads this column of rows before their change.
+    pub(crate) fn is_observed_before(&self, ordinal: usize) -> bool {
+        self.observers().rows.iter().any(|observer| observer.reads_before(ordinal))
+    }
+
+    /// Tells the observers of a change. Callers ask [`Table::is_observed`] before they make up the row before. `after`: where the
+    /// row is now, if it still is.
+    ///
+    /// # Errors
+    /// An observer's, or the store's.
     #[cold]
-    pub(crate) fn row_changed(&self, change: &RowChange<'_, '_>) {
-        let Some(log) = &self.changes else { return };
-        let stays = change.stays();
-        if stays && !change.columns.iter().any(|column| log.logs_changes_of(column.0)) {
-            return;
+    pub(crate) fn row_changed(
+        &self,
+        transaction: &Transaction,
+        before: Option<StoredRow<'_>>,
+        after: Option<&[u8]>,
+        columns: &[usize],
+    ) -> Result<(), WriteError> {
+        let observers = &self.observers().rows;
+        let reads = |ordinal: usize| observers.iter().any(|observer| observer.reads_after(ordinal));
+        let stored = match after {
+            Some(locator) if (0..self.width()).any(reads) => {
+                transaction.get_current(&self.rows, locator, <[u8]>::to_vec)?.map(|stored| (locator, stored))
+            }
+            _ => None,
+        };
+        let Some((locator, stored)) = stored else {
+            let after = after.map(|locator| StoredRow { locator, cells: &UnreadCells });
+            return self.tell(&RowChange { before, after, columns });
+        };
+        // As it is stored: converted, with large values that never were in memory whole.
+        let body = self.whole_body(ReadFrom::Current(transaction), stored)?;
+        let view = RowView::new(self.layout(version_of(&body)), locator, locator, &body);
+        let memory = Materialized::read(self, &view, ReadFrom::Current(transaction), reads)?;
+        let cells = StoredCells { table: self, view: &view, memory: &memory };
+        self.tell(&RowChange { before, after: Some(StoredRow { locator, cells: &cells }), columns })
+    }
+
+    fn tell(&self, change: &RowChange<'_>) -> Result<(), WriteError> {
+        for observer in &self.observers().rows {
+            observer.row_changed(change)?;
         }
-        if let Some((locator, cell)) = change.before {
-            log.append(locator, Some(cell));
-        }
-        if let Some(locator) = change.after
-            && !stays
-        {
-            log.append(locator, None);
-        }
+        Ok(())
     }
 }

@@ -4,28 +4,17 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use access::{KeyBound, KeyBytesRange, KeyRange, TableStatistics};
-use catalog::{ForeignKeyGraph, TableDefinition, TableSource, TreeNumber, VirtualTable};
-use store::{Direction, ScanRange, Store, StoreError, Tree, TreeId};
+use access::{KeyBound, KeyBytesRange, KeyRange, RowObserver, RowTrigger};
+use catalog::{TableDefinition, TableSource, TreeNumber};
+use store::{Store, StoreError, Tree};
 use types::{Cell, Physical};
 
 use crate::auto_increment::AutoIncrement;
-use crate::change_log::ChangeLog;
 use crate::codec::key::{KeyCodec, next_prefix};
 use crate::codec::row::Layout;
-use crate::entry::EntryCodec;
-use crate::foreign_key::ForeignKeys;
+use crate::index::{Index, open_indexes, scan_range, tree_id};
 use crate::metadata_lock::MetadataLock;
 use crate::statistics::Statistics;
-
-/// An index of an open table.
-#[derive(Debug)]
-pub(crate) struct Index {
-    pub(crate) tree: Tree,
-    pub(crate) keys: KeyCodec,
-    /// `None` for the clustered index, whose records are the rows.
-    pub(crate) entries: Option<EntryCodec>,
-}
 
 /// A table whose rows are in the store. Shared by all statements that run on one definition; a changed definition is
 /// another `Table` over the same trees (and the same counters, see [`Table::open_from`]).
@@ -40,11 +29,22 @@ pub struct Table {
     pub(crate) clustered: Option<KeyCodec>,
     pub(crate) indexes: Vec<Index>,
     pub(crate) large: Option<Tree>,
-    /// Where writers log what they change while online DDL works on all rows.
-    pub(crate) changes: Option<Arc<ChangeLog>>,
+    /// Who sees changes of its rows.
+    observers: Observers,
+    /// An insert may fail after it has changed something.
+    pub(crate) insert_makes_several_changes: bool,
     counters: Arc<Counters>,
     /// The first commit whose snapshot shows all rows in all indexes.
     usable_from: AtomicU64,
+}
+
+/// Who sees changes of a table's rows. Whoever opens a table says so: its observers are those of one definition.
+#[derive(Clone, Debug, Default)]
+pub struct Observers {
+    /// Fired by the rows that statements change themselves.
+    pub trigger: Option<Arc<dyn RowTrigger>>,
+    /// See every change of a stored row, in this order.
+    pub rows: Vec<Arc<dyn RowObserver>>,
 }
 
 /// The number behind the last one in a tree, or why it is not known: a damaged table opens all the same, and only who needs
@@ -89,7 +89,7 @@ impl Table {
     /// # Errors
     /// The store's, `TreeGone` if the definition names trees that do not exist.
     pub fn open(store: &Store, definition: Arc<TableDefinition>) -> Result<Arc<Self>, StoreError> {
-        Self::open_with(store, definition, None, None, None)
+        Self::open_with(store, definition, None, None, Observers::default())
     }
 
     /// Opens the table as `definition` now describes it, keeping counters and statistics of `earlier`, which is the
@@ -102,7 +102,7 @@ impl Table {
         definition: Arc<TableDefinition>,
         earlier: &Self,
     ) -> Result<Arc<Self>, StoreError> {
-        Self::open_with(store, definition, Some(earlier), None, None)
+        Self::open_with(store, definition, Some(earlier), None, Observers::default())
     }
 
     /// Opens a table whose rows were copied into new trees (or dropped: TRUNCATE): only the metadata lock stays.
@@ -114,20 +114,26 @@ impl Table {
         definition: Arc<TableDefinition>,
         earlier: &Self,
     ) -> Result<Arc<Self>, StoreError> {
-        Self::open_with(store, definition, None, Some(Arc::clone(earlier.metadata_lock())), None)
+        Self::open_with(
+            store,
+            definition,
+            None,
+            Some(Arc::clone(earlier.metadata_lock())),
+            Observers::default(),
+        )
     }
 
-    /// As [`Table::open_from`], while online DDL works on its rows: a writer through it logs its changes in `changes`.
+    /// As [`Table::open_from`], of a table whose changes `observers` see.
     ///
     /// # Errors
     /// The store's.
-    pub fn open_logged(
+    pub fn open_observed(
         store: &Store,
         definition: Arc<TableDefinition>,
         earlier: &Self,
-        changes: Arc<ChangeLog>,
+        observers: Observers,
     ) -> Result<Arc<Self>, StoreError> {
-        Self::open_with(store, definition, Some(earlier), None, Some(changes))
+        Self::open_with(store, definition, Some(earlier), None, observers)
     }
 
     /// The local table behind a catalog entry, for scans, which keep it.
@@ -142,7 +148,7 @@ impl Table {
         definition: Arc<TableDefinition>,
         earlier: Option<&Self>,
         metadata_lock: Option<Arc<MetadataLock>>,
-        changes: Option<Arc<ChangeLog>>,
+        observers: Observers,
     ) -> Result<Arc<Self>, StoreError> {
         let clustered =
             definition.clustered.map(|index| KeyCodec::new(&definition, &definition.indexes[index].parts));
@@ -181,6 +187,8 @@ impl Table {
                 statistics: Statistics::default(),
             }),
         };
+        let insert_makes_several_changes =
+            indexes.len() > usize::from(clustered.is_some()) || large.is_some() || !observers.rows.is_empty();
         Ok(Arc::new(Self {
             definition,
             store: store.clone(),
@@ -189,7 +197,8 @@ impl Table {
             clustered,
             indexes,
             large,
-            changes,
+            insert_makes_several_changes,
+            observers,
             counters,
             usable_from: AtomicU64::new(usable_from),
         }))
@@ -199,6 +208,17 @@ impl Table {
     #[must_use]
     pub fn definition(&self) -> &Arc<TableDefinition> {
         &self.definition
+    }
+
+    /// Who sees changes of its rows.
+    #[must_use]
+    pub fn observers(&self) -> &Observers {
+        &self.observers
+    }
+
+    /// Who is fired by the rows that statements change themselves.
+    pub(crate) fn trigger(&self) -> Option<&Arc<dyn RowTrigger>> {
+        self.observers.trigger.as_ref()
     }
 
     /// How many columns it has.
@@ -353,69 +373,6 @@ impl Table {
         };
         KeyBytesRange { lower, upper }
     }
-}
-
-/// These indexes of a definition.
-pub(crate) fn open_indexes(
-    store: &Store,
-    definition: &TableDefinition,
-    ordinals: impl Iterator<Item = usize>,
-) -> Result<Vec<Index>, StoreError> {
-    let clustered =
-        definition.clustered.map(|index| KeyCodec::new(definition, &definition.indexes[index].parts));
-    ordinals
-        .map(|ordinal| {
-            let index = &definition.indexes[ordinal];
-            let keys = KeyCodec::new(definition, &index.parts);
-            let entries = (definition.clustered != Some(ordinal))
-                .then(|| EntryCodec::new(definition, ordinal, &keys, clustered.as_ref()));
-            Ok(Index { tree: store.tree(tree_id(index.tree))?, keys, entries })
-        })
-        .collect()
-}
-
-/// The records between the ends of a range of keys.
-pub(crate) fn scan_range(range: &KeyBytesRange, reverse: bool) -> ScanRange<'_> {
-    use std::ops::Bound;
-    ScanRange {
-        lower: if range.lower.is_empty() { Bound::Unbounded } else { Bound::Included(&range.lower) },
-        upper: range.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded),
-        direction: if reverse { Direction::Backward } else { Direction::Forward },
-    }
-}
-
-impl TableSource for Table {
-    fn statistics(&self) -> &dyn TableStatistics {
-        self
-    }
-
-    fn as_virtual(&self) -> Option<&dyn VirtualTable> {
-        None
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn stored(self: Arc<Self>) -> Option<Arc<dyn access::Table>> {
-        Some(self)
-    }
-
-    fn foreign_keys(&self, graph: &ForeignKeyGraph) -> Option<Arc<dyn access::ForeignKeys>> {
-        Some(ForeignKeys::new(graph)?)
-    }
-
-    fn covers(&self, index: usize, column: usize) -> bool {
-        Self::covers(self, index, column)
-    }
-
-    fn auto_increment_next(&self) -> Option<u64> {
-        self.definition.auto_increment_column().map(|_| self.auto_increment().peek())
-    }
-}
-
-pub(crate) fn tree_id(tree: TreeNumber) -> TreeId {
-    TreeId(tree.0)
 }
 
 /// The first 8 bytes of the last key of a tree whose keys start with a big-endian number.

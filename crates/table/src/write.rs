@@ -3,15 +3,16 @@
 //! Invariants:
 //! 1. After a successful call every index has exactly one entry for the row's current version, and none for earlier
 //!    versions of the same transaction.
-//! 2. After an error the row and its entries are as before the call: a call with more than one change takes a savepoint.
+//! 2. After an error the row and its entries are as before the call: a call with more than one change, or that an observer may refuse,
+//!    takes a savepoint.
 //! 3. Checks go in the order of the indexes, so that the first violated key is the one MySQL names.
 
 use std::sync::Arc;
 
-use access::{DuplicateKey, LongValue, TimestampZone, Updated, Utc};
+use access::{DuplicateKey, Error, LongValue, StoredRow, TimestampZone, Updated};
 use catalog::TableDefinition;
-use store::{LockWait, Reader, Savepoint, StoreError, Transaction};
-use types::{Cell, Decimal, Physical};
+use store::{LockWait, Reader, Savepoint, Transaction};
+use types::Cell;
 
 use crate::WAIT_INTERNAL;
 use crate::codec::row::{
@@ -19,10 +20,11 @@ use crate::codec::row::{
     write_spilled,
 };
 use crate::error::{WriteError, from_store};
+use crate::index::EntryBytes;
 use crate::large::{Long, OWN_STREAM_BYTES, ReadFrom};
+use crate::materialized::{Materialized, StoredCells};
 use crate::print::print_cell;
-use crate::row_change::RowChange;
-use crate::table::{Index, Table, is_null};
+use crate::table::{Table, is_null};
 
 /// Under which conditions rows are written.
 #[derive(Clone, Copy)]
@@ -95,76 +97,6 @@ struct BodyScratch {
     in_shared: Vec<u32>,
 }
 
-/// A row's cells, with the memory that decimals and fetched values need.
-#[derive(Default)]
-pub(crate) struct Materialized {
-    decimals: Vec<Decimal>,
-    fetched: Vec<Vec<u8>>,
-    /// Per column: which decimal or fetched value, or `u32::MAX`.
-    places: Vec<u32>,
-}
-
-impl Materialized {
-    /// Reads what cells of `view` cannot borrow. `fetch(ordinal)`: whether an external value is needed whole.
-    pub(crate) fn read(
-        table: &Table,
-        view: &RowView<'_>,
-        from: ReadFrom<'_>,
-        fetch: impl Fn(usize) -> bool,
-    ) -> Result<Self, StoreError> {
-        let mut this = Self { places: Vec::with_capacity(table.definition.columns.len()), ..Self::default() };
-        for (ordinal, column) in table.definition.columns.iter().enumerate() {
-            let mut place = u32::MAX;
-            if !view.is_null(ordinal) {
-                match column.data_type.physical() {
-                    Physical::Decimal => {
-                        place = this.decimals.len() as u32;
-                        this.decimals.push(view.decimal(ordinal));
-                    }
-                    Physical::Bytes => {
-                        if let BytesRef::External { reference, .. } = view.bytes(ordinal)
-                            && fetch(ordinal)
-                        {
-                            let mut value = Vec::new();
-                            table.fetch(from, reference, &mut value)?;
-                            place = this.fetched.len() as u32;
-                            this.fetched.push(value);
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            this.places.push(place);
-        }
-        Ok(this)
-    }
-
-    /// Column `ordinal` of the row. A value that stands among the large ones and was not fetched gives its prefix.
-    pub(crate) fn cell<'a>(
-        &'a self,
-        table: &Table,
-        view: &RowView<'a>,
-        ordinal: usize,
-        zone: &dyn TimestampZone,
-    ) -> Cell<'a> {
-        if view.is_null(ordinal) {
-            return Cell::Null;
-        }
-        let place = self.places[ordinal] as usize;
-        match table.definition.columns[ordinal].data_type.physical() {
-            Physical::Int => Cell::Int(view.int(ordinal, zone)),
-            Physical::Double => Cell::Double(view.double(ordinal)),
-            Physical::Decimal => Cell::Decimal(&self.decimals[place]),
-            Physical::Bytes => match view.bytes(ordinal) {
-                BytesRef::Inline(bytes) => Cell::Bytes(bytes),
-                BytesRef::External { prefix, .. } => {
-                    Cell::Bytes(self.fetched.get(place).map_or(prefix, Vec::as_slice))
-                }
-            },
-        }
-    }
-}
-
 impl Table {
     /// Inserts a row: one cell per column of the table, each converted to the column's type, NOT NULL and AUTO_INCREMENT
     /// settled.
@@ -192,8 +124,7 @@ impl Table {
         scratch: &mut RowScratch,
     ) -> Result<(), WriteError> {
         debug_assert_eq!(cells.len(), self.definition.columns.len());
-        let savepoint = (self.indexes.len() > usize::from(self.clustered.is_some()) || self.large.is_some())
-            .then(|| transaction.savepoint());
+        let savepoint = self.insert_makes_several_changes.then(|| transaction.savepoint());
         let result = self.insert_row(transaction, cells, context, scratch);
         self.undo_on_error(transaction, savepoint, result)
     }
@@ -274,12 +205,12 @@ impl Table {
         self.insert_record(transaction, locator, &body.body, cell, context)?;
         for index in 0..self.indexes.len() {
             if self.indexes[index].entries.is_some() {
-                entry.write(self, index, cell, locator, context.zone);
+                entry.write(&self.indexes[index], cell, locator, context.zone);
                 self.insert_entry(transaction, index, entry, cell, context)?;
             }
         }
-        if self.tells_changes() {
-            self.row_changed(&RowChange { before: None, after: Some(locator), columns: &[] });
+        if self.is_observed() {
+            self.row_changed(transaction, None, Some(locator), &[])?;
         }
         Ok(())
     }
@@ -299,7 +230,7 @@ impl Table {
             Err(store::WriteError::DuplicateKey) => {
                 Err(self.duplicate(index, locator.to_vec(), locator.to_vec(), cell))
             }
-            Err(error) => Err(from_store(error, index)),
+            Err(error) => Err(from_store(error)),
         }
     }
 
@@ -323,7 +254,7 @@ impl Table {
                     .unwrap_or_default();
                 Err(self.duplicate(index, entry.key.clone(), locator, cell))
             }
-            Err(error) => Err(from_store(error, index)),
+            Err(error) => Err(from_store(error)),
         }
     }
 
@@ -515,7 +446,7 @@ impl Table {
         let key_changes = self.definition.clustered.is_some_and(touches);
         let layout = self.current_layout();
         let old_is_current = version_of(old.body()) == self.definition.row_version;
-        let in_index = |ordinal: usize| self.is_in_index(ordinal);
+        let is_read = |ordinal: usize| self.is_read_before(ordinal);
         // A stream stays if all of its values do. Of a shared one that loses a value the others are needed, to be written
         // again; values of columns that were dropped since are in it, too.
         let external = |ordinal: usize| match old.bytes(ordinal) {
@@ -535,7 +466,7 @@ impl Table {
             Some(_) => None,
         };
         let old_memory = Materialized::read(self, old, ReadFrom::Current(transaction), |ordinal| {
-            in_index(ordinal) || (changed(ordinal).is_none() && kept(ordinal).is_none())
+            is_read(ordinal) || (changed(ordinal).is_none() && kept(ordinal).is_none())
         })?;
         let old_cell = |ordinal: usize| old_memory.cell(self, old, ordinal, context.zone);
         let new_cell = |ordinal: usize| changed(ordinal).unwrap_or_else(|| old_cell(ordinal));
@@ -576,12 +507,10 @@ impl Table {
         })?;
 
         if moves {
-            transaction.delete(&self.rows, locator, WAIT_INTERNAL).map_err(|error| from_store(error, 0))?;
+            transaction.delete(&self.rows, locator, WAIT_INTERNAL).map_err(from_store)?;
             self.insert_record(transaction, &new_locator, &body, new_cell, context)?;
         } else {
-            transaction
-                .update(&self.rows, locator, &body, context.wait)
-                .map_err(|error| from_store(error, 0))?;
+            transaction.update(&self.rows, locator, &body, context.wait).map_err(from_store)?;
         }
 
         let (mut before, mut after) = (EntryBytes::default(), EntryBytes::default());
@@ -589,37 +518,33 @@ impl Table {
             if self.indexes[index].entries.is_none() || !(moves || key_changes || touches(index)) {
                 continue;
             }
-            before.write(self, index, old_cell, locator, context.zone);
-            after.write(self, index, new_cell, &new_locator, context.zone);
+            before.write(&self.indexes[index], old_cell, locator, context.zone);
+            after.write(&self.indexes[index], new_cell, &new_locator, context.zone);
             let tree = &self.indexes[index].tree;
             if before.key != after.key {
-                transaction
-                    .delete(tree, &before.key, context.wait)
-                    .map_err(|error| from_store(error, index))?;
+                transaction.delete(tree, &before.key, context.wait).map_err(from_store)?;
                 #[cfg(feature = "planted-bugs")]
                 if store::planted::is(store::planted::Plant::LoseEntry) && after.key.last() == Some(&b'7') {
                     continue;
                 }
                 self.insert_entry(transaction, index, &after, new_cell, context)?;
             } else if before.value != after.value {
-                transaction
-                    .update(tree, &after.key, &after.value, context.wait)
-                    .map_err(|error| from_store(error, index))?;
+                transaction.update(tree, &after.key, &after.value, context.wait).map_err(from_store)?;
             }
         }
-        if self.tells_changes() {
-            // Through UTC, so that the hour that a zone has twice gives the key that is there.
-            let before = |ordinal: usize| old_memory.cell(self, old, ordinal, &Utc);
-            let (before, after) = (Some((locator, &before as _)), Some(&*new_locator));
-            self.row_changed(&RowChange { before, after, columns: changes });
+        if self.is_observed() {
+            let cells = StoredCells { table: self, view: old, memory: &old_memory };
+            let before = StoredRow { locator, cells: &cells };
+            let columns: Vec<usize> = changes.iter().map(|change| change.0).collect();
+            self.row_changed(transaction, Some(before), Some(&new_locator), &columns)?;
         }
         Ok(())
     }
 
-    /// Whether index entries are made of this column.
-    fn is_in_index(&self, ordinal: usize) -> bool {
+    /// Whether index entries are made of this column, or an observer reads it.
+    fn is_read_before(&self, ordinal: usize) -> bool {
         self.definition.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == ordinal))
-            || self.changes.as_ref().is_some_and(|log| log.logs_value_of(ordinal))
+            || self.is_observed_before(ordinal)
     }
 
     /// Deletes the streams of a row's version except those that `kept` wants.
@@ -684,25 +609,25 @@ impl Table {
         let spilled = spilled_reference(&stored);
         let whole = self.whole_body(ReadFrom::Current(transaction), stored)?;
         let old = RowView::new(self.layout(version_of(&whole)), locator, locator, &whole);
-        transaction.delete(&self.rows, locator, context.wait).map_err(|error| from_store(error, 0))?;
-        if self.tells_changes() || self.indexes.iter().any(|index| index.entries.is_some()) {
+        transaction.delete(&self.rows, locator, context.wait).map_err(from_store)?;
+        if self.is_observed() || self.indexes.iter().any(|index| index.entries.is_some()) {
             let memory = Materialized::read(self, &old, ReadFrom::Current(transaction), |ordinal| {
-                self.is_in_index(ordinal)
+                self.is_read_before(ordinal)
             })?;
             let mut entry = EntryBytes::default();
             for index in 0..self.indexes.len() {
                 if self.indexes[index].entries.is_some() {
                     let cell = |ordinal: usize| memory.cell(self, &old, ordinal, context.zone);
-                    entry.write(self, index, cell, locator, context.zone);
+                    entry.write(&self.indexes[index], cell, locator, context.zone);
                     transaction
                         .delete(&self.indexes[index].tree, &entry.key, context.wait)
-                        .map_err(|error| from_store(error, index))?;
+                        .map_err(from_store)?;
                 }
             }
-            if self.tells_changes() {
-                let before = |ordinal: usize| memory.cell(self, &old, ordinal, &Utc);
-                let before = Some((locator, &before as _));
-                self.row_changed(&RowChange { before, after: None, columns: &[] });
+            if self.is_observed() {
+                let cells = StoredCells { table: self, view: &old, memory: &memory };
+                let before = StoredRow { locator, cells: &cells };
+                self.row_changed(transaction, Some(before), None, &[])?;
             }
         }
         self.drop_streams(transaction, &old, spilled, |_| false)
@@ -721,19 +646,9 @@ impl Table {
         context: WriteContext<'_>,
     ) -> Result<(), WriteError> {
         let mut entry = EntryBytes::default();
-        entry.write(self, index, |ordinal| cells[ordinal], locator, context.zone);
+        entry.write(&self.indexes[index], |ordinal| cells[ordinal], locator, context.zone);
         self.insert_entry(transaction, index, &entry, |ordinal| cells[ordinal], context)
     }
-}
-
-/// Room that is made at once for the key of an entry, beside the locator.
-const ENTRY_KEY_ROOM_BYTES: usize = 56;
-
-/// An index entry's record.
-#[derive(Debug, Default)]
-pub(crate) struct EntryBytes {
-    pub(crate) key: Vec<u8>,
-    pub(crate) value: Vec<u8>,
 }
 
 /// A row cannot be written, or an index not built, because the row at `locator` has the key already.
@@ -759,58 +674,12 @@ pub(crate) fn duplicate<'a>(
         }
         print_cell(shown, data_type, &mut value);
     }
-    WriteError::DuplicateKey(Box::new(DuplicateKey {
+    Error::DuplicateKey(Box::new(DuplicateKey {
         index,
         entry,
         locator,
         value: String::from_utf8_lossy(&value).into_owned(),
         key: format!("{}.{}", table.name, definition.name),
     }))
-}
-
-impl EntryBytes {
-    /// The record's value.
-    pub(crate) fn value(&self) -> &[u8] {
-        &self.value
-    }
-
-    /// Becomes the entry of index `index` for the row with these cells.
-    pub(crate) fn write<'a>(
-        &mut self,
-        table: &Table,
-        index: usize,
-        cell: impl Fn(usize) -> Cell<'a>,
-        locator: &[u8],
-        zone: &dyn TimestampZone,
-    ) {
-        self.write_of(&table.indexes[index], cell, locator, zone);
-    }
-
-    /// As [`EntryBytes::write`].
-    pub(crate) fn write_of<'a>(
-        &mut self,
-        index: &Index,
-        cell: impl Fn(usize) -> Cell<'a>,
-        locator: &[u8],
-        zone: &dyn TimestampZone,
-    ) {
-        self.key.clear();
-        self.value.clear();
-        let Some(entries) = &index.entries else { return };
-        self.key.reserve(locator.len() + ENTRY_KEY_ROOM_BYTES);
-        let any_null = index.keys.write(&cell, zone, &mut self.key);
-        entries.write_locator(&mut self.key, &mut self.value, locator, any_null);
-        let layout = entries.layout();
-        if !layout.is_empty() {
-            layout.write(
-                &cell,
-                |number| match cell(layout.variable_columns()[number] as usize) {
-                    Cell::Bytes(bytes) => BytesRef::Inline(bytes),
-                    _ => BytesRef::Inline(&[]),
-                },
-                zone,
-                &mut self.value,
-            );
-        }
-    }
+    .into()
 }

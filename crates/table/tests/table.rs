@@ -10,7 +10,9 @@ use env::simulated::SimWorld;
 use fixture::{column, create, definition, index, open_store};
 use store::{LockMode, LockWait, Locked, Store, StoreError};
 use table::codec::row::LargeReference;
-use table::{KeyBytesRange, ScanRequest, Table, Updated, Utc, WHOLE_BYTES_MAX, WriteContext, WriteError};
+use table::{
+    Error, KeyBytesRange, ScanRequest, Table, Updated, Utc, WHOLE_BYTES_MAX, WriteContext, WriteError,
+};
 use types::vector::{Batch, BytesColumn};
 use types::{Cell, CollationId, DataType, Decimal, TypeKind, Value};
 
@@ -216,10 +218,14 @@ fn run(seed: u64, primary: bool) {
                         }
                         let result = table.insert(&mut transaction, &row.cells(), CONTEXT);
                         if next.contains_key(&row.id) {
-                            let Err(WriteError::DuplicateKey(key)) = result else { panic!("{result:?}") };
+                            let Err(WriteError::Access(Error::DuplicateKey(key))) = result else {
+                                panic!("{result:?}")
+                            };
                             assert_eq!((key.index, key.value), (0, row.id.to_string()));
                         } else if taken(&next, row.code, row.id) {
-                            let Err(WriteError::DuplicateKey(key)) = result else { panic!("{result:?}") };
+                            let Err(WriteError::Access(Error::DuplicateKey(key))) = result else {
+                                panic!("{result:?}")
+                            };
                             assert_eq!((key.index, key.key.as_str()), (1, "t.code"));
                         } else {
                             result.unwrap();
@@ -263,7 +269,10 @@ fn run(seed: u64, primary: bool) {
                         assert_eq!(locked.unwrap(), Locked::Row(id));
                         let result = table.update(&mut transaction, &locator, &changes, CONTEXT);
                         if id_taken || taken(&next, new.code, id) {
-                            assert!(matches!(result, Err(WriteError::DuplicateKey(_))), "{result:?}");
+                            assert!(
+                                matches!(result, Err(WriteError::Access(Error::DuplicateKey(_)))),
+                                "{result:?}"
+                            );
                         } else {
                             let expected = if new == *old { Updated::Same } else { Updated::Changed };
                             assert_eq!(result.unwrap(), expected);

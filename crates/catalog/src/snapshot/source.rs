@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use access::{ForeignKeys, Table, TableStatistics};
+use access::{ForeignKeys, RowTrigger, Table, TableStatistics};
 use types::Value;
 use types::vector::Batch;
 
@@ -42,6 +42,11 @@ pub trait TableSource: Any + Debug + Send + Sync {
     /// The foreign keys of a statement that changes this table, resolved; `None` if one of their tables is kept by somebody else.
     fn foreign_keys(&self, graph: &ForeignKeyGraph) -> Option<Arc<dyn ForeignKeys>> {
         let _ = graph;
+        None
+    }
+
+    /// Who is fired by the rows that statements change themselves.
+    fn row_trigger(&self) -> Option<&Arc<dyn RowTrigger>> {
         None
     }
 

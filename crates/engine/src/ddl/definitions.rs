@@ -345,7 +345,11 @@ impl Change<'_> {
         // Another definition of the same content: plans that know the earlier one are made anew.
         let definition = Arc::new((*earlier.definition).clone());
         let source = match earlier.source.as_any().downcast_ref::<Table>() {
-            Some(table) => Table::open_logged(store, Arc::clone(&definition), table, changes),
+            Some(table) => {
+                let mut observers = table.observers().clone();
+                observers.rows.push(changes);
+                Table::open_observed(store, Arc::clone(&definition), table, observers)
+            }
             None => Table::open(store, Arc::clone(&definition)),
         };
         let entry = Arc::new(TableEntry { definition, source: source.map_err(store_error)? });

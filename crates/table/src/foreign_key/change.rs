@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use access::{ForeignKeyViolation, KeyBytesRange, Updated, Utc};
+use access::{Error, ForeignKeyViolation, KeyBytesRange, Updated, Utc};
 use store::{LockMode, Locked, Transaction};
 use types::Cell;
 use types::vector::BytesColumn;
@@ -11,9 +11,11 @@ use super::CASCADE_DEPTH_MAX;
 use super::link::{Action, Child, ForeignKeys, Parent, Target};
 use crate::codec::row::{RowView, version_of};
 use crate::error::{WriteError, from_store};
+use crate::index::{EntryBytes, scan_range};
 use crate::large::ReadFrom;
-use crate::table::{Table, is_null, scan_range};
-use crate::write::{EntryBytes, Materialized, WriteContext};
+use crate::materialized::Materialized;
+use crate::table::{Table, is_null};
+use crate::write::WriteContext;
 
 /// One change under way: the rows between the statement's own and the one being worked on, outermost first.
 struct Cascade<'a> {
@@ -306,14 +308,15 @@ impl ForeignKeys {
             }
             let through = Some(child.reference.key);
             match keys.update_row(child.node, cascade, locator, &changes, through) {
-                Err(WriteError::DuplicateKey(duplicate)) => {
+                Err(WriteError::Access(Error::DuplicateKey(duplicate))) => {
                     let table = child.target.table.definition();
-                    Err(WriteError::ForeignKey(Box::new(ForeignKeyViolation::DuplicateInChild {
+                    Err(Error::from(ForeignKeyViolation::DuplicateInChild {
                         parent: child.reference.definition().parent_table.to_string(),
                         key: table.indexes[duplicate.index].name.to_string(),
                         child: table.name.to_string(),
                         record: duplicate.value,
-                    })))
+                    })
+                    .into())
                 }
                 result => result.map(|_| ()),
             }
@@ -339,9 +342,9 @@ impl ForeignKeys {
                 continue;
             }
             if cascade.above.len() >= CASCADE_DEPTH_MAX {
-                return Err(WriteError::ForeignKey(Box::new(ForeignKeyViolation::TooDeep {
-                    levels_max: CASCADE_DEPTH_MAX,
-                })));
+                return Err(
+                    Error::from(ForeignKeyViolation::TooDeep { levels_max: CASCADE_DEPTH_MAX }).into()
+                );
             }
             each(self, cascade, locator)?;
         }
@@ -388,7 +391,7 @@ fn is_there(
     context: WriteContext<'_>,
 ) -> Result<bool, WriteError> {
     let tree = &target.table.indexes[target.index].tree;
-    let failed = |error| from_store(error, target.index);
+    let failed = from_store;
     if target.exact {
         let locked = transaction.lock_current(tree, key, LockMode::Shared, context.wait, |_| ());
         return Ok(matches!(locked.map_err(failed)?, Locked::Row(())));
@@ -443,7 +446,7 @@ fn lock_children(
     }
     let (table, number) = (&child.target.table, child.target.index);
     let index = &table.indexes[number];
-    let failed = |error| from_store(error, number);
+    let failed = from_store;
     let range = KeyBytesRange::prefix(key.clone());
     let mode = LockMode::Exclusive;
     let mut scan = transaction.lock_scan(&index.tree, &scan_range(&range, false), mode, context.wait);
@@ -471,7 +474,7 @@ fn lock_entries<'c>(
         let Some(index) = child.locked_index.filter(|&index| locked != Some(index)) else { continue };
         locked = Some(index);
         let mut entry = EntryBytes::default();
-        entry.write(table, index, |ordinal| old.cell(ordinal), locator, cascade.context.zone);
+        entry.write(&table.indexes[index], |ordinal| old.cell(ordinal), locator, cascade.context.zone);
         cascade
             .transaction
             .lock_current(
@@ -481,7 +484,7 @@ fn lock_entries<'c>(
                 cascade.context.wait,
                 |_| (),
             )
-            .map_err(|error| from_store(error, index))?;
+            .map_err(from_store)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use access::{ForeignKeyViolation, TimestampZone};
+use access::{Error, ForeignKeyViolation, TimestampZone};
 use catalog::{Edge, ForeignKeyAction, ForeignKeyGraph, Reference, TableDefinition, TableId};
 use types::{Cell, DataType, Physical};
 
@@ -274,7 +274,7 @@ impl Parent {
     #[cold]
     pub(super) fn violated(&self) -> WriteError {
         let constraint = constraint_text(&self.reference);
-        WriteError::ForeignKey(Box::new(ForeignKeyViolation::NoParent { constraint }))
+        Error::ForeignKey(Box::new(ForeignKeyViolation::NoParent { constraint })).into()
     }
 
     /// Which of the child's foreign keys it is.
@@ -287,7 +287,7 @@ impl Child {
     #[cold]
     pub(super) fn violated(&self) -> WriteError {
         let constraint = constraint_text(&self.reference);
-        WriteError::ForeignKey(Box::new(ForeignKeyViolation::HasChildren { constraint }))
+        Error::ForeignKey(Box::new(ForeignKeyViolation::HasChildren { constraint })).into()
     }
 
     /// Whether a value of the parent can be put into the child's column `number` of the key.

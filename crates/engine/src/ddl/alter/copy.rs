@@ -205,7 +205,7 @@ impl RowCopy<'_> {
         };
         match inserted {
             Ok(()) => {}
-            Err(WriteError::DuplicateKey(_)) if !certain => return Ok(false),
+            Err(WriteError::Access(access::Error::DuplicateKey(_))) if !certain => return Ok(false),
             Err(error) => return Err(exec::access_error(error)),
         }
         if let Some(places) = &self.places {
