@@ -10,7 +10,10 @@
 //! 5. What is public is used, and by another crate (`public.rs`).
 //! 6. Every dependency has a licence and a source that `deny.toml` allows, and one version (`supply.rs`).
 //! 7. `docs/limits.md` names limits that the code has, and each limit that a crate shows to others.
+//! 8. A reason that many differences of the golden scripts share stands in `docs/status.md` (`differences.rs`).
 
+#[cfg(test)]
+mod differences;
 #[cfg(test)]
 mod layers;
 #[cfg(test)]
