@@ -27,6 +27,7 @@
 mod error;
 mod key;
 mod large;
+mod metadata;
 mod number;
 mod observer;
 mod part;
@@ -42,6 +43,7 @@ pub use key::{KeyBound, KeyBytes, KeyBytesRange, KeyForm, KeyRange, KeyRanges, P
 pub use large::{
     LARGE_VALUES_READ, LargeReference, LongValue, PREFIX_BYTES, REFERENCE_BYTES, REFERENCED_BYTES_MIN,
 };
+pub use metadata::{MetadataMode, MetadataWait};
 pub use number::{first_of_series, take_of_series};
 pub use observer::{NewRowCells, RowCells, RowChange, RowObserver, RowTrigger, StoredRow};
 pub use part::{Columns, MaybeLarge, OutOfLine, Part, PartKind, Predicate, PredicateResult};

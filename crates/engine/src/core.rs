@@ -11,8 +11,8 @@ use env::clock::Monotonic;
 use parking_lot::Mutex;
 use service::{ConnectionControl, SqlError};
 use store::Store;
-use table::MetadataLock;
 
+use crate::backup_lock::BackupLock;
 use crate::ddl::{Change, Definitions};
 use crate::deadlines::Deadlines;
 use crate::failed_logins::FailedLogins;
@@ -41,8 +41,8 @@ pub struct Core {
     pub definitions: Definitions,
     /// FLUSH TABLES WITH READ LOCK.
     pub read_lock: ReadLock,
-    /// LOCK INSTANCE FOR BACKUP holds it read only, statements that change definitions or accounts for writing.
-    pub backup_lock: MetadataLock,
+    /// LOCK INSTANCE FOR BACKUP.
+    pub backup_lock: BackupLock,
     /// How many sessions are in LOCK TABLES.
     pub table_locks: AtomicU64,
     /// GET_LOCK.
@@ -95,7 +95,7 @@ impl Core {
             store,
             definitions,
             read_lock: ReadLock::default(),
-            backup_lock: MetadataLock::default(),
+            backup_lock: BackupLock::default(),
             table_locks: AtomicU64::new(0),
             user_locks: UserLocks::default(),
             globals: ArcSwap::from_pointee(globals),

@@ -5,6 +5,8 @@
 //!
 //! Read next: [`session`], [`core`], [`ddl`], [`variables`], [`system_schemas`].
 
+mod backend;
+pub mod backup_lock;
 mod check;
 pub mod core;
 pub mod ddl;
@@ -15,6 +17,7 @@ mod errors;
 pub mod facts;
 pub mod failed_logins;
 mod limits;
+mod local;
 pub mod log;
 pub mod log_file;
 pub mod metadata;

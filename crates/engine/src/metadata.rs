@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
+use access::{MetadataMode, MetadataWait};
 use catalog::{TableEntry, TableKind};
 use service::error::{ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, SqlError};
-use table::{MetadataLock, MetadataLockError, MetadataMode, MetadataWait, Table};
+use table::{MetadataLock, MetadataLockError, Table};
 
 /// The metadata locks that one session holds. Dropping it gives them back.
 #[derive(Debug, Default)]

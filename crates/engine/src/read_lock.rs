@@ -13,9 +13,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use access::MetadataWait;
 use env::blocking::WaitForOthers;
 use parking_lot::{Condvar, Mutex};
-use table::{MetadataLockError, MetadataWait};
+use table::MetadataLockError;
 
 use crate::processes::ProcessList;
 

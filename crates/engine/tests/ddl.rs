@@ -60,7 +60,7 @@ impl Session {
             literal_charset: Charset::Utf8mb4,
             foreign_key_checks: true,
             restrict_foreign_keys: true,
-            lock_wait: table::MetadataWait::up_to(Duration::from_millis(20)),
+            lock_wait: access::MetadataWait::up_to(Duration::from_millis(20)),
             locked_tables: &engine::metadata::MetadataLocks::default(),
             now_micros: 1_700_000_000_123_456,
             temporary: &mut self.temporary,
@@ -305,9 +305,9 @@ fn ddl_waits_for_users_of_the_table() {
     session.run("create table t (a int)").unwrap();
     let entry = std::sync::Arc::clone(session.definitions.catalog().load().table("d", "t").unwrap());
     let mut locks = engine::metadata::MetadataLocks::default();
-    let now = table::MetadataWait::up_to(Duration::ZERO);
-    locks.lock(&entry, table::MetadataMode::Read, now).unwrap();
-    locks.lock(&entry, table::MetadataMode::Write, now).unwrap();
+    let now = access::MetadataWait::up_to(Duration::ZERO);
+    locks.lock(&entry, access::MetadataMode::Read, now).unwrap();
+    locks.lock(&entry, access::MetadataMode::Write, now).unwrap();
     for sql in
         ["alter table t add b int", "drop table t", "truncate t", "rename table t to s", "drop database d"]
     {

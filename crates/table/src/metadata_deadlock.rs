@@ -9,9 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use access::MetadataMode;
 use parking_lot::Mutex;
-
-use crate::metadata_mode::MetadataMode;
 
 /// A lock, known by its address: a session that waits for it keeps it there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

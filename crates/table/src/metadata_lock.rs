@@ -24,11 +24,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use access::{MetadataMode, MetadataWait};
 use env::blocking::{Refused, WaitForOthers};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::metadata_deadlock::{LockAddress, Waiting};
-use crate::metadata_mode::MetadataMode;
 
 /// Set while an exclusive lock is held or requested.
 const EXCLUSIVE: u64 = 1 << 63;
@@ -79,31 +79,6 @@ impl From<Refused> for MetadataLockError {
             Refused::NoThread => MetadataLockError::NoThread,
             Refused::TimeOver => MetadataLockError::Timeout,
         }
-    }
-}
-
-/// How to wait for a metadata lock: how long, and what ends the wait before.
-#[derive(Clone, Copy)]
-pub struct MetadataWait<'a> {
-    /// The longest wait.
-    pub time: Duration,
-    /// Whether to give up now: KILL.
-    pub killed: &'a dyn Fn() -> bool,
-    /// The statement that waits is requeued if it must not wait.
-    pub may_requeue: bool,
-}
-
-impl std::fmt::Debug for MetadataWait<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("MetadataWait").field("time", &self.time).finish_non_exhaustive()
-    }
-}
-
-impl MetadataWait<'static> {
-    /// Waits up to this time, and nothing else ends the wait.
-    #[must_use]
-    pub fn up_to(time: Duration) -> Self {
-        Self { time, killed: &|| false, may_requeue: false }
     }
 }
 

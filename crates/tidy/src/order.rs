@@ -78,6 +78,7 @@ const ORDER: &[(&str, &[Line])] = &[
         "engine",
         &[
             Apart(&[
+                "backend",
                 "check",
                 "deadlines",
                 "failed_logins",
@@ -90,12 +91,12 @@ const ORDER: &[(&str, &[Line])] = &[
                 "user_locks",
                 "variables",
             ]),
-            Apart(&["error_log", "errors"]),
+            Apart(&["backup_lock", "error_log", "errors"]),
             Apart(&["log", "panics"]),
             Apart(&["status"]),
             Apart(&["session_counts"]),
             Apart(&["ddl", "plans", "processes"]),
-            Apart(&["read_lock", "routine"]),
+            Apart(&["local", "read_lock", "routine"]),
             Apart(&["core"]),
             Apart(&["facts"]),
             Apart(&["system_schemas"]),
@@ -209,7 +210,7 @@ const ORDER: &[(&str, &[Line])] = &[
     (
         "table",
         &[
-            Apart(&["codec", "encoding", "error", "metadata_mode", "print", "statistics"]),
+            Apart(&["codec", "encoding", "error", "print", "statistics"]),
             Apart(&["auto_increment", "entry", "metadata_deadlock"]),
             Apart(&["index", "metadata_lock"]),
             Apart(&["new_indexes"]),

@@ -88,7 +88,7 @@ pub struct Context<'a> {
     /// `restrict_fk_on_non_standard_key`: foreign keys refer to whole unique keys only.
     pub restrict_foreign_keys: bool,
     /// `lock_wait_timeout` and KILL.
-    pub lock_wait: table::MetadataWait<'a>,
+    pub lock_wait: access::MetadataWait<'a>,
     /// What LOCK TABLES has locked for this session.
     pub locked_tables: &'a crate::metadata::MetadataLocks,
     /// Now, microseconds since 1970 UTC.

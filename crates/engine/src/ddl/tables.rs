@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use access::MetadataMode;
 use catalog::{
     Catalog, NameMap, SchemaId, TableDefinition, TableEntry, TableId, TableKind, TableOptions, TreeNumber,
 };
 use service::error as e;
 use syntax::ast;
-use table::{MetadataLock, MetadataMode, Table};
+use table::{MetadataLock, Table};
 
 use super::definitions::trees_of;
 use super::draft::{Draft, check_name_is_free};

@@ -9,7 +9,6 @@ use exec::{ChangeSettings, ExecContext, MemoryLimits, Prepared};
 use plan::physical::PlanKind;
 use service::Capabilities;
 use service::error::ER_INTERNAL_ERROR;
-use table::{LocalSnapshot, LocalTransaction};
 use types::temporal::zone::TimeZone;
 use types::{Value, ValueRef};
 
@@ -17,6 +16,7 @@ use super::LocalSession;
 use super::current_account::CurrentAccount;
 use super::function_state::FunctionState;
 use super::results::LastResults;
+use crate::backend::{Access, LockWaits};
 use crate::core::Core;
 use crate::plans::CachedPlan;
 use crate::variables::definition::known;
@@ -111,8 +111,7 @@ impl LocalSession {
         }
         let lock_reads = self.transaction.locks_reads(plan.physical());
         let uncommitted = self.transaction.reads_uncommitted();
-        let (transaction, own_view, waits) = self.transaction.parts();
-        let Some(view) = own_view else {
+        let Some(Access { mut rows, snapshot, waits }) = self.transaction.start_access() else {
             return Err(ER_INTERNAL_ERROR.with(&[&"a statement without a snapshot"]));
         };
         let mut functions = Functions {
@@ -140,10 +139,8 @@ impl LocalSession {
             warnings: &mut warnings,
         };
         let mut context = ExecContext::new(eval, catalog, facts, &self.process.counts.status);
-        let snapshot = LocalSnapshot(view);
-        let mut local = LocalTransaction::new(view, transaction);
         context.snapshot = Some(&snapshot);
-        context.transaction = Some(&mut local);
+        context.transaction = Some(&mut rows);
         context.read_uncommitted = uncommitted;
         context.lock_reads = lock_reads;
         context.lock_wait = lock_wait;
@@ -181,7 +178,7 @@ struct Functions<'a> {
     database: Option<&'a str>,
     account: &'a CurrentAccount,
     /// Told if the statement leaves a trace that a rollback does not remove.
-    waits: &'a store::Interrupt,
+    waits: &'a dyn LockWaits,
 }
 
 impl SessionState for Functions<'_> {
@@ -190,7 +187,7 @@ impl SessionState for Functions<'_> {
     }
 
     fn set_user_variable(&mut self, name: &str, value: Value) {
-        self.waits.set_may_requeue(false);
+        self.waits.forbid_requeue();
         self.user_variables.insert(name.as_bytes().to_vec(), value);
     }
 
@@ -262,17 +259,17 @@ impl SessionState for Functions<'_> {
     }
 
     fn get_lock(&mut self, name: &str, timeout_seconds: f64) -> SqlResult<Option<i64>> {
-        self.waits.set_may_requeue(false);
+        self.waits.forbid_requeue();
         self.core.user_locks.acquire(self.control, name, timeout_seconds, &self.core.env)
     }
 
     fn release_lock(&mut self, name: &str) -> SqlResult<Option<i64>> {
-        self.waits.set_may_requeue(false);
+        self.waits.forbid_requeue();
         Ok(self.core.user_locks.release(self.connection_id, name))
     }
 
     fn release_all_locks(&mut self) -> i64 {
-        self.waits.set_may_requeue(false);
+        self.waits.forbid_requeue();
         self.core.user_locks.release_all(self.connection_id)
     }
 

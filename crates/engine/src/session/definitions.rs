@@ -125,7 +125,7 @@ impl LocalSession {
         let now_micros = self.now_micros();
         let control = Arc::clone(&self.control);
         let time = self.variables.lock_wait();
-        let lock_wait = table::MetadataWait { time, killed: &|| control.is_killed(), may_requeue: false };
+        let lock_wait = ::access::MetadataWait { time, killed: &|| control.is_killed(), may_requeue: false };
         let mut context = ddl::Context {
             definitions: &core.definitions,
             database: self.database.as_deref(),

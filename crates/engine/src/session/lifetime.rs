@@ -57,7 +57,7 @@ impl LocalSession {
             routines: _,
         } = self;
         // What others may wait for. Temporary tables after the rollback, which reads their rows.
-        let rolled_back = transaction.rollback(core, &process.transaction);
+        let rolled_back = transaction.rollback(&process.transaction);
         let dropped = temporary.drop_all(&core.definitions);
         super::warn_of_trees_left(core, control, dropped);
         locks.release_all(core, &process.changing);

@@ -13,6 +13,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ::access::MetadataMode;
 use catalog::{TableEntry, TableKind};
 use env::disk::FileOptions;
 use exec::FileLine;
@@ -23,7 +24,6 @@ use service::error::{
 };
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{Duplicates, Insert, LoadColumn, LoadData, Statement};
-use table::MetadataMode;
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::{Value, ValueRef};

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use access::{MetadataMode, MetadataWait};
 use catalog::{TableEntry, TableKind};
 use plan::PhysicalPlan;
 use plan::logical::TableIndex;
@@ -26,16 +27,20 @@ use service::error::{
 };
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::{LockTable, ObjectName, Statement, TableLock};
-use table::{MetadataLock, MetadataMode, MetadataWait};
 
 use super::LocalSession;
 use super::attempt::{Attempt, Stop};
 use super::names::name_text;
 use super::transaction::TransactionState;
+use crate::backend::{SessionTransaction, TableLocks};
 use crate::core::Core;
-use crate::metadata::{MetadataLocks, lock_error, lock_of};
+use crate::local::LocalTableLocks;
+use crate::metadata::lock_error;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
+
+/// The metadata lock of a table.
+type MetadataLock = <LocalTableLocks as TableLocks>::Lock;
 
 /// A table as LOCK TABLES named it.
 #[derive(Debug)]
@@ -53,7 +58,7 @@ pub(crate) struct SessionLocks {
     /// LOCK TABLES was said.
     active: bool,
     tables: Vec<LockedTable>,
-    locks: MetadataLocks,
+    locks: LocalTableLocks,
     /// FLUSH TABLES WITH READ LOCK.
     read_lock: bool,
     /// LOCK INSTANCE FOR BACKUP.
@@ -67,8 +72,8 @@ impl SessionLocks {
     }
 
     /// The metadata locks of LOCK TABLES.
-    pub(crate) fn metadata(&self) -> &MetadataLocks {
-        &self.locks
+    pub(crate) fn metadata(&self) -> &crate::metadata::MetadataLocks {
+        self.locks.metadata()
     }
 
     /// Finds the lock of a table by any alias, the strongest first.
@@ -107,7 +112,7 @@ impl SessionLocks {
         plan: &PhysicalPlan,
         follows_references: bool,
         core: &Core,
-        transaction: &mut TransactionState,
+        transaction: &mut TransactionState<impl SessionTransaction>,
         lock_wait: MetadataWait<'_>,
     ) -> Attempt<()> {
         let writes = |index: usize| {
@@ -135,11 +140,11 @@ impl SessionLocks {
     fn lock_related(
         &self,
         plan: &PhysicalPlan,
-        transaction: &mut TransactionState,
+        transaction: &mut TransactionState<impl SessionTransaction>,
         lock_wait: MetadataWait<'_>,
     ) -> Outcome {
         for node in plan.foreign_keys.iter().flat_map(|graph| &graph.nodes) {
-            if lock_of(&node.table).is_some_and(|lock| self.locks.holds(lock)) {
+            if self.locks.holds(&node.table) {
                 continue;
             }
             let mode = if node.written { MetadataMode::Write } else { MetadataMode::Read };
@@ -190,7 +195,7 @@ impl SessionLocks {
             core.read_lock.release();
         }
         if std::mem::take(&mut self.backup) {
-            core.backup_lock.unlock(MetadataMode::ReadOnly);
+            core.backup_lock.release();
         }
     }
 }
@@ -215,7 +220,7 @@ fn is_as_planned(plan: &PhysicalPlan, core: &Core) -> bool {
     if changes && !Arc::ptr_eq(catalog.references(), &plan.references) {
         return false;
     }
-    plan.tables.iter().filter(|table| lock_of(&table.entry).is_some()).all(|table| {
+    plan.tables.iter().filter(|table| LocalTableLocks::lock_of(&table.entry).is_some()).all(|table| {
         let definition = &table.entry.definition;
         let now = catalog.table(&definition.schema, &definition.name);
         now.is_some_and(|now| Arc::ptr_eq(&now.definition, definition))
@@ -495,7 +500,7 @@ impl LocalSession {
             // While we waited a name may have come to mean another table.
             let now = self.wanted_locks(tables)?;
             let same = wanted.len() == now.len()
-                && wanted.iter().zip(&now).all(|((before, _), (after, _))| Arc::ptr_eq(before, after));
+                && wanted.iter().zip(&now).all(|((before, _), (after, _))| before == after);
             if same {
                 return Ok(());
             }
@@ -507,9 +512,9 @@ impl LocalSession {
     fn wanted_locks(
         &self,
         tables: &[LockedTable],
-    ) -> Result<Vec<(Arc<MetadataLock>, MetadataMode)>, Box<SqlError>> {
+    ) -> Result<Vec<(MetadataLock, MetadataMode)>, Box<SqlError>> {
         let catalog = self.catalog();
-        let mut wanted: Vec<(Arc<MetadataLock>, MetadataMode)> = Vec::with_capacity(tables.len());
+        let mut wanted: Vec<(MetadataLock, MetadataMode)> = Vec::with_capacity(tables.len());
         for table in tables {
             let Some(entry) = catalog.table(&table.schema, &table.name) else {
                 if plan::bind::is_too_long(&table.name) {
@@ -517,12 +522,12 @@ impl LocalSession {
                 }
                 return Err(ER_NO_SUCH_TABLE.with(&[&table.schema, &table.name]));
             };
-            let Some(lock) = lock_of(entry) else { continue };
+            let Some(lock) = LocalTableLocks::lock_of(entry) else { continue };
             let mode = if table.write { MetadataMode::Exclusive } else { MetadataMode::ReadOnly };
-            match wanted.iter_mut().find(|(known, _)| Arc::ptr_eq(known, lock)) {
+            match wanted.iter_mut().find(|(known, _)| *known == lock) {
                 Some((_, known)) if mode == MetadataMode::Exclusive => *known = mode,
                 Some(_) => {}
-                None => wanted.push((Arc::clone(lock), mode)),
+                None => wanted.push((lock, mode)),
             }
         }
         Ok(wanted)
@@ -597,10 +602,7 @@ impl LocalSession {
     /// LOCK INSTANCE FOR BACKUP: no definition changes until UNLOCK INSTANCE.
     pub(super) fn lock_instance(&mut self, reply: &mut Reply<'_>) -> Outcome {
         if !self.locks.backup {
-            self.with_lock_wait(false, |lock_wait| {
-                self.core.backup_lock.lock(MetadataMode::ReadOnly, lock_wait)
-            })
-            .map_err(lock_error)?;
+            self.with_lock_wait(false, |lock_wait| self.core.backup_lock.hold(lock_wait))?;
             self.locks.backup = true;
         }
         self.send_ok(reply)
@@ -609,7 +611,7 @@ impl LocalSession {
     /// UNLOCK INSTANCE.
     pub(super) fn unlock_instance(&mut self, reply: &mut Reply<'_>) -> Outcome {
         if std::mem::take(&mut self.locks.backup) {
-            self.core.backup_lock.unlock(MetadataMode::ReadOnly);
+            self.core.backup_lock.release();
         }
         self.send_ok(reply)
     }
@@ -627,18 +629,7 @@ impl LocalSession {
             return run(self);
         }
         let core = Arc::clone(&self.core);
-        self.with_lock_wait(false, |lock_wait| core.backup_lock.lock(MetadataMode::Write, lock_wait))
-            .map_err(lock_error)?;
-        let _held = BackupUser(&core.backup_lock);
+        let _under_way = self.with_lock_wait(false, |lock_wait| core.backup_lock.begin_change(lock_wait))?;
         run(self)
-    }
-}
-
-/// Gives the instance's lock back, however the statement ends.
-struct BackupUser<'a>(&'a MetadataLock);
-
-impl Drop for BackupUser<'_> {
-    fn drop(&mut self) {
-        self.0.unlock(MetadataMode::Write);
     }
 }

@@ -63,6 +63,7 @@ use types::charset::Charset;
 use crate::core::Core;
 use crate::errors::no_schema;
 use crate::facts::Facts;
+use crate::local::LocalSessionTransaction;
 use crate::privilege;
 use crate::processes::{Identity, kept_attributes};
 use crate::status::StatementKind;
@@ -95,7 +96,7 @@ pub struct LocalSession {
     variables: SessionVariables,
     user_variables: UserVariables,
     database: Option<Arc<str>>,
-    transaction: TransactionState,
+    transaction: TransactionState<LocalSessionTransaction>,
     prepared: PreparedStatements,
     diagnostics: Diagnostics,
     results: LastResults,
@@ -145,7 +146,7 @@ impl LocalSession {
         let seed = core.random_u64();
         let mut session = Self {
             variables: SessionVariables::new(&core.globals(), request.control.connection_id),
-            transaction: TransactionState::new(&core),
+            transaction: TransactionState::new(LocalSessionTransaction::new(&core.store)),
             process: SessionProcess::new(process),
             account: CurrentAccount::at_login(&catalog, &request.account, &request.user, &request.host.name),
             client: Client::new(request.capabilities, request.tls),
@@ -305,7 +306,7 @@ impl LocalSession {
 }
 
 /// Says in the error log that trees of temporary tables could not be dropped, which is no failure of who dropped the tables.
-fn warn_of_trees_left(core: &Core, control: &ConnectionControl, dropped: Result<(), store::StoreError>) {
+fn warn_of_trees_left(core: &Core, control: &ConnectionControl, dropped: Result<(), impl std::fmt::Display>) {
     if let Err(error) = dropped {
         let connection = control.connection_id;
         let text = format!("The space of connection {connection}'s temporary tables is freed later: {error}");

@@ -23,6 +23,7 @@ use super::cursor::{Cursor, CursorSink};
 use super::memory;
 use super::plans::into_of;
 use super::{LocalSession, access};
+use crate::backend::Reads;
 use crate::errors::not_supported;
 use crate::plans::point::PointMemory;
 use crate::plans::point::{PointOutcome, PointProgram};
@@ -143,10 +144,8 @@ impl LocalSession {
             self.lock_metadata(plan.physical())?;
             let zone = &*self.variables.settings().time_zone;
             let uncommitted = self.transaction.reads_uncommitted();
-            let (transaction, Some(view), _) = self.transaction.parts() else {
-                return Ok(PointOutcome::NotHere);
-            };
-            let reader = if uncommitted { view.reader_uncommitted() } else { transaction.reader(view) };
+            let reads = if uncommitted { Reads::Uncommitted } else { Reads::Own };
+            let Some(reader) = self.transaction.reader(reads) else { return Ok(PointOutcome::NotHere) };
             return Ok(point.run(values, reader, zone, format, memory)?);
         }
         // An autocommit read holds its snapshot only here; DDL waits for the latch at most.
@@ -155,8 +154,8 @@ impl LocalSession {
         let current = self.core.catalog().version() == plan.physical().catalog_version;
         let outcome = if current && self.reads_unlocked() {
             let zone = &*self.variables.settings().time_zone;
-            match self.transaction.parts().1 {
-                Some(view) => point.run(values, view.reader(), zone, format, memory),
+            match self.transaction.reader(Reads::Snapshot) {
+                Some(reader) => point.run(values, reader, zone, format, memory),
                 None => Ok(PointOutcome::NotHere),
             }
         } else {

@@ -1,7 +1,7 @@
 //! The transaction of a session: begin, savepoint, commit, rollback, and snapshots by isolation level. The statements that a client says of
 //! it: [`super::transaction_statements`].
 //!
-//! The store's transaction costs nothing until it writes or locks, so a session always has one. What this module adds is
+//! What reads, locks and writes is a [`SessionTransaction`], at whoever keeps the tables. What this module adds is
 //! MySQL's meaning: when a snapshot is taken and how long it is kept, what a failed statement rolls back, which statements
 //! commit by themselves.
 //!
@@ -19,17 +19,13 @@
 //! 1. Outside an open transaction nothing is held between statements: no snapshot, no lock.
 //! 2. A commit's reply waits for its log position; the session itself never waits for the disk.
 
-use std::sync::Arc;
-
+use access::{MetadataMode, MetadataWait};
 use catalog::TableEntry;
 use plan::physical::{PhysicalPlan, PlanKind, PlanTable};
 use service::error::{ER_CHECKREAD, ER_LOCK_DEADLOCK, ER_SP_DOES_NOT_EXIST};
 use service::{ConnectionControl, Outcome, SqlError};
-use store::{CommitPosition, Interrupt, ReadView, Savepoint, Transaction};
-use table::{MetadataMode, MetadataWait};
 
-use crate::core::Core;
-use crate::metadata::MetadataLocks;
+use crate::backend::{Access, Reads, SessionTransaction, StatementStart};
 use crate::processes::{ProcessEntry, TransactionNote};
 use crate::variables::isolation::Isolation;
 use crate::variables::settings::Settings;
@@ -58,14 +54,10 @@ pub(super) struct Beginning<'a> {
     pub(super) may_requeue: bool,
 }
 
-/// The transaction of a session.
-pub struct TransactionState {
-    /// The store's side; a new one after each end.
-    store: Transaction,
-    /// Ends its lock waits: a KILL raises it.
-    interrupt: Arc<Interrupt>,
-    /// The snapshot while one is kept, else parked. One a session: making one touches the store's shared count.
-    view: ReadView,
+/// The transaction of a session, as a client sees it.
+pub(crate) struct TransactionState<T: SessionTransaction> {
+    /// What reads, locks and writes.
+    work: T,
     /// BEGIN was said, or autocommit is off and a statement has run.
     open: bool,
     /// What SET TRANSACTION said of the next one.
@@ -83,16 +75,14 @@ pub struct TransactionState {
     created_temporary: bool,
     dropped_temporary: bool,
     /// Each with how many metadata locks were held.
-    savepoints: Vec<(String, Savepoint, usize)>,
-    /// Tables whose definitions this transaction uses: DDL waits for it.
-    metadata: MetadataLocks,
-    /// Where the newest commit of this session ends in the log; its reply waits for that.
-    committed: Option<CommitPosition>,
+    savepoints: Vec<(String, T::Savepoint, usize)>,
+    /// How far the log must be durable for the newest commit of this session; its reply waits for that.
+    committed: Option<u64>,
     /// Rows the running statement examined, for the slow log.
     rows_examined: u64,
 }
 
-impl std::fmt::Debug for TransactionState {
+impl<T: SessionTransaction> std::fmt::Debug for TransactionState<T> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("TransactionState")
@@ -102,15 +92,11 @@ impl std::fmt::Debug for TransactionState {
     }
 }
 
-impl TransactionState {
-    /// No transaction.
-    #[must_use]
-    pub fn new(core: &Arc<Core>) -> Self {
-        let interrupt = Interrupt::new();
+impl<T: SessionTransaction> TransactionState<T> {
+    /// No transaction: `work` has done nothing.
+    pub(super) fn new(work: T) -> Self {
         Self {
-            store: begin_store(core, &interrupt),
-            interrupt,
-            view: core.store.parked_view(),
+            work,
             open: false,
             next: NextTransaction::default(),
             isolation: Isolation::default(),
@@ -120,33 +106,19 @@ impl TransactionState {
             created_temporary: false,
             dropped_temporary: false,
             savepoints: Vec::new(),
-            metadata: MetadataLocks::default(),
             committed: None,
             rows_examined: 0,
         }
     }
 
     /// Whether one is open.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.open
     }
 
     /// Lets a KILL of the session end its lock waits at once.
     pub(super) fn obey(&self, control: &ConnectionControl) {
-        let interrupt = Arc::clone(&self.interrupt);
-        control.set_waiter(Some(Box::new(move || interrupt.raise())));
-    }
-
-    /// Forgets a KILL QUERY of an earlier statement.
-    fn ready_interrupt(&self, control: &ConnectionControl) {
-        if self.interrupt.is_raised() {
-            self.interrupt.reset();
-            // One of this statement may have come meanwhile.
-            if control.is_killed() {
-                self.interrupt.raise();
-            }
-        }
+        self.work.obey(control);
     }
 
     /// The isolation level of the next or the running transaction.
@@ -173,21 +145,12 @@ impl TransactionState {
     /// Rolls back what is open, if anything, and releases its locks. `note`: what lists of transactions say of it.
     ///
     /// # Errors
-    /// The store has stopped.
-    pub(super) fn rollback(&mut self, core: &Core, note: &TransactionNote) -> Outcome {
+    /// The backend has stopped.
+    pub(super) fn rollback(&mut self, note: &TransactionNote) -> Outcome {
         self.open = false;
         note.set_began(0);
         self.savepoints.clear();
-        self.view.park();
-        let rolled_back = if self.has_begun() {
-            let next = begin_store(core, &self.interrupt);
-            let ended = std::mem::replace(&mut self.store, next);
-            ended.rollback().map_err(crate::store_error)
-        } else {
-            Ok(())
-        };
-        self.metadata.release_all();
-        rolled_back
+        self.work.roll_back()
     }
 
     /// As after a login. The transaction itself has been rolled back.
@@ -195,42 +158,48 @@ impl TransactionState {
         self.next = NextTransaction::default();
     }
 
-    /// Whether the store's side wrote or locked anything; if not, it can go on as the next transaction.
+    /// Whether it has written or locked anything.
     pub(super) fn has_begun(&self) -> bool {
-        self.store.id() != store::TxnId(0)
+        self.work.has_begun()
     }
 
     pub(crate) fn has_view(&self) -> bool {
-        !self.view.is_parked()
+        self.work.has_snapshot()
     }
 
-    /// The writing side, the snapshot, and what is said of lock waits, to be borrowed at the same time.
-    pub(crate) fn parts(&mut self) -> (&mut Transaction, Option<&ReadView>, &Interrupt) {
-        (&mut self.store, (!self.view.is_parked()).then_some(&self.view), &self.interrupt)
+    /// The rows of all tables, while a statement runs; none without a snapshot.
+    pub(super) fn start_access(&mut self) -> Option<Access<T::Rows<'_>, T::Snapshot<'_>, &T::Waits>> {
+        self.work.start_access()
+    }
+
+    /// Reads single rows; none without a snapshot.
+    #[inline]
+    pub(super) fn reader(&self, reads: Reads) -> Option<T::Reader<'_>> {
+        self.work.reader(reads)
     }
 
     /// Whether the running statement can be requeued if it must not wait.
     pub(super) fn may_requeue(&self) -> bool {
-        self.interrupt.may_requeue()
+        self.work.may_requeue()
     }
 
     /// Takes a snapshot of now for one read that belongs to no transaction; the caller gives it back by
     /// [`TransactionState::park`].
     #[inline]
     pub(crate) fn view_now(&mut self) {
-        self.view.refresh();
+        self.work.take_snapshot();
     }
 
     /// Keeps no snapshot any longer.
     #[inline]
     pub(crate) fn park(&mut self) {
-        self.view.park();
+        self.work.release_snapshot();
     }
 
     /// The running statement goes on after [`TransactionState::forget_statement`].
     pub(super) fn ensure_view(&mut self) {
-        if self.view.is_parked() {
-            self.view.refresh();
+        if !self.work.has_snapshot() {
+            self.work.take_snapshot();
         }
     }
 
@@ -238,14 +207,14 @@ impl TransactionState {
     pub(super) fn forget_statement(&mut self) {
         // A snapshot of its own would miss what it waited for, such as the rows of a table that was copied.
         if !self.open || !self.view_is_older {
-            self.view.park();
+            self.work.release_snapshot();
         }
     }
 
     /// A statement of an open transaction ends, or one that only read.
     pub(super) fn keep_view(&mut self) {
         if self.isolation < Isolation::RepeatableRead || !self.keeps_view {
-            self.view.park();
+            self.work.release_snapshot();
         }
     }
 
@@ -280,7 +249,7 @@ impl TransactionState {
     /// Takes the transaction's snapshot now (WITH CONSISTENT SNAPSHOT), where it keeps one.
     pub(super) fn take_consistent_snapshot(&mut self, settings: &Settings, process: &ProcessEntry) {
         if self.isolation >= Isolation::RepeatableRead {
-            self.view.refresh();
+            self.work.take_snapshot();
             self.write_note(settings, process);
         }
     }
@@ -312,21 +281,19 @@ impl TransactionState {
                 self.open(settings, None);
             }
         }
-        self.ready_interrupt(control);
-        self.interrupt.set_may_requeue(may_requeue);
         self.rows_examined = 0;
         let repeatable = self.isolation >= Isolation::RepeatableRead;
-        let keeps = self.open && repeatable && !self.view.is_parked();
-        self.store.set_owner(control.connection_id);
-        self.store.set_range_locks(repeatable);
+        let keeps = self.open && repeatable && self.work.has_snapshot();
         self.write_note(settings, process);
-        let first_updater_wins = keeps && settings.snapshot_isolation;
-        self.store.set_first_updater_wins(first_updater_wins.then(|| self.view.csn()));
         self.keeps_view = true;
         self.view_is_older = keeps;
-        if !keeps {
-            self.view.refresh();
-        }
+        self.work.begin_statement(StatementStart {
+            control,
+            locks_ranges: repeatable,
+            keeps_snapshot: keeps,
+            refuses_newer_rows: keeps && settings.snapshot_isolation,
+            may_requeue,
+        });
     }
 
     /// Notes, after [`TransactionState::begin_statement`], whether the statement reads anything without locking it.
@@ -357,54 +324,47 @@ impl TransactionState {
 
     /// Whether it has changed rows.
     pub(super) fn has_changes(&self) -> bool {
-        self.store.has_changes()
+        self.work.has_changes()
     }
 
     /// Where the transaction is now.
     #[inline]
-    pub(super) fn savepoint(&mut self) -> Savepoint {
-        self.store.savepoint()
+    pub(super) fn savepoint(&mut self) -> T::Savepoint {
+        self.work.savepoint()
     }
 
     /// Ends a statement that went well: an autocommit statement commits.
     ///
     /// # Errors
-    /// The store has stopped.
-    pub(super) fn end_statement(&mut self, core: &Core) -> Outcome {
+    /// The backend has stopped.
+    pub(super) fn end_statement(&mut self) -> Outcome {
         if self.open {
             self.keep_view();
             return Ok(());
         }
-        let committed = self.commit_store(core);
-        self.metadata.release_all();
-        committed
+        self.commit_work()
     }
 
     /// Ends a statement that failed: rolls back to where it began. False, and nothing is done: the whole transaction has to be rolled back.
     ///
     /// # Errors
-    /// The store has stopped.
+    /// The backend has stopped.
     pub(super) fn fail_statement(
         &mut self,
-        before: &Savepoint,
+        before: &T::Savepoint,
         error: &SqlError,
     ) -> Result<bool, Box<SqlError>> {
         if !self.open || error.is(ER_LOCK_DEADLOCK) || error.is(ER_CHECKREAD) {
             return Ok(false);
         }
-        self.store.rollback_to(before).map_err(crate::store_error)?;
+        self.work.roll_back_to(before)?;
         self.keep_view();
         Ok(true)
     }
 
-    fn commit_store(&mut self, core: &Core) -> Outcome {
-        self.view.park();
-        if !self.has_begun() {
-            return Ok(());
-        }
-        let next = begin_store(core, &self.interrupt);
-        let ended = std::mem::replace(&mut self.store, next);
-        if let Some(position) = ended.commit().map_err(crate::store_error)? {
+    #[inline]
+    fn commit_work(&mut self) -> Outcome {
+        if let Some(position) = self.work.commit()? {
             self.committed = Some(position);
         }
         Ok(())
@@ -413,19 +373,17 @@ impl TransactionState {
     /// Commits what is open, if anything, and releases its locks. `note`: what lists of transactions say of it.
     ///
     /// # Errors
-    /// The store has stopped.
-    pub(super) fn commit(&mut self, core: &Core, note: &TransactionNote) -> Outcome {
+    /// The backend has stopped.
+    pub(super) fn commit(&mut self, note: &TransactionNote) -> Outcome {
         self.open = false;
         note.set_began(0);
         self.savepoints.clear();
-        let committed = self.commit_store(core);
-        self.metadata.release_all();
-        committed
+        self.commit_work()
     }
 
     /// The position of the newest commit, for whoever answers next: the reply waits for it.
     #[inline]
-    pub(super) fn take_committed(&mut self) -> Option<CommitPosition> {
+    pub(super) fn take_committed(&mut self) -> Option<u64> {
         self.committed.take()
     }
 
@@ -442,9 +400,9 @@ impl TransactionState {
 
     /// SAVEPOINT in the open transaction.
     pub(super) fn add_named_savepoint(&mut self, name: &str) {
-        let savepoint = self.store.savepoint();
+        let savepoint = self.work.savepoint();
         self.savepoints.retain(|(candidate, ..)| !candidate.eq_ignore_ascii_case(name));
-        self.savepoints.push((name.to_owned(), savepoint, self.metadata.len()));
+        self.savepoints.push((name.to_owned(), savepoint, self.work.table_lock_count()));
     }
 
     /// The position of a savepoint.
@@ -452,7 +410,7 @@ impl TransactionState {
     /// # Errors
     /// 1305.
     pub(super) fn find_named_savepoint(&self, name: &str) -> Result<usize, Box<SqlError>> {
-        let is_it = |(candidate, ..): &(String, Savepoint, usize)| candidate.eq_ignore_ascii_case(name);
+        let is_it = |(candidate, ..): &(String, T::Savepoint, usize)| candidate.eq_ignore_ascii_case(name);
         let at = self.savepoints.iter().position(is_it);
         at.ok_or_else(|| ER_SP_DOES_NOT_EXIST.with(&[&"SAVEPOINT", &name]))
     }
@@ -460,14 +418,14 @@ impl TransactionState {
     /// Rolls back to the savepoint at this place, which stays.
     ///
     /// # Errors
-    /// The store has stopped.
+    /// The backend has stopped.
     pub(super) fn roll_back_to_named_savepoint(&mut self, at: usize) -> Outcome {
         self.savepoints.truncate(at + 1);
         let (_, savepoint, metadata_mark) = &self.savepoints[at];
-        self.store.rollback_to(savepoint).map_err(crate::store_error)?;
+        self.work.roll_back_to(savepoint)?;
         // A transaction that has locked rows keeps their tables as they are, wherever the rows are.
         if !self.has_begun() {
-            self.metadata.release_to(*metadata_mark);
+            self.work.release_table_locks_to(*metadata_mark);
         }
         Ok(())
     }
@@ -480,7 +438,7 @@ impl TransactionState {
     /// Takes the metadata lock of a table until the transaction ends.
     ///
     /// # Errors
-    /// As [`MetadataLocks::lock`].
+    /// As [`SessionTransaction::lock_table`].
     #[inline]
     pub(super) fn lock_table(
         &mut self,
@@ -488,18 +446,18 @@ impl TransactionState {
         mode: MetadataMode,
         lock_wait: MetadataWait<'_>,
     ) -> Outcome {
-        self.metadata.lock(entry, mode, lock_wait)
+        self.work.lock_table(entry, mode, lock_wait)
     }
 
     /// How many metadata locks are held: a mark for [`TransactionState::release_tables_to`].
     #[inline]
     pub(super) fn table_mark(&self) -> usize {
-        self.metadata.len()
+        self.work.table_lock_count()
     }
 
     /// Releases the metadata locks taken since `mark`.
     pub(super) fn release_tables_to(&mut self, mark: usize) {
-        self.metadata.release_to(mark);
+        self.work.release_table_locks_to(mark);
     }
 
     /// Rows that the running statement has examined.
@@ -521,19 +479,12 @@ impl TransactionState {
 
     /// How long the running statement waited for row locks.
     pub(super) fn lock_wait_micros(&self) -> u64 {
-        self.interrupt.waited_micros()
+        self.work.lock_wait_micros()
     }
 
     /// A statement begins that the slow log may show, whether or not it will use the transaction.
     pub(super) fn reset_counts(&mut self) {
         self.rows_examined = 0;
-        self.interrupt.reset_waited();
+        self.work.reset_lock_wait();
     }
-}
-
-/// A transaction of the store whose lock waits `interrupt` ends.
-fn begin_store(core: &Core, interrupt: &Arc<Interrupt>) -> Transaction {
-    let mut store = core.store.begin();
-    store.set_interrupt(Some(Arc::clone(interrupt)));
-    store
 }

@@ -7,11 +7,12 @@ use service::error::{
     ER_WARNING_NOT_COMPLETE_ROLLBACK_WITH_DROPPED_TEMP_TABLE,
 };
 use service::{Outcome, Reply, SqlError};
-use store::Savepoint;
 use syntax::ast::Completion;
 
 use super::LocalSession;
 use super::transaction::Beginning;
+use crate::backend::SessionTransaction;
+use crate::local::LocalSessionTransaction;
 use crate::plans::CachedPlan;
 use crate::status::StatementKind;
 
@@ -26,11 +27,15 @@ impl LocalSession {
     /// Ends a statement that went well: an autocommit statement commits.
     pub(super) fn end_table_statement(&mut self) -> Outcome {
         self.process.counts.status.add(StatusKind::Commit, 1);
-        self.transaction.end_statement(&self.core)
+        self.transaction.end_statement()
     }
 
     /// Ends a statement that failed: rolls back what it did, and the whole transaction where MySQL does.
-    pub(super) fn fail_table_statement(&mut self, before: &Savepoint, error: &SqlError) -> Outcome {
+    pub(super) fn fail_table_statement(
+        &mut self,
+        before: &<LocalSessionTransaction as SessionTransaction>::Savepoint,
+        error: &SqlError,
+    ) -> Outcome {
         self.process.counts.status.add(StatusKind::Rollback, 1);
         if self.transaction.fail_statement(before, error)? { Ok(()) } else { self.rollback_transaction() }
     }
@@ -65,7 +70,7 @@ impl LocalSession {
         if self.transaction.has_changes() {
             self.enter_commit()?;
         }
-        let committed = self.transaction.commit(&self.core, &self.process.transaction);
+        let committed = self.transaction.commit(&self.process.transaction);
         self.drop_temporary_trees();
         committed
     }
@@ -75,7 +80,7 @@ impl LocalSession {
     /// # Errors
     /// The store has stopped.
     pub(super) fn rollback_transaction(&mut self) -> Outcome {
-        let rolled_back = self.transaction.rollback(&self.core, &self.process.transaction);
+        let rolled_back = self.transaction.rollback(&self.process.transaction);
         self.drop_temporary_trees();
         rolled_back
     }
@@ -93,7 +98,7 @@ impl LocalSession {
     #[inline]
     pub(super) fn wait_for_commit(&mut self, reply: &mut Reply<'_>) {
         if let Some(position) = self.transaction.take_committed() {
-            reply.wait_for(position.0);
+            reply.wait_for(position);
         }
     }
 

@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use access::{MetadataMode, MetadataWait};
 use catalog::TableEntry;
-use table::{MetadataLock, MetadataMode, MetadataWait, Others};
+use table::{MetadataLock, Others};
 
 use crate::ddl::tables::lock_all;
 use crate::ddl::{Context, Result};

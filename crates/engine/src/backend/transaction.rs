@@ -1,0 +1,126 @@
+//! A session's transaction at whoever keeps the tables.
+//!
+//! A session always has one. It costs nothing until it reads by a snapshot, locks or writes, and after each end it is a new one.
+//! What MySQL means by a transaction (autocommit, isolation levels, named savepoints) is the session's.
+
+use access::{MetadataMode, MetadataWait};
+use catalog::TableEntry;
+use service::{ConnectionControl, Outcome, SqlError};
+
+/// How a statement begins in a transaction.
+pub(crate) struct StatementStart<'a> {
+    /// The connection whose statement it is.
+    pub(crate) control: &'a ConnectionControl,
+    /// Scans that lock rows lock the ranges of keys they walk, too.
+    pub(crate) locks_ranges: bool,
+    /// It reads by the snapshot that is there; else it takes one.
+    pub(crate) keeps_snapshot: bool,
+    /// To lock or write a row that changed after that snapshot fails with 1020.
+    pub(crate) refuses_newer_rows: bool,
+    /// It is requeued if it must not wait.
+    pub(crate) may_requeue: bool,
+}
+
+/// What a read by itself sees.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Reads {
+    /// The snapshot alone: of a transaction that has changed nothing.
+    Snapshot,
+    /// The snapshot, and what the transaction has changed.
+    Own,
+    /// The newest versions, committed or not.
+    Uncommitted,
+}
+
+/// What the lock waits of a transaction and its statement tell each other.
+pub(crate) trait LockWaits {
+    /// The statement leaves a trace that a rollback does not remove: it cannot be requeued any more.
+    fn forbid_requeue(&self);
+}
+
+/// The rows of all tables while a statement runs.
+pub(crate) struct Access<Rows, Snapshot, Waits> {
+    /// Reads, locks and writes.
+    pub(crate) rows: Rows,
+    /// What consistent reads see.
+    pub(crate) snapshot: Snapshot,
+    /// Its lock waits.
+    pub(crate) waits: Waits,
+}
+
+/// A session's transaction.
+pub(crate) trait SessionTransaction {
+    /// Where the transaction was.
+    type Savepoint;
+    /// Its rows while a statement runs.
+    type Rows<'a>: access::Transaction
+    where
+        Self: 'a;
+    /// Its snapshot while a statement runs.
+    type Snapshot<'a>: access::Snapshot
+    where
+        Self: 'a;
+    /// Its lock waits.
+    type Waits: LockWaits;
+    /// A read of one row without operators.
+    type Reader<'a>
+    where
+        Self: 'a;
+
+    /// Lets a KILL of the connection end its lock waits.
+    fn obey(&self, control: &ConnectionControl);
+
+    /// A statement begins that reads or writes tables.
+    fn begin_statement(&mut self, start: StatementStart<'_>);
+    /// Whether the running statement can be requeued if it must not wait.
+    fn may_requeue(&self) -> bool;
+    /// How long it waited for row locks since [`SessionTransaction::reset_lock_wait`], in microseconds.
+    fn lock_wait_micros(&self) -> u64;
+    /// Counts the time of lock waits from zero.
+    fn reset_lock_wait(&self);
+
+    /// Whether there is a snapshot.
+    fn has_snapshot(&self) -> bool;
+    /// Takes a snapshot of now, in place of the one that is there.
+    fn take_snapshot(&mut self);
+    /// Keeps no snapshot any longer.
+    fn release_snapshot(&mut self);
+
+    /// The rows as the running statement uses them; none without a snapshot.
+    fn start_access(&mut self) -> Option<Access<Self::Rows<'_>, Self::Snapshot<'_>, &Self::Waits>>;
+    /// Reads single rows; none without a snapshot.
+    fn reader(&self, reads: Reads) -> Option<Self::Reader<'_>>;
+
+    /// Whether it has written or locked anything.
+    fn has_begun(&self) -> bool;
+    /// Whether it has changed rows.
+    fn has_changes(&self) -> bool;
+
+    /// Where it is now.
+    fn savepoint(&mut self) -> Self::Savepoint;
+    /// Undoes what was done since a savepoint, which stays.
+    ///
+    /// # Errors
+    /// The backend has stopped.
+    fn roll_back_to(&mut self, savepoint: &Self::Savepoint) -> Outcome;
+    /// Commits what it has done, and answers how far the log must be durable before the client is told; `None`: nothing to wait for.
+    ///
+    /// # Errors
+    /// The backend has stopped.
+    fn commit(&mut self) -> Result<Option<u64>, Box<SqlError>>;
+    /// Undoes what it has done.
+    ///
+    /// # Errors
+    /// The backend has stopped.
+    fn roll_back(&mut self) -> Outcome;
+
+    /// Takes the metadata lock of a table until the transaction ends, unless it has it already.
+    ///
+    /// # Errors
+    /// 1205, 1213, 1317; [`SqlError::refused_wait`].
+    fn lock_table(&mut self, entry: &TableEntry, mode: MetadataMode, lock_wait: MetadataWait<'_>) -> Outcome;
+    /// How many metadata locks it has.
+    fn table_lock_count(&self) -> usize;
+    /// Releases all but the first `count` metadata locks.
+    fn release_table_locks_to(&mut self, count: usize);
+}

@@ -1,0 +1,7 @@
+//! Tables of the local store as sessions reach them: [`crate::backend`]'s traits.
+
+mod locks;
+mod transaction;
+
+pub(crate) use locks::LocalTableLocks;
+pub(crate) use transaction::LocalSessionTransaction;

@@ -1,0 +1,204 @@
+//! A session's transaction over the local store.
+//!
+//! Invariant: the store's transaction is a new one after each end, but for one that wrote and locked nothing.
+
+use std::sync::Arc;
+
+use access::{MetadataMode, MetadataWait};
+use catalog::TableEntry;
+use service::{ConnectionControl, Outcome, SqlError};
+use store::{Interrupt, ReadView, Reader, Savepoint, Store, Transaction, TxnId};
+use table::{LocalSnapshot, LocalTransaction};
+
+use crate::backend::{Access, LockWaits, Reads, SessionTransaction, StatementStart};
+use crate::metadata::MetadataLocks;
+use crate::store_error;
+
+/// The transaction of a session.
+pub(crate) struct LocalSessionTransaction {
+    /// Begins the next one.
+    store: Store,
+    /// Writes and locks.
+    work: Transaction,
+    /// Ends its lock waits: a KILL raises it.
+    interrupt: Arc<Interrupt>,
+    /// The snapshot while one is kept, else parked. One a session: making one touches the store's shared count.
+    view: ReadView,
+    /// Tables whose definitions it uses: DDL waits for it.
+    metadata: MetadataLocks,
+}
+
+impl LocalSessionTransaction {
+    /// One that has done nothing.
+    pub(crate) fn new(store: &Store) -> Self {
+        let interrupt = Interrupt::new();
+        Self {
+            work: begin(store, &interrupt),
+            interrupt,
+            view: store.parked_view(),
+            metadata: MetadataLocks::default(),
+            store: store.clone(),
+        }
+    }
+
+    /// Forgets a KILL QUERY of an earlier statement.
+    fn ready_interrupt(&self, control: &ConnectionControl) {
+        if self.interrupt.is_raised() {
+            self.interrupt.reset();
+            // One of this statement may have come meanwhile.
+            if control.is_killed() {
+                self.interrupt.raise();
+            }
+        }
+    }
+
+    /// Takes out what has begun; the next one is in its place.
+    fn take_begun(&mut self) -> Option<Transaction> {
+        self.view.park();
+        if !self.has_begun() {
+            return None;
+        }
+        let next = begin(&self.store, &self.interrupt);
+        Some(std::mem::replace(&mut self.work, next))
+    }
+}
+
+/// A transaction of the store whose lock waits `interrupt` ends.
+fn begin(store: &Store, interrupt: &Arc<Interrupt>) -> Transaction {
+    let mut work = store.begin();
+    work.set_interrupt(Some(Arc::clone(interrupt)));
+    work
+}
+
+impl LockWaits for Interrupt {
+    fn forbid_requeue(&self) {
+        self.set_may_requeue(false);
+    }
+}
+
+impl SessionTransaction for LocalSessionTransaction {
+    type Savepoint = Savepoint;
+    type Rows<'a> = LocalTransaction<'a>;
+    type Snapshot<'a> = LocalSnapshot<'a>;
+    type Waits = Interrupt;
+    type Reader<'a> = Reader<'a>;
+
+    fn obey(&self, control: &ConnectionControl) {
+        let interrupt = Arc::clone(&self.interrupt);
+        control.set_waiter(Some(Box::new(move || interrupt.raise())));
+    }
+
+    #[inline]
+    fn begin_statement(&mut self, start: StatementStart<'_>) {
+        self.ready_interrupt(start.control);
+        self.interrupt.set_may_requeue(start.may_requeue);
+        self.work.set_owner(start.control.connection_id);
+        self.work.set_range_locks(start.locks_ranges);
+        self.work.set_first_updater_wins(start.refuses_newer_rows.then(|| self.view.csn()));
+        if !start.keeps_snapshot {
+            self.view.refresh();
+        }
+    }
+
+    #[inline]
+    fn may_requeue(&self) -> bool {
+        self.interrupt.may_requeue()
+    }
+
+    fn lock_wait_micros(&self) -> u64 {
+        self.interrupt.waited_micros()
+    }
+
+    fn reset_lock_wait(&self) {
+        self.interrupt.reset_waited();
+    }
+
+    #[inline]
+    fn has_snapshot(&self) -> bool {
+        !self.view.is_parked()
+    }
+
+    #[inline]
+    fn take_snapshot(&mut self) {
+        self.view.refresh();
+    }
+
+    #[inline]
+    fn release_snapshot(&mut self) {
+        self.view.park();
+    }
+
+    fn start_access(&mut self) -> Option<Access<LocalTransaction<'_>, LocalSnapshot<'_>, &Interrupt>> {
+        if self.view.is_parked() {
+            return None;
+        }
+        Some(Access {
+            rows: LocalTransaction::new(&self.view, &mut self.work),
+            snapshot: LocalSnapshot(&self.view),
+            waits: &self.interrupt,
+        })
+    }
+
+    #[inline]
+    fn reader(&self, reads: Reads) -> Option<Reader<'_>> {
+        if self.view.is_parked() {
+            return None;
+        }
+        Some(match reads {
+            Reads::Snapshot => self.view.reader(),
+            Reads::Own => self.work.reader(&self.view),
+            Reads::Uncommitted => self.view.reader_uncommitted(),
+        })
+    }
+
+    #[inline]
+    fn has_begun(&self) -> bool {
+        self.work.id() != TxnId(0)
+    }
+
+    fn has_changes(&self) -> bool {
+        self.work.has_changes()
+    }
+
+    #[inline]
+    fn savepoint(&mut self) -> Savepoint {
+        self.work.savepoint()
+    }
+
+    fn roll_back_to(&mut self, savepoint: &Savepoint) -> Outcome {
+        self.work.rollback_to(savepoint).map_err(store_error)
+    }
+
+    #[inline]
+    fn commit(&mut self) -> Result<Option<u64>, Box<SqlError>> {
+        let committed = match self.take_begun() {
+            Some(ended) => ended.commit().map_err(store_error),
+            None => Ok(None),
+        };
+        self.metadata.release_all();
+        Ok(committed?.map(|position| position.0))
+    }
+
+    fn roll_back(&mut self) -> Outcome {
+        let rolled_back = match self.take_begun() {
+            Some(ended) => ended.rollback().map_err(store_error),
+            None => Ok(()),
+        };
+        self.metadata.release_all();
+        rolled_back
+    }
+
+    #[inline]
+    fn lock_table(&mut self, entry: &TableEntry, mode: MetadataMode, lock_wait: MetadataWait<'_>) -> Outcome {
+        self.metadata.lock(entry, mode, lock_wait)
+    }
+
+    #[inline]
+    fn table_lock_count(&self) -> usize {
+        self.metadata.len()
+    }
+
+    fn release_table_locks_to(&mut self, count: usize) {
+        self.metadata.release_to(count);
+    }
+}
