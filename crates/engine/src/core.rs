@@ -5,15 +5,16 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use catalog::{Account, AccountId, Accounts, CatalogHandle, Privileges};
+use catalog::{Account, CatalogHandle, Privileges};
 use env::Env;
 use env::clock::Monotonic;
 use parking_lot::Mutex;
 use service::{ConnectionControl, SqlError};
 use store::Store;
 
+use crate::backend::Definitions as _;
 use crate::backup_lock::BackupLock;
-use crate::ddl::{Change, Definitions};
+use crate::ddl::Definitions;
 use crate::deadlines::Deadlines;
 use crate::failed_logins::FailedLogins;
 use crate::log::QueryLogs;
@@ -143,12 +144,7 @@ impl Core {
     /// The store, if the value is to persist.
     pub fn set_global(&self, id: VariableId, setting: Setting, persist: bool) -> Result<(), Box<SqlError>> {
         if persist {
-            let mut change = self.definitions.begin();
-            self.definitions
-                .dictionary()
-                .put_variable(&mut change.transaction, id.definition().name, &setting.shown())
-                .map_err(exec::access_error)?;
-            self.commit_now(change)?;
+            self.definitions.persist_variable(id.definition().name, &setting.shown())?;
         }
         self.change_globals(|globals| globals.set(id, setting));
         self.apply_globals();
@@ -175,45 +171,6 @@ impl Core {
             2 => store::wal::FlushPolicy::WriteAtCommit,
             _ => store::wal::FlushPolicy::AtCommit,
         });
-    }
-
-    /// Commits a change of definitions and waits until it is durable: what others are told next must survive.
-    ///
-    /// # Errors
-    /// The store has stopped.
-    pub fn commit_now(&self, change: Change<'_>) -> Result<(), Box<SqlError>> {
-        if let (Some(position), _) = change.commit()? {
-            let _waiting = env::blocking::enter();
-            self.store.sync_to(position).map_err(crate::store_error)?;
-        }
-        Ok(())
-    }
-
-    /// Changes accounts: all of `change` is stored and published, or nothing.
-    ///
-    /// # Errors
-    /// What `change` answers; the store.
-    pub fn change_accounts(
-        &self,
-        change: impl FnOnce(&mut Accounts, &mut dyn FnMut() -> AccountId) -> Result<(), Box<SqlError>>,
-    ) -> Result<(), Box<SqlError>> {
-        let dictionary = self.definitions.dictionary();
-        let mut under_way = self.definitions.begin();
-        let before = self.catalog().load();
-        let mut accounts = Accounts::clone(&before.accounts);
-        change(&mut accounts, &mut || dictionary.new_account_id())?;
-        let transaction = &mut under_way.transaction;
-        for account in &accounts.list {
-            let known = before.accounts.get(account.id);
-            if known.is_none_or(|known| !Arc::ptr_eq(known, account)) {
-                dictionary.put_account(transaction, account).map_err(exec::access_error)?;
-            }
-        }
-        for gone in before.accounts.list.iter().filter(|account| accounts.get(account.id).is_none()) {
-            dictionary.delete_account(transaction, gone.id).map_err(exec::access_error)?;
-        }
-        under_way.catalog.accounts = Arc::new(accounts);
-        self.commit_now(under_way)
     }
 
     /// A caching_sha2_password digest of a new password, with a fresh salt.

@@ -12,6 +12,7 @@ use service::{
 use store::wal::{LogError, LogListener, Lsn};
 use store::{Options, Store};
 
+use crate::backend::Definitions as _;
 use crate::core::Core;
 use crate::ddl::Definitions;
 use crate::log::{GeneralEvent, QueryLogs, ServerFacts};
@@ -203,7 +204,7 @@ impl Engine {
 
     /// `root`@`localhost` with all privileges and no password, and MySQL's empty schemas.
     fn make_first_accounts(&self) -> Outcome {
-        self.core.change_accounts(|accounts, next_id| {
+        self.core.definitions.change_accounts(|accounts, next_id| {
             let mut root = Account::new(next_id(), "root", "localhost");
             grant_everything(&mut root);
             accounts.list.push(Arc::new(root));
@@ -222,7 +223,7 @@ impl Engine {
         {
             return Ok(());
         }
-        self.core.change_accounts(|accounts, _| {
+        self.core.definitions.change_accounts(|accounts, _| {
             for account in accounts.list.iter_mut().filter(|account| account.global.contains(all)) {
                 grant_everything(Arc::make_mut(account));
             }
@@ -233,7 +234,7 @@ impl Engine {
     /// Gives root a password and lets it in from anywhere, if it has none yet.
     fn set_root_password(&self, password: &str) -> Outcome {
         let digest = self.core.hash_sha2_password(password.as_bytes());
-        self.core.change_accounts(|accounts, next_id| {
+        self.core.definitions.change_accounts(|accounts, next_id| {
             for account in &mut accounts.list {
                 if &*account.user == "root" && account.auth_string.is_empty() {
                     let account = Arc::make_mut(account);

@@ -15,8 +15,12 @@
 //! 2. After `commit` and `roll_back` the transaction holds no row lock, no metadata lock and no snapshot, whether or not they fail.
 //! 3. Errors are what the client gets.
 
+mod definitions;
 mod locks;
 mod transaction;
 
+pub(crate) use definitions::{
+    CheckDepth, Defined, Definition, DefinitionContext, Definitions, SelectedColumn,
+};
 pub(crate) use locks::TableLocks;
 pub(crate) use transaction::{Access, LockWaits, Reads, SessionTransaction, StatementStart};

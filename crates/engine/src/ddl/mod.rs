@@ -40,7 +40,6 @@ pub(crate) use column_type::local_type;
 pub use definitions::{Change, Definitions, OpenDefinitionsError};
 pub(crate) use foreign_key::{references_of_actions, references_of_elements};
 pub use schemas::{alter_schema, create_schema, drop_schema};
-pub use selected::SelectedColumn;
 pub use tables::{create_table, drop_tables, rename_tables, truncate_table};
 pub use temporary::TemporaryTables;
 

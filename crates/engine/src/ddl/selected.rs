@@ -3,26 +3,12 @@
 //! A column that shows a table's column has its type and default. Of a computed one, MySQL chooses the type by how it is computed:
 //! integers by how many characters their text may have, texts by how many bytes.
 
+use crate::backend::SelectedColumn;
 use catalog::{ColumnDefault, ColumnDefinition, StoredValue};
 use plan::logical::Created;
 use types::{Cell, CollationId, DataType, TypeKind};
 
 use super::defaults::{text, zero_decimal};
-
-/// A column of the query of CREATE TABLE ... AS SELECT.
-#[derive(Clone, Debug)]
-pub struct SelectedColumn {
-    /// Its name in the result.
-    pub name: String,
-    /// Its type.
-    pub data_type: DataType,
-    /// The column of a table that it shows, and whether it is shown by the query itself, not by a derived table of it.
-    pub source: Option<(ColumnDefinition, bool)>,
-    /// Whether it can be NULL.
-    pub nullable: bool,
-    /// How it is computed.
-    pub created: Created,
-}
 
 /// Characters of the longest VARCHAR made of a computed text.
 const VARCHAR_CHARS_MAX: u32 = 512;

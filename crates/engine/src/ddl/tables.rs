@@ -13,8 +13,8 @@ use table::{MetadataLock, Table};
 use super::definitions::trees_of;
 use super::draft::{Draft, check_name_is_free};
 use super::foreign_key::{self, Renamed};
-use super::selected::SelectedColumn;
 use super::{Context, Outcome, Result};
+use crate::backend::SelectedColumn;
 use crate::metadata::{MetadataLocks, lock_of};
 
 /// Locks tables exclusively, all together: nothing is held while one is waited for, since a statement at work may wait for

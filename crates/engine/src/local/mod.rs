@@ -1,5 +1,6 @@
 //! Tables of the local store as sessions reach them: [`crate::backend`]'s traits.
 
+mod definitions;
 mod locks;
 mod transaction;
 

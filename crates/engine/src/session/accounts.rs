@@ -26,6 +26,7 @@ use super::LocalSession;
 use super::access::{self, AccountAdmin};
 use super::listing::{Listing, text};
 use super::names::{Names, name_text};
+use crate::backend::Definitions as _;
 use crate::core::Core;
 use crate::errors::not_supported;
 use crate::privilege::{self, RoleName, SessionAccount};
@@ -224,7 +225,7 @@ impl AccountStatements<'_> {
 
     pub(super) fn create_user(&self, statement: &CreateUser<'_>) -> Result<Vec<Diagnostic>> {
         let mut notes = Vec::new();
-        self.core.change_accounts(|accounts, next_id| {
+        self.core.definitions.change_accounts(|accounts, next_id| {
             let admin = AccountAdmin::new(self.account, accounts);
             admin.require_create_user(Privileges::INSERT)?;
             let mut roles = Vec::new();
@@ -263,7 +264,7 @@ impl AccountStatements<'_> {
     pub(super) fn alter_user(&self, statement: &AlterUser<'_>) -> Result<Vec<Diagnostic>> {
         let mut notes = Vec::new();
         let mut changed = Vec::new();
-        self.core.change_accounts(|accounts, _| {
+        self.core.definitions.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
             for spec in statement.users {
                 let (user, host) = account_meant(self.account, &spec.user);
@@ -311,7 +312,7 @@ impl AccountStatements<'_> {
         let (user, host) = account_meant(self.account, &statement.user);
         let own = self.account.is_named(&user, &host);
         let Some(password) = statement.password else { return Err(not_supported("SET PASSWORD TO RANDOM")) };
-        self.core.change_accounts(|accounts, _| {
+        self.core.definitions.change_accounts(|accounts, _| {
             let admin = AccountAdmin::new(self.account, accounts);
             if !own {
                 admin.require_set_password()?;
@@ -337,7 +338,7 @@ impl AccountStatements<'_> {
     ) -> Result<Vec<Diagnostic>> {
         let operation = if role { "DROP ROLE" } else { "DROP USER" };
         let mut notes = Vec::new();
-        self.core.change_accounts(|accounts, _| {
+        self.core.definitions.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
             let admin = AccountAdmin::new(self.account, accounts);
             if role {
@@ -374,7 +375,7 @@ impl AccountStatements<'_> {
     }
 
     pub(super) fn rename_user(&self, pairs: &[(Name<'_>, Name<'_>)]) -> Result<Vec<Diagnostic>> {
-        self.core.change_accounts(|accounts, _| {
+        self.core.definitions.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
             AccountAdmin::new(self.account, accounts).require_create_user(Privileges::UPDATE)?;
             for (from, to) in pairs {
@@ -406,7 +407,7 @@ impl AccountStatements<'_> {
 
     pub(super) fn create_role(&self, roles: &[Name<'_>], if_not_exists: bool) -> Result<Vec<Diagnostic>> {
         let mut notes = Vec::new();
-        self.core.change_accounts(|accounts, next_id| {
+        self.core.definitions.change_accounts(|accounts, next_id| {
             let admin = AccountAdmin::new(self.account, accounts);
             admin.require_roles(Privileges::CREATE_ROLE, "CREATE USER, CREATE ROLE")?;
             let mut failed = Vec::new();
@@ -433,7 +434,7 @@ impl AccountStatements<'_> {
     }
 
     pub(super) fn set_default_role(&self, statement: &SetDefaultRole<'_>) -> Result<Vec<Diagnostic>> {
-        self.core.change_accounts(|accounts, _| {
+        self.core.definitions.change_accounts(|accounts, _| {
             for name in statement.users {
                 let (user, host) = account_named(self.account, name);
                 let admin = AccountAdmin::new(self.account, accounts);
@@ -512,7 +513,7 @@ impl AccountStatements<'_> {
                     return Err(not_supported("GRANT ... AS"));
                 }
                 let target = self.grant_target(object, privileges)?;
-                self.core.change_accounts(|accounts, _| {
+                self.core.definitions.change_accounts(|accounts, _| {
                     self.require_grant(&target, accounts, users)?;
                     self.require_grantable(&target)?;
                     for name in users {
@@ -526,7 +527,7 @@ impl AccountStatements<'_> {
                 })?;
             }
             Grant::Roles { roles, users, admin_option } => {
-                self.core.change_accounts(|accounts, _| {
+                self.core.definitions.change_accounts(|accounts, _| {
                     for role in roles {
                         let (role_user, role_host) = account_named(self.account, role);
                         let admin = AccountAdmin::new(self.account, accounts);
@@ -571,7 +572,7 @@ impl AccountStatements<'_> {
             RevokeWhat::Proxy(_) => return Err(not_supported("REVOKE PROXY")),
         };
         let mut notes = Vec::new();
-        self.core.change_accounts(|accounts, _| {
+        self.core.definitions.change_accounts(|accounts, _| {
             self.require_revoke(statement, target.as_ref(), accounts)?;
             for name in statement.users {
                 let (user, host) = account_named(self.account, name);

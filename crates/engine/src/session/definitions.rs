@@ -9,7 +9,6 @@ use plan::logical::{Created, OutputSource};
 use service::error::{ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_DB_ERROR};
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{AlterAction, Maintain, MaintainKind, ObjectName, Statement};
-use table::{CheckDepth, CheckEnd, Table};
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::{DataType, TypeKind, ValueRef};
@@ -18,7 +17,7 @@ use super::attempt::Attempt;
 use super::listing::{Listing, text};
 use super::names::name_text;
 use super::{LocalSession, access};
-use crate::ddl;
+use crate::backend::{CheckDepth, Defined, Definition, DefinitionContext, Definitions as _, SelectedColumn};
 use crate::errors::not_supported;
 use crate::privilege;
 use crate::status::StatementKind;
@@ -78,21 +77,8 @@ impl LocalSession {
         {
             return self.create_table_as(create, query, sql, reply);
         }
-        let outcome = self.with_ddl(sql, |context| match statement {
-            Statement::CreateDatabase(create) => ddl::create_schema(context, create),
-            Statement::AlterDatabase(alter) => ddl::alter_schema(context, alter),
-            Statement::DropDatabase { name, if_exists } => ddl::drop_schema(context, name, *if_exists),
-            Statement::CreateTable(create) => {
-                ddl::create_table(context, create, &[]).map(|(outcome, _)| outcome)
-            }
-            Statement::AlterTable(alter) => ddl::alter_table(context, alter),
-            Statement::DropTable(drop) => ddl::drop_tables(context, drop),
-            Statement::Truncate(name) => ddl::truncate_table(context, name),
-            Statement::RenameTable(pairs) => ddl::rename_tables(context, pairs),
-            Statement::CreateIndex(create) => ddl::create_index(context, create),
-            Statement::DropIndex(drop) => ddl::drop_index(context, drop),
-            _ => Err(not_supported("this definition")),
-        })?;
+        let definition = definition_of(statement).ok_or_else(|| not_supported("this definition"))?;
+        let outcome = self.change_definition(sql, definition)?;
         if let Statement::DropDatabase { name, .. } = statement {
             self.forget_database(&name_text(name.text));
         }
@@ -100,9 +86,9 @@ impl LocalSession {
         Ok(self.send_ddl_outcome(&outcome, reply)?)
     }
 
-    fn send_ddl_outcome(&mut self, outcome: &ddl::Outcome, reply: &mut Reply<'_>) -> Outcome {
+    fn send_ddl_outcome(&mut self, outcome: &Defined, reply: &mut Reply<'_>) -> Outcome {
         if let Some(position) = outcome.position {
-            reply.wait_for(position.0);
+            reply.wait_for(position);
         }
         self.results.set_row_count(i64::try_from(outcome.affected_rows).unwrap_or(i64::MAX));
         // Warnings are counted when the statement has ended, which is now.
@@ -116,8 +102,8 @@ impl LocalSession {
         })
     }
 
-    /// Calls `run` with what definitions need of the session.
-    fn with_ddl<R>(&mut self, sql: &[u8], run: impl FnOnce(&mut ddl::Context<'_>) -> Result<R>) -> Result<R> {
+    /// Carries a definition out with what it needs of the session.
+    fn change_definition(&mut self, sql: &[u8], definition: Definition<'_>) -> Result<Defined> {
         let core = Arc::clone(&self.core);
         let zone = Arc::clone(&self.variables.settings().time_zone);
         let server_collation = core.globals().text(known::collation_server()).to_owned();
@@ -126,8 +112,7 @@ impl LocalSession {
         let control = Arc::clone(&self.control);
         let time = self.variables.lock_wait();
         let lock_wait = ::access::MetadataWait { time, killed: &|| control.is_killed(), may_requeue: false };
-        let mut context = ddl::Context {
-            definitions: &core.definitions,
+        let context = DefinitionContext {
             database: self.database.as_deref(),
             sql_mode: self.variables.settings().sql_mode.0,
             text: sql,
@@ -138,12 +123,12 @@ impl LocalSession {
             foreign_key_checks: self.variables.boolean(known::foreign_key_checks()),
             restrict_foreign_keys: self.variables.boolean(known::restrict_fk_on_non_standard_key()),
             lock_wait,
-            locked_tables: self.locks.metadata(),
+            locked_tables: self.locks.kept(),
             now_micros,
             temporary: &mut self.temporary,
             warnings: &mut warnings,
         };
-        let result = run(&mut context);
+        let result = core.definitions.define(context, definition);
         self.diagnostics.extend(warnings, self.variables.settings().diagnostics);
         if !self.transaction.has_begun() {
             self.drop_temporary_trees();
@@ -164,10 +149,10 @@ impl LocalSession {
         let planned = self.plan_definition(&Statement::Query(query), sql, &values)?;
         access::require_plan(&self.account, &planned)?;
         let plan = planned.physical();
-        let selected: Vec<ddl::SelectedColumn> = plan
+        let selected: Vec<SelectedColumn> = plan
             .output
             .iter()
-            .map(|column| ddl::SelectedColumn {
+            .map(|column| SelectedColumn {
                 name: column.name.to_string(),
                 data_type: column.created_type.as_ref().unwrap_or(&column.data_type).clone(),
                 source: shown_column(plan, column),
@@ -179,11 +164,11 @@ impl LocalSession {
                 },
             })
             .collect();
-        let (outcome, made) = self.with_ddl(sql, |context| ddl::create_table(context, create, &selected))?;
+        let outcome = self.change_definition(sql, Definition::CreateTable(create, &selected))?;
         if let Some(position) = outcome.position {
-            reply.wait_for(position.0);
+            reply.wait_for(position);
         }
-        if !made {
+        if !outcome.is_new_table {
             return Ok(self.send_ok(reply)?);
         }
         let (schema, table) = self.names().table(&create.name)?;
@@ -213,7 +198,7 @@ impl LocalSession {
             if let Ok(parsed) = syntax::parse(&drop, &arena, self.variables.settings().sql_mode.for_syntax())
                 && let Statement::DropTable(statement) = parsed.statement
             {
-                self.with_ddl(&drop, |context| ddl::drop_tables(context, statement))?;
+                self.change_definition(&drop, Definition::DropTables(statement))?;
             }
         }
         filled
@@ -265,7 +250,7 @@ impl LocalSession {
                     continue;
                 }
             };
-            let Some(local) = entry.source.as_any().downcast_ref::<Table>() else {
+            if !self.core.definitions.looks_after(&entry) {
                 // The views of information_schema are sound by nature.
                 if maintain.kind == MaintainKind::Check && schema.eq_ignore_ascii_case("information_schema") {
                     row("status", "OK");
@@ -273,7 +258,7 @@ impl LocalSession {
                     row("note", &format!("The storage engine for the table doesn't support {operation}"));
                 }
                 continue;
-            };
+            }
             let write = matches!(maintain.kind, MaintainKind::Repair | MaintainKind::Optimize);
             if let Err(error) = self.require_locked_table(&schema, &table, write) {
                 row("Error", &error.message);
@@ -301,24 +286,21 @@ impl LocalSession {
                     }
                 }
                 MaintainKind::Analyze => {
-                    local.analyze();
+                    self.core.definitions.analyze(&entry);
                     row("status", "OK");
                 }
                 MaintainKind::Check | MaintainKind::Checksum => {
                     let has = |option: &str| maintain.options.contains(&option);
                     let depth = match () {
                         () if has("EXTENDED") => CheckDepth::Entries,
-                        () if has("QUICK") => CheckDepth::Trees,
+                        () if has("QUICK") => CheckDepth::Structure,
                         () => CheckDepth::Rows,
                     };
-                    let go_on = || {
+                    let mut go_on = || {
                         env::blocking::tick();
                         crate::limits::check_interrupted(&self.control)
                     };
-                    let problems = local.check(depth, go_on).map_err(|end| match end {
-                        CheckEnd::Asked(error) => error,
-                        CheckEnd::Store(error) => crate::store_error(error),
-                    })?;
+                    let problems = self.core.definitions.check(&entry, depth, &mut go_on)?;
                     for problem in &problems {
                         crate::error_log::error(&self.core.env, &format!("table {full}: {problem}"));
                         row("Warning", problem);
@@ -341,16 +323,13 @@ impl LocalSession {
         let statement =
             syntax::ast::AlterTable { table: name, actions, algorithm: None, lock: None, validation: None };
         self.enter_change(false)?;
-        let outcome = self.with_backup_lock(|session| {
-            session.with_ddl(&[], |context| ddl::alter_table(context, &statement))
-        })?;
+        let outcome = self
+            .with_backup_lock(|session| session.change_definition(&[], Definition::AlterTable(&statement)))?;
         if let Some(position) = outcome.position {
-            reply.wait_for(position.0);
+            reply.wait_for(position);
         }
         let entry = self.names().entry(&name)?;
-        if let Some(rebuilt) = Table::of(&entry.source) {
-            rebuilt.analyze();
-        }
+        self.core.definitions.analyze(&entry);
         Ok(())
     }
 
@@ -404,6 +383,23 @@ impl LocalSession {
     pub(crate) fn column_of(definition: &catalog::TableDefinition, name: &str) -> Result<usize> {
         definition.column_ordinal(name).ok_or_else(|| ER_BAD_FIELD_ERROR.with(&[&name, &"field list"]))
     }
+}
+
+/// What a statement changes; none if it changes no schema or table.
+fn definition_of<'s>(statement: &'s Statement<'s>) -> Option<Definition<'s>> {
+    Some(match statement {
+        Statement::CreateDatabase(create) => Definition::CreateSchema(create),
+        Statement::AlterDatabase(alter) => Definition::AlterSchema(alter),
+        Statement::DropDatabase { name, if_exists } => Definition::DropSchema { name, if_exists: *if_exists },
+        Statement::CreateTable(create) => Definition::CreateTable(create, &[]),
+        Statement::AlterTable(alter) => Definition::AlterTable(alter),
+        Statement::DropTable(drop) => Definition::DropTables(drop),
+        Statement::Truncate(name) => Definition::TruncateTable(name),
+        Statement::RenameTable(pairs) => Definition::RenameTables(pairs),
+        Statement::CreateIndex(create) => Definition::CreateIndex(create),
+        Statement::DropIndex(drop) => Definition::DropIndex(drop),
+        _ => return None,
+    })
 }
 
 /// The column of a table that a column of the result is, and whether no derived table stands between.

@@ -72,8 +72,8 @@ impl SessionLocks {
     }
 
     /// The metadata locks of LOCK TABLES.
-    pub(crate) fn metadata(&self) -> &crate::metadata::MetadataLocks {
-        self.locks.metadata()
+    pub(super) fn kept(&self) -> &LocalTableLocks {
+        &self.locks
     }
 
     /// Finds the lock of a table by any alias, the strongest first.

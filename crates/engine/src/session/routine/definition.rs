@@ -9,6 +9,7 @@ use syntax::ast::{self, AlterRoutine, Characteristics, CreateRoutine, DropRoutin
 use types::collation::CollationId;
 use types::{DataType, TypeKind};
 
+use crate::backend::Definitions as _;
 use crate::errors::not_supported;
 use crate::privilege::{self, SessionAccount};
 use crate::routine::compile;
@@ -97,7 +98,7 @@ impl LocalSession {
         let cut = |span: Span| utf8(sql.get(span.start as usize..span.end as usize).unwrap_or_default());
         let now = self.now_micros();
         let mut definition = RoutineDefinition {
-            id: self.core.definitions.dictionary().new_routine_id(),
+            id: self.core.definitions.new_routine_id(),
             kind,
             schema: Arc::clone(&found.name),
             name: name.into(),
@@ -139,23 +140,19 @@ impl LocalSession {
     }
 
     fn store_routine(&mut self, definition: RoutineDefinition, if_not_exists: bool) -> Outcome {
-        let core = Arc::clone(&self.core);
-        let mut change = core.definitions.begin();
-        if change.catalog.routines.get(&definition.schema, definition.kind, &definition.name).is_some() {
-            let (word, name) = (definition.kind.word(), &definition.name);
-            if !if_not_exists {
-                return Err(e::ER_SP_ALREADY_EXISTS.with(&[&word, name]));
+        let (word, name) = (definition.kind.word(), Arc::clone(&definition.name));
+        let is_new = self.core.definitions.change_routines(|routines| {
+            if routines.get(&definition.schema, definition.kind, &definition.name).is_none() {
+                routines.insert(Arc::new(definition));
+                return Ok(true);
             }
-            self.diagnostics
-                .push(e::ER_SP_ALREADY_EXISTS.note(&[&word, name]), self.variables.settings().diagnostics);
-            return Ok(());
+            if if_not_exists { Ok(false) } else { Err(e::ER_SP_ALREADY_EXISTS.with(&[&word, &name])) }
+        })?;
+        if !is_new {
+            let note = e::ER_SP_ALREADY_EXISTS.note(&[&word, &name]);
+            self.diagnostics.push(note, self.variables.settings().diagnostics);
         }
-        core.definitions
-            .dictionary()
-            .put_routine(&mut change.transaction, &definition)
-            .map_err(exec::access_error)?;
-        Arc::make_mut(&mut change.catalog.routines).insert(Arc::new(definition));
-        core.commit_now(change)
+        Ok(())
     }
 
     /// The account a new routine belongs to: 1227 for another one's unless the account may, 1449 as a note if it is none.
@@ -207,19 +204,15 @@ impl LocalSession {
         let found = self.alterable(kind, &alter.name)?.ok_or_else(missing)?;
         let now = self.now_micros();
         self.define_routine(reply, |session, reply| {
-            let core = Arc::clone(&session.core);
-            let mut change = core.definitions.begin();
-            // What another session did in between counts.
-            let now_there = change.catalog.routines.get(&found.schema, kind, &found.name);
-            let mut definition = RoutineDefinition::clone(now_there.ok_or_else(missing)?);
-            apply(&alter.characteristics, &mut definition);
-            definition.modified_micros = now;
-            core.definitions
-                .dictionary()
-                .put_routine(&mut change.transaction, &definition)
-                .map_err(exec::access_error)?;
-            Arc::make_mut(&mut change.catalog.routines).insert(Arc::new(definition));
-            core.commit_now(change)?;
+            session.core.definitions.change_routines(|routines| {
+                // What another session did in between counts.
+                let now_there = routines.get(&found.schema, kind, &found.name);
+                let mut definition = RoutineDefinition::clone(now_there.ok_or_else(missing)?);
+                apply(&alter.characteristics, &mut definition);
+                definition.modified_micros = now;
+                routines.insert(Arc::new(definition));
+                Ok(())
+            })?;
             session.send_ok(reply)
         })
     }
@@ -232,25 +225,19 @@ impl LocalSession {
         let shown = format!("{schema}.{name}");
         let found = self.alterable(kind, &drop.name)?;
         self.define_routine(reply, |session, reply| {
-            let core = Arc::clone(&session.core);
-            let mut change = core.definitions.begin();
-            let found = found.and_then(|found| {
-                change.catalog.routines.get(&found.schema, kind, &found.name).map(Arc::clone)
-            });
-            let Some(found) = found else {
-                if !drop.if_exists {
-                    return Err(e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &shown]));
+            let is_dropped = session.core.definitions.change_routines(|routines| {
+                let found =
+                    found.and_then(|found| routines.get(&found.schema, kind, &found.name).map(Arc::clone));
+                match found {
+                    Some(found) => Ok(routines.remove(&found).is_some()),
+                    None if drop.if_exists => Ok(false),
+                    None => Err(e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &shown])),
                 }
+            })?;
+            if !is_dropped {
                 let note = e::ER_SP_DOES_NOT_EXIST.note(&[&kind.word(), &shown]);
                 session.diagnostics.push(note, session.variables.settings().diagnostics);
-                return session.send_ok(reply);
-            };
-            core.definitions
-                .dictionary()
-                .delete_routine(&mut change.transaction, found.id)
-                .map_err(exec::access_error)?;
-            Arc::make_mut(&mut change.catalog.routines).remove(&found);
-            core.commit_now(change)?;
+            }
             session.send_ok(reply)
         })
     }

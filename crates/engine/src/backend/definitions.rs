@@ -1,0 +1,178 @@
+//! Definitions at whoever keeps the tables: what changes them, and what looks after tables.
+//!
+//! Each change is all or nothing, also across a crash. When it has been made, the catalog's snapshot shows it, and it is durable or
+//! says for what the answer waits ([`Defined::position`]).
+//!
+//! The session has committed its transaction, checked privileges, and holds no metadata locks but those of LOCK TABLES.
+
+use access::MetadataWait;
+use catalog::{AccountId, Accounts, ColumnDefinition, RoutineId, Routines, TableEntry};
+use plan::logical::Created;
+use service::{Diagnostic, Outcome, SqlError};
+use syntax::ast;
+use types::charset::Charset;
+use types::temporal::zone::TimeZone;
+use types::{CollationId, DataType};
+
+use super::TableLocks;
+
+/// A statement that changes definitions of schemas or tables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Definition<'s> {
+    /// CREATE DATABASE.
+    CreateSchema(&'s ast::CreateDatabase<'s>),
+    /// ALTER DATABASE.
+    AlterSchema(&'s ast::AlterDatabase<'s>),
+    /// DROP DATABASE.
+    DropSchema {
+        /// Its name.
+        name: &'s ast::Ident<'s>,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
+    /// CREATE TABLE, also LIKE another one; with the columns of its query.
+    CreateTable(&'s ast::CreateTable<'s>, &'s [SelectedColumn]),
+    /// ALTER TABLE, and OPTIMIZE TABLE as one that rebuilds.
+    AlterTable(&'s ast::AlterTable<'s>),
+    /// DROP TABLE.
+    DropTables(&'s ast::DropTable<'s>),
+    /// TRUNCATE TABLE.
+    TruncateTable(&'s ast::ObjectName<'s>),
+    /// RENAME TABLE.
+    RenameTables(&'s [(ast::ObjectName<'s>, ast::ObjectName<'s>)]),
+    /// CREATE INDEX.
+    CreateIndex(&'s ast::CreateIndex<'s>),
+    /// DROP INDEX.
+    DropIndex(&'s ast::DropIndex<'s>),
+}
+
+/// What a definition depends on in its session.
+pub(crate) struct DefinitionContext<'a, Locks, Temporary> {
+    /// The default database.
+    pub(crate) database: Option<&'a str>,
+    /// `sql_mode`, MySQL's bits.
+    pub(crate) sql_mode: u64,
+    /// The statement's text, into which the syntax tree's spans point.
+    pub(crate) text: &'a [u8],
+    /// The session's time zone.
+    pub(crate) zone: &'a TimeZone,
+    /// `collation_server`.
+    pub(crate) server_collation: CollationId,
+    /// The character set of string literals.
+    pub(crate) literal_charset: Charset,
+    /// `foreign_key_checks`.
+    pub(crate) foreign_key_checks: bool,
+    /// `restrict_fk_on_non_standard_key`: foreign keys refer to whole unique keys only.
+    pub(crate) restrict_foreign_keys: bool,
+    /// `lock_wait_timeout` and KILL.
+    pub(crate) lock_wait: MetadataWait<'a>,
+    /// What LOCK TABLES has locked for this session.
+    pub(crate) locked_tables: &'a Locks,
+    /// Now, microseconds since 1970 UTC.
+    pub(crate) now_micros: i64,
+    /// The session's own tables.
+    pub(crate) temporary: &'a mut Temporary,
+    /// Warnings and notes of the statement.
+    pub(crate) warnings: &'a mut Vec<Diagnostic>,
+}
+
+/// What a definition did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Defined {
+    /// A table was created that was not there.
+    pub(crate) is_new_table: bool,
+    /// Rows that were copied; 0 for all but an ALTER TABLE that rebuilds.
+    pub(crate) affected_rows: u64,
+    /// Text of the OK packet (`Records: 0  Duplicates: 0  Warnings: {warnings}`), empty for most.
+    pub(crate) info: String,
+    /// How far the log must be durable before the client is told.
+    pub(crate) position: Option<u64>,
+}
+
+/// A column of the query of CREATE TABLE ... AS SELECT.
+#[derive(Clone, Debug)]
+pub struct SelectedColumn {
+    /// Its name in the result.
+    pub name: String,
+    /// Its type.
+    pub data_type: DataType,
+    /// The column of a table that it shows, and whether it is shown by the query itself, not by a derived table of it.
+    pub source: Option<(ColumnDefinition, bool)>,
+    /// Whether it can be NULL.
+    pub nullable: bool,
+    /// How it is computed.
+    pub created: Created,
+}
+
+/// How much CHECK TABLE looks at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum CheckDepth {
+    /// What holds the rows: `QUICK`.
+    Structure,
+    /// Also rows against index entries and large values.
+    Rows,
+    /// Also each index entry against its row: `EXTENDED`.
+    Entries,
+}
+
+/// Changes definitions, accounts and routines, and looks after tables.
+pub(crate) trait Definitions {
+    /// What LOCK TABLES has locked.
+    type Locks: TableLocks;
+    /// Tables that one session alone sees.
+    type Temporary;
+
+    /// Carries a statement out.
+    ///
+    /// # Errors
+    /// MySQL's for the statement; nothing has changed then.
+    fn define(
+        &self,
+        context: DefinitionContext<'_, Self::Locks, Self::Temporary>,
+        definition: Definition<'_>,
+    ) -> Result<Defined, Box<SqlError>>;
+
+    /// Changes accounts: all of `change` is stored and published, or nothing. It is durable then.
+    ///
+    /// # Errors
+    /// What `change` answers; the backend's.
+    fn change_accounts(
+        &self,
+        change: impl FnOnce(&mut Accounts, &mut dyn FnMut() -> AccountId) -> Outcome,
+    ) -> Outcome;
+
+    /// A number for a routine that is new.
+    fn new_routine_id(&self) -> RoutineId;
+
+    /// Changes routines, in the same way. No other definition changes while `change` runs.
+    ///
+    /// # Errors
+    /// What `change` answers; the backend's.
+    fn change_routines<R>(
+        &self,
+        change: impl FnOnce(&mut Routines) -> Result<R, Box<SqlError>>,
+    ) -> Result<R, Box<SqlError>>;
+
+    /// Keeps the value of a global variable for later starts of the server. It is durable then.
+    ///
+    /// # Errors
+    /// The backend's.
+    fn persist_variable(&self, name: &str, value: &str) -> Outcome;
+
+    /// Whether the table is one of this backend's, which ANALYZE TABLE and CHECK TABLE look after.
+    fn looks_after(&self, entry: &TableEntry) -> bool;
+
+    /// Makes the statistics of a table anew.
+    fn analyze(&self, entry: &TableEntry);
+
+    /// Looks for damage in a table: each problem as a text. Calls `go_on` now and then, and ends with its error.
+    ///
+    /// # Errors
+    /// Those of `go_on`; the backend's, but for damage of this table.
+    fn check(
+        &self,
+        entry: &TableEntry,
+        depth: CheckDepth,
+        go_on: &mut dyn FnMut() -> Outcome,
+    ) -> Result<Vec<String>, Box<SqlError>>;
+}

@@ -1,0 +1,168 @@
+//! Definitions of local tables: [`crate::ddl`] and the dictionary behind [`crate::backend::Definitions`].
+
+use std::sync::Arc;
+
+use catalog::{AccountId, Accounts, RoutineId, Routines, TableEntry};
+use service::{Outcome, SqlError};
+use table::{CheckEnd, Table};
+
+use super::LocalTableLocks;
+use crate::backend::{CheckDepth, Defined, Definition, DefinitionContext, Definitions};
+use crate::ddl::{self, Change, TemporaryTables};
+use crate::store_error;
+
+/// Commits a change and waits until it is durable: what others are told next must survive.
+fn commit_durably(definitions: &ddl::Definitions, change: Change<'_>) -> Outcome {
+    if let (Some(position), _) = change.commit()? {
+        let _waiting = env::blocking::enter();
+        definitions.store().sync_to(position).map_err(store_error)?;
+    }
+    Ok(())
+}
+
+impl Definitions for ddl::Definitions {
+    type Locks = LocalTableLocks;
+    type Temporary = TemporaryTables;
+
+    fn define(
+        &self,
+        context: DefinitionContext<'_, LocalTableLocks, TemporaryTables>,
+        definition: Definition<'_>,
+    ) -> Result<Defined, Box<SqlError>> {
+        let mut context = ddl::Context {
+            definitions: self,
+            database: context.database,
+            sql_mode: context.sql_mode,
+            text: context.text,
+            zone: context.zone,
+            server_collation: context.server_collation,
+            literal_charset: context.literal_charset,
+            foreign_key_checks: context.foreign_key_checks,
+            restrict_foreign_keys: context.restrict_foreign_keys,
+            lock_wait: context.lock_wait,
+            locked_tables: context.locked_tables.metadata(),
+            now_micros: context.now_micros,
+            temporary: context.temporary,
+            warnings: context.warnings,
+        };
+        let context = &mut context;
+        let mut is_new_table = false;
+        let outcome = match definition {
+            Definition::CreateSchema(create) => ddl::create_schema(context, create),
+            Definition::AlterSchema(alter) => ddl::alter_schema(context, alter),
+            Definition::DropSchema { name, if_exists } => ddl::drop_schema(context, name, if_exists),
+            Definition::CreateTable(create, columns) => {
+                let created = ddl::create_table(context, create, columns);
+                created.map(|(outcome, is_new)| {
+                    is_new_table = is_new;
+                    outcome
+                })
+            }
+            Definition::AlterTable(alter) => ddl::alter_table(context, alter),
+            Definition::DropTables(drop) => ddl::drop_tables(context, drop),
+            Definition::TruncateTable(name) => ddl::truncate_table(context, name),
+            Definition::RenameTables(pairs) => ddl::rename_tables(context, pairs),
+            Definition::CreateIndex(create) => ddl::create_index(context, create),
+            Definition::DropIndex(drop) => ddl::drop_index(context, drop),
+        }?;
+        Ok(Defined {
+            is_new_table,
+            affected_rows: outcome.affected_rows,
+            info: outcome.info,
+            position: outcome.position.map(|position| position.0),
+        })
+    }
+
+    fn change_accounts(
+        &self,
+        change: impl FnOnce(&mut Accounts, &mut dyn FnMut() -> AccountId) -> Outcome,
+    ) -> Outcome {
+        let dictionary = self.dictionary();
+        let mut under_way = self.begin();
+        let before = self.catalog().load();
+        let mut accounts = Accounts::clone(&before.accounts);
+        change(&mut accounts, &mut || dictionary.new_account_id())?;
+        let transaction = &mut under_way.transaction;
+        for account in &accounts.list {
+            let known = before.accounts.get(account.id);
+            if known.is_none_or(|known| !Arc::ptr_eq(known, account)) {
+                dictionary.put_account(transaction, account).map_err(exec::access_error)?;
+            }
+        }
+        for gone in before.accounts.list.iter().filter(|account| accounts.get(account.id).is_none()) {
+            dictionary.delete_account(transaction, gone.id).map_err(exec::access_error)?;
+        }
+        under_way.catalog.accounts = Arc::new(accounts);
+        commit_durably(self, under_way)
+    }
+
+    fn new_routine_id(&self) -> RoutineId {
+        self.dictionary().new_routine_id()
+    }
+
+    fn change_routines<R>(
+        &self,
+        change: impl FnOnce(&mut Routines) -> Result<R, Box<SqlError>>,
+    ) -> Result<R, Box<SqlError>> {
+        let dictionary = self.dictionary();
+        let mut under_way = self.begin();
+        let before = Arc::clone(&under_way.catalog.routines);
+        let mut routines = Routines::clone(&before);
+        let answer = change(&mut routines)?;
+        let transaction = &mut under_way.transaction;
+        let mut is_changed = false;
+        for routine in routines.sorted() {
+            let known = before.get(&routine.schema, routine.kind, &routine.name);
+            if known.is_none_or(|known| !Arc::ptr_eq(known, routine)) {
+                is_changed = true;
+                dictionary.put_routine(transaction, routine).map_err(exec::access_error)?;
+            }
+        }
+        for routine in before.sorted() {
+            let now = routines.get(&routine.schema, routine.kind, &routine.name);
+            if now.is_none_or(|now| now.id != routine.id) {
+                is_changed = true;
+                dictionary.delete_routine(transaction, routine.id).map_err(exec::access_error)?;
+            }
+        }
+        if is_changed {
+            under_way.catalog.routines = Arc::new(routines);
+            commit_durably(self, under_way)?;
+        }
+        Ok(answer)
+    }
+
+    fn persist_variable(&self, name: &str, value: &str) -> Outcome {
+        let mut change = self.begin();
+        self.dictionary().put_variable(&mut change.transaction, name, value).map_err(exec::access_error)?;
+        commit_durably(self, change)
+    }
+
+    fn looks_after(&self, entry: &TableEntry) -> bool {
+        Table::of(&entry.source).is_some()
+    }
+
+    fn analyze(&self, entry: &TableEntry) {
+        if let Some(table) = Table::of(&entry.source) {
+            table.analyze();
+        }
+    }
+
+    fn check(
+        &self,
+        entry: &TableEntry,
+        depth: CheckDepth,
+        go_on: &mut dyn FnMut() -> Outcome,
+    ) -> Result<Vec<String>, Box<SqlError>> {
+        let Some(table) = Table::of(&entry.source) else { return Ok(Vec::new()) };
+        let depth = match depth {
+            CheckDepth::Structure => table::CheckDepth::Trees,
+            CheckDepth::Rows => table::CheckDepth::Rows,
+            CheckDepth::Entries => table::CheckDepth::Entries,
+        };
+        table.check(depth, go_on).map_err(|end| match end {
+            CheckEnd::Asked(error) => error,
+            CheckEnd::Store(error) => store_error(error),
+        })
+    }
+}
