@@ -7,224 +7,27 @@
 //! What ends it: UNLOCK TABLES (commits first), another LOCK TABLES, START TRANSACTION, COM_RESET_CONNECTION, the end of the
 //! connection. COMMIT and ROLLBACK do not. The global read lock outlives START TRANSACTION, as dump tools rely on.
 //!
-//! Invariants:
-//! 1. `locks` is empty unless `active`; every table in `tables` that is no temporary or system table has its lock in `locks`.
-//! 2. While any session has locks, [`Core::table_locks`] is above 0: reads that take no metadata lock look at it.
-//!
-//! [`Core::table_locks`]: crate::core::Core::table_locks
+//! What a session keeps of them, and the locks of the statements inside: [`super::locks`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use access::{MetadataMode, MetadataWait};
-use catalog::{TableEntry, TableKind};
+use catalog::TableEntry;
 use plan::PhysicalPlan;
-use plan::logical::TableIndex;
-use service::error::{
-    ER_CANT_UPDATE_WITH_READLOCK, ER_LOCK_DEADLOCK, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NO_SUCH_TABLE,
-    ER_NONUNIQ_TABLE, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE,
-};
+use service::error::{ER_LOCK_DEADLOCK, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NONUNIQ_TABLE};
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::{LockTable, ObjectName, Statement, TableLock};
 
 use super::LocalSession;
 use super::attempt::{Attempt, Stop};
-use super::names::name_text;
-use super::transaction::TransactionState;
-use crate::backend::{SessionTransaction, TableLocks};
-use crate::core::Core;
-use crate::local::LocalTableLocks;
-use crate::metadata::lock_error;
+use super::locks::LockedTable;
+use super::names::{Names, name_text};
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 
-/// The metadata lock of a table.
-type MetadataLock = <LocalTableLocks as TableLocks>::Lock;
-
-/// A table as LOCK TABLES named it.
-#[derive(Debug)]
-struct LockedTable {
-    schema: String,
-    name: String,
-    /// By which statements must call it: its alias, or its name.
-    alias: String,
-    write: bool,
-}
-
-/// What a session has locked explicitly.
-#[derive(Debug, Default)]
-pub(crate) struct SessionLocks {
-    /// LOCK TABLES was said.
-    active: bool,
-    tables: Vec<LockedTable>,
-    locks: LocalTableLocks,
-    /// FLUSH TABLES WITH READ LOCK.
-    read_lock: bool,
-    /// LOCK INSTANCE FOR BACKUP.
-    backup: bool,
-}
-
-impl SessionLocks {
-    /// Whether it holds any from one statement to the next.
-    pub(super) fn any_held(&self) -> bool {
-        self.active || self.read_lock
-    }
-
-    /// The metadata locks of LOCK TABLES.
-    pub(super) fn kept(&self) -> &LocalTableLocks {
-        &self.locks
-    }
-
-    /// Finds the lock of a table by any alias, the strongest first.
-    fn find(&self, schema: &str, name: &str) -> Option<&LockedTable> {
-        let mut found = self.tables.iter().filter(|table| table.schema == schema && table.name == name);
-        let first = found.next()?;
-        if first.write { Some(first) } else { found.find(|table| table.write).or(Some(first)) }
-    }
-
-    /// Under LOCK TABLES: refuses to touch a table that is not locked, or not for writing. Temporary tables are no concern of it.
-    ///
-    /// # Errors
-    /// 1099, 1100.
-    pub(super) fn require_table(&self, schema: &str, name: &str, write: bool) -> Outcome {
-        if !self.active {
-            return Ok(());
-        }
-        match self.find(schema, name) {
-            None => Err(not_locked(name)),
-            Some(locked) if write && !locked.write => Err(not_for_write(name)),
-            Some(_) => Ok(()),
-        }
-    }
-
-    /// Takes a table out that is gone.
-    fn forget(&mut self, schema: &str, name: &str) {
-        self.tables.retain(|table| table.schema != schema || table.name != name);
-    }
-
-    /// Takes the metadata locks of a plan's tables for `transaction`; under LOCK TABLES, looks whether they are among those locked.
-    ///
-    /// # Errors
-    /// As [`LocalSession::lock_metadata`]; what was taken before stays.
-    fn lock_plan(
-        &self,
-        plan: &PhysicalPlan,
-        follows_references: bool,
-        core: &Core,
-        transaction: &mut TransactionState<impl SessionTransaction>,
-        lock_wait: MetadataWait<'_>,
-    ) -> Attempt<()> {
-        let writes = |index: usize| {
-            matches!(plan.tables[index].lock, Some((true, _))) || plan.needs.changes(TableIndex(index as u32))
-        };
-        if self.active {
-            self.require_plan(plan, writes)?;
-        } else {
-            for (index, table) in plan.tables.iter().enumerate() {
-                let mode = if writes(index) { MetadataMode::Write } else { MetadataMode::Read };
-                transaction.lock_table(&table.entry, mode, lock_wait)?;
-            }
-        }
-        if follows_references {
-            self.lock_related(plan, transaction, lock_wait)?;
-        }
-        if self.active || core.catalog().version() == plan.catalog_version || is_as_planned(plan, core) {
-            Ok(())
-        } else {
-            Stop::replan()
-        }
-    }
-
-    /// Takes the metadata locks of the tables that foreign keys lead the statement to.
-    fn lock_related(
-        &self,
-        plan: &PhysicalPlan,
-        transaction: &mut TransactionState<impl SessionTransaction>,
-        lock_wait: MetadataWait<'_>,
-    ) -> Outcome {
-        for node in plan.foreign_keys.iter().flat_map(|graph| &graph.nodes) {
-            if self.locks.holds(&node.table) {
-                continue;
-            }
-            let mode = if node.written { MetadataMode::Write } else { MetadataMode::Read };
-            transaction.lock_table(&node.table, mode, lock_wait)?;
-        }
-        Ok(())
-    }
-
-    /// Every reference to a table must find a lock of its own that has its alias.
-    #[cold]
-    fn require_plan(&self, plan: &PhysicalPlan, writes: impl Fn(usize) -> bool) -> Outcome {
-        let mut used = vec![false; self.tables.len()];
-        for (index, reference) in plan.tables.iter().enumerate() {
-            let table = &reference.entry.definition;
-            if table.kind != TableKind::Base {
-                continue;
-            }
-            let found = self.tables.iter().enumerate().position(|(at, locked)| {
-                !used[at]
-                    && locked.alias == *reference.alias
-                    && locked.name == *table.name
-                    && locked.schema == *table.schema
-            });
-            let Some(at) = found else { return Err(not_locked(&reference.alias)) };
-            if writes(index) && !self.tables[at].write {
-                return Err(not_for_write(&reference.alias));
-            }
-            used[at] = true;
-        }
-        Ok(())
-    }
-
-    fn release_tables(&mut self, core: &Core, changing: &crate::processes::Changing) {
-        if self.active {
-            self.active = false;
-            self.tables.clear();
-            self.locks.release_all();
-            core.table_locks.fetch_sub(1, Ordering::SeqCst);
-            core.read_lock.leave(&changing.locked_tables);
-        }
-    }
-
-    /// Releases everything: the connection ends, or goes on as after a login.
-    pub(crate) fn release_all(&mut self, core: &Core, changing: &crate::processes::Changing) {
-        self.release_tables(core, changing);
-        core.read_lock.leave(&changing.statement);
-        if std::mem::take(&mut self.read_lock) {
-            core.read_lock.release();
-        }
-        if std::mem::take(&mut self.backup) {
-            core.backup_lock.release();
-        }
-    }
-}
-
 fn alias_of<'a>(table: &LockTable<'a>) -> &'a [u8] {
     table.alias.map_or(table.name.name.text, |alias| alias.text)
-}
-
-fn not_locked(name: &str) -> Box<SqlError> {
-    ER_TABLE_NOT_LOCKED.with(&[&name])
-}
-
-fn not_for_write(name: &str) -> Box<SqlError> {
-    ER_TABLE_NOT_LOCKED_FOR_WRITE.with(&[&name])
-}
-
-/// Whether the tables of a plan whose locks are held are still what they were when it was made. Another version of the catalog may differ in
-/// other tables alone.
-fn is_as_planned(plan: &PhysicalPlan, core: &Core) -> bool {
-    let catalog = core.catalog().peek();
-    let changes = plan.kind.changed_tables().next().is_some();
-    if changes && !Arc::ptr_eq(catalog.references(), &plan.references) {
-        return false;
-    }
-    plan.tables.iter().filter(|table| LocalTableLocks::lock_of(&table.entry).is_some()).all(|table| {
-        let definition = &table.entry.definition;
-        let now = catalog.table(&definition.schema, &definition.name);
-        now.is_some_and(|now| Arc::ptr_eq(&now.definition, definition))
-    })
 }
 
 impl LocalSession {
@@ -240,16 +43,10 @@ impl LocalSession {
     /// # Errors
     /// 1223 if this session holds it, 1205, 1317.
     pub(crate) fn enter_change(&mut self, may_requeue: bool) -> Outcome {
-        if self.locks.read_lock {
-            return Err(ER_CANT_UPDATE_WITH_READLOCK.bare());
-        }
-        if self.process.changing.statement.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let polite = !self.transaction.is_open() && !self.locks.active;
-        let changing = &self.process.changing.statement;
-        self.with_lock_wait(may_requeue, |lock_wait| self.core.read_lock.enter(changing, polite, lock_wait))
-            .map_err(lock_error)
+        let (changing, is_open) = (&self.process.changing, self.transaction.is_open());
+        self.with_lock_wait(may_requeue, |lock_wait| {
+            self.locks.enter_change(&self.core, changing, is_open, lock_wait)
+        })
     }
 
     /// As [`Self::enter_change`], for a commit: what is open when the session itself takes the lock is committed before.
@@ -257,7 +54,7 @@ impl LocalSession {
     /// # Errors
     /// 1205, 1317.
     pub(crate) fn enter_commit(&mut self) -> Outcome {
-        if self.locks.read_lock { Ok(()) } else { self.enter_change(false) }
+        if self.locks.has_read_lock() { Ok(()) } else { self.enter_change(false) }
     }
 
     /// The statement has ended.
@@ -304,10 +101,11 @@ impl LocalSession {
     /// # Errors
     /// As [`LocalSession::lock_metadata`], but for a changed table, which the caller looks for.
     pub(super) fn lock_entry(&mut self, entry: &TableEntry, mode: MetadataMode) -> Outcome {
-        if self.locks.active {
+        if self.locks.has_tables() {
+            let definition = &entry.definition;
             return self.require_locked_table(
-                &entry.definition.schema,
-                &entry.definition.name,
+                &definition.schema,
+                &definition.name,
                 mode != MetadataMode::Read,
             );
         }
@@ -337,7 +135,7 @@ impl LocalSession {
 
     /// Whether this session holds the global read lock.
     pub(crate) fn holds_read_lock(&self) -> bool {
-        self.locks.read_lock
+        self.locks.has_read_lock()
     }
 
     /// Under LOCK TABLES: refuses statements that change accounts, which are rows of tables nobody locked.
@@ -345,7 +143,7 @@ impl LocalSession {
     /// # Errors
     /// 1100.
     pub(crate) fn require_account_tables(&self) -> Outcome {
-        if self.locks.active { Err(not_locked("user")) } else { Ok(()) }
+        self.locks.refuse_system_table("user")
     }
 
     /// Under LOCK TABLES: what a definition may touch.
@@ -353,7 +151,7 @@ impl LocalSession {
     /// # Errors
     /// 1099, 1100, 1192.
     pub(crate) fn require_locked_definition(&self, statement: &Statement<'_>) -> Outcome {
-        if !self.locks.active {
+        if !self.locks.has_tables() {
             return Ok(());
         }
         let locked = |name: &ObjectName<'_>| {
@@ -382,7 +180,7 @@ impl LocalSession {
 
     /// Under LOCK TABLES: follows the names of what a definition dropped or renamed.
     pub(crate) fn follow_definition(&mut self, statement: &Statement<'_>) -> Outcome {
-        if !self.locks.active {
+        if !self.locks.has_tables() {
             return Ok(());
         }
         let mut renamed: Vec<((String, String), (String, String))> = Vec::new();
@@ -407,17 +205,10 @@ impl LocalSession {
             }
             _ => {}
         }
-        for ((schema, name), to) in renamed {
-            for table in &mut self.locks.tables {
-                if table.schema == schema && table.name == name {
-                    if table.alias == table.name {
-                        table.alias.clone_from(&to.1);
-                    }
-                    (table.schema, table.name) = to.clone();
-                }
-            }
+        for (from, to) in &renamed {
+            self.locks.rename(from, to);
         }
-        if self.locks.tables.is_empty() {
+        if self.locks.is_without_tables() {
             self.release_locked_tables();
         }
         Ok(())
@@ -459,91 +250,25 @@ impl LocalSession {
         // What the commit said of this session is over: others may wait for what it is going to wait for.
         self.leave_change();
         self.release_locked_tables();
-        let writes = tables.iter().any(|table| table.write);
-        if writes && self.locks.read_lock {
-            return Err(ER_CANT_UPDATE_WITH_READLOCK.bare());
-        }
-        self.core.table_locks.fetch_add(1, Ordering::SeqCst);
-        self.locks.active = true;
-        let locked = self.take_tables(&tables, writes);
-        if locked.is_err() {
-            self.release_locked_tables();
-            return locked;
-        }
-        self.locks.tables = tables;
-        self.send_ok(reply)
-    }
-
-    /// Takes the metadata locks of `tables` as their definitions are now.
-    fn take_tables(&mut self, tables: &[LockedTable], writes: bool) -> Outcome {
-        let control = Arc::clone(&self.control);
+        let control = &self.control;
         let killed = || control.is_killed();
         let lock_wait =
             MetadataWait { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
-        // FLUSH TABLES WITH READ LOCK waits for locked tables too; those locked for reading need not wait for it.
-        let changing = &self.process.changing.locked_tables;
-        if writes {
-            self.core.read_lock.enter(changing, true, lock_wait).map_err(lock_error)?;
-        } else {
-            changing.store(true, Ordering::SeqCst);
-        }
-        loop {
-            let wanted = self.wanted_locks(tables)?;
-            if self.locks.read_lock {
-                // Who keeps the table may wait for this session's read lock.
-                let at_once = MetadataWait::up_to(Duration::ZERO);
-                let locked = self.locks.locks.lock_together(&wanted, at_once);
-                locked.map_err(|_| ER_LOCK_DEADLOCK.bare())?;
-            } else {
-                self.locks.locks.lock_together(&wanted, lock_wait)?;
-            }
-            // While we waited a name may have come to mean another table.
-            let now = self.wanted_locks(tables)?;
-            let same = wanted.len() == now.len()
-                && wanted.iter().zip(&now).all(|((before, _), (after, _))| before == after);
-            if same {
-                return Ok(());
-            }
-            self.locks.locks.release_all();
-        }
-    }
-
-    /// The locks of `tables`, each once, in the strongest mode asked for.
-    fn wanted_locks(
-        &self,
-        tables: &[LockedTable],
-    ) -> Result<Vec<(MetadataLock, MetadataMode)>, Box<SqlError>> {
-        let catalog = self.catalog();
-        let mut wanted: Vec<(MetadataLock, MetadataMode)> = Vec::with_capacity(tables.len());
-        for table in tables {
-            let Some(entry) = catalog.table(&table.schema, &table.name) else {
-                if plan::bind::is_too_long(&table.name) {
-                    return Err(service::error::ER_TOO_LONG_IDENT.with(&[&table.name]));
-                }
-                return Err(ER_NO_SUCH_TABLE.with(&[&table.schema, &table.name]));
-            };
-            let Some(lock) = LocalTableLocks::lock_of(entry) else { continue };
-            let mode = if table.write { MetadataMode::Exclusive } else { MetadataMode::ReadOnly };
-            match wanted.iter_mut().find(|(known, _)| *known == lock) {
-                Some((_, known)) if mode == MetadataMode::Exclusive => *known = mode,
-                Some(_) => {}
-                None => wanted.push((lock, mode)),
-            }
-        }
-        Ok(wanted)
+        let names = Names { core: &self.core, database: self.database.as_ref(), temporary: &self.temporary };
+        let changing = &self.process.changing;
+        self.locks.lock_tables(tables, || names.catalog(), &self.core, changing, lock_wait)?;
+        self.send_ok(reply)
     }
 
     /// UNLOCK TABLES: releases what LOCK TABLES and FLUSH TABLES WITH READ LOCK took.
     pub(super) fn unlock_tables(&mut self, reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::UnlockTables);
-        if self.locks.active {
+        if self.locks.has_tables() {
             self.commit_transaction()?;
             self.wait_for_commit(reply);
             self.release_locked_tables();
         }
-        if std::mem::take(&mut self.locks.read_lock) {
-            self.core.read_lock.release();
-        }
+        self.locks.release_read_lock(&self.core);
         self.send_ok(reply)
     }
 
@@ -559,7 +284,7 @@ impl LocalSession {
         read_lock: bool,
         reply: &mut Reply<'_>,
     ) -> Outcome {
-        if read_lock && self.locks.active {
+        if read_lock && self.locks.has_tables() {
             return Err(ER_LOCK_OR_ACTIVE_TRANSACTION.bare());
         }
         match (names, read_lock) {
@@ -567,11 +292,8 @@ impl LocalSession {
             (names, true) => self.lock_named(names.iter().map(|name| (*name, None, false)).collect(), reply),
             // Nothing is cached that a flush would close. Under LOCK TABLES only what is locked for writing is flushed.
             (names, false) => {
-                if self.locks.active
-                    && names.is_empty()
-                    && let Some(table) = self.locks.tables.iter().find(|table| !table.write)
-                {
-                    return Err(not_for_write(&table.name));
+                if names.is_empty() {
+                    self.locks.require_all_for_write()?;
                 }
                 for name in names {
                     let (schema, table) = self.names().table(name)?;
@@ -588,31 +310,27 @@ impl LocalSession {
         self.commit_transaction()?;
         self.wait_for_commit(reply);
         self.leave_change();
-        if !self.locks.read_lock {
-            let id = self.control.connection_id;
-            self.with_lock_wait(false, |lock_wait| {
-                self.core.read_lock.acquire(&self.core.processes, id, lock_wait)
-            })
-            .map_err(lock_error)?;
-            self.locks.read_lock = true;
-        }
+        let control = &self.control;
+        let killed = || control.is_killed();
+        let lock_wait =
+            MetadataWait { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
+        self.locks.hold_read_lock(&self.core, control.connection_id, lock_wait)?;
         self.send_ok(reply)
     }
 
     /// LOCK INSTANCE FOR BACKUP: no definition changes until UNLOCK INSTANCE.
     pub(super) fn lock_instance(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        if !self.locks.backup {
-            self.with_lock_wait(false, |lock_wait| self.core.backup_lock.hold(lock_wait))?;
-            self.locks.backup = true;
-        }
+        let control = &self.control;
+        let killed = || control.is_killed();
+        let lock_wait =
+            MetadataWait { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
+        self.locks.hold_backup_lock(&self.core, lock_wait)?;
         self.send_ok(reply)
     }
 
     /// UNLOCK INSTANCE.
     pub(super) fn unlock_instance(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        if std::mem::take(&mut self.locks.backup) {
-            self.core.backup_lock.release();
-        }
+        self.locks.release_backup_lock(&self.core);
         self.send_ok(reply)
     }
 
@@ -625,11 +343,8 @@ impl LocalSession {
         &mut self,
         run: impl FnOnce(&mut Self) -> Result<R, E>,
     ) -> Result<R, E> {
-        if self.locks.backup {
-            return run(self);
-        }
         let core = Arc::clone(&self.core);
-        let _under_way = self.with_lock_wait(false, |lock_wait| core.backup_lock.begin_change(lock_wait))?;
+        let _under_way = self.with_lock_wait(false, |lock_wait| self.locks.begin_change(&core, lock_wait))?;
         run(self)
     }
 }

@@ -28,7 +28,8 @@ mod function_state;
 mod lifetime;
 pub mod listing;
 pub mod load;
-pub(crate) mod lock_tables;
+mod lock_tables;
+pub(crate) mod locks;
 mod memory;
 mod memory_limits;
 mod names;
@@ -106,7 +107,7 @@ pub struct LocalSession {
     /// CREATE TEMPORARY TABLE.
     temporary: crate::ddl::TemporaryTables,
     /// LOCK TABLES and its kin.
-    locks: lock_tables::SessionLocks,
+    locks: locks::SessionLocks,
     /// Stored procedures: those in run, and those this session has run.
     routines: routine::Routines,
     /// What it knows of its texts; away while one of them is looked up.
@@ -159,7 +160,7 @@ impl LocalSession {
             running: RunningStatement::default(),
             query_log: QueryLog::default(),
             temporary: crate::ddl::TemporaryTables::default(),
-            locks: lock_tables::SessionLocks::default(),
+            locks: locks::SessionLocks::default(),
             routines: routine::Routines::default(),
             templates: Some(Box::default()),
             control: request.control,

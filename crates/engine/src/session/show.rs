@@ -17,7 +17,7 @@ use super::LocalSession;
 use super::accounts::AccountStatements;
 use super::diagnostics::Diagnostics;
 use super::listing::{LISTING_SCHEMA, LISTING_TABLE, Listing, ListingTable, text, unsigned};
-use super::lock_tables::SessionLocks;
+use super::locks::SessionLocks;
 use super::names::{Names, name_text};
 use super::routine::{show_create_routine, show_routine_status};
 use crate::errors::not_supported;
