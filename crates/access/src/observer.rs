@@ -59,6 +59,8 @@ pub struct StoredRow<'a> {
 /// A change of one stored row.
 #[derive(Clone, Copy)]
 pub struct RowChange<'a> {
+    /// The number of the transaction, as those who see its commit know it.
+    pub transaction: u64,
     /// The row before; `None`: it is new.
     pub before: Option<StoredRow<'a>>,
     /// The row after; `None`: it is gone.

@@ -51,6 +51,7 @@
 
 mod btree;
 mod checkpoint_latch;
+mod commit_observer;
 mod error;
 #[cfg(test)]
 mod formats;
@@ -76,6 +77,7 @@ mod txn;
 pub mod wal;
 
 pub use btree::node::{KEY_BYTES_MAX, RECORD_BYTES_MAX};
+pub use commit_observer::CommitObserver;
 pub use error::{OpenError, StoreError, TreePlace, WriteError};
 pub use ids::{CommitPosition, Csn, PageId, TreeId, TxnId};
 pub use lock::{Deadlock, DeadlockMember, Interrupt, LockMode, LockWait, LockWaiter};

@@ -51,14 +51,19 @@ impl Table {
         };
         let Some((locator, stored)) = stored else {
             let after = after.map(|locator| StoredRow { locator, cells: &UnreadCells });
-            return self.tell(&RowChange { before, after, columns });
+            return self.tell(&RowChange { transaction: transaction.id().0, before, after, columns });
         };
         // As it is stored: converted, with large values that never were in memory whole.
         let body = self.whole_body(ReadFrom::Current(transaction), stored)?;
         let view = RowView::new(self.layout(version_of(&body)), locator, locator, &body);
         let memory = Materialized::read(self, &view, ReadFrom::Current(transaction), reads)?;
         let cells = StoredCells { table: self, view: &view, memory: &memory };
-        self.tell(&RowChange { before, after: Some(StoredRow { locator, cells: &cells }), columns })
+        self.tell(&RowChange {
+            transaction: transaction.id().0,
+            before,
+            after: Some(StoredRow { locator, cells: &cells }),
+            columns,
+        })
     }
 
     fn tell(&self, change: &RowChange<'_>) -> Result<(), WriteError> {

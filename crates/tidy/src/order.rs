@@ -186,7 +186,7 @@ const ORDER: &[(&str, &[Line])] = &[
         "store",
         &[
             Apart(&["ids", "planted", "sync", "thread_number"]),
-            Apart(&["checkpoint_latch", "error", "wal"]),
+            Apart(&["checkpoint_latch", "commit_observer", "error", "wal"]),
             Apart(&["pager"]),
             Apart(&["btree"]),
             Apart(&["oplog", "trees"]),

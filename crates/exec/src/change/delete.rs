@@ -6,6 +6,7 @@ use types::{Batch, Cell, Physical};
 
 use super::Changed;
 use super::row::{self, RowWriter, violated};
+use super::trigger::RowAt;
 use crate::context::{ExecContext, Keep, KeepCursor};
 use crate::expr::SqlResult;
 use crate::programs::Programs;
@@ -115,9 +116,20 @@ fn delete_row(
     locator: &[u8],
     ctx: &mut ExecContext<'_>,
 ) -> SqlResult<bool> {
+    let mut old = None;
+    if table.trigger.is_there() {
+        let row = old.insert(Batch::default());
+        if !table.read_old(locator, row, ctx)? {
+            return Ok(false);
+        }
+        table.trigger.before(Some(RowAt { batch: row, row: 0, positions: None }), None)?;
+    }
     match table.delete(locator, None, ctx)? {
         Ok(deleted) => {
             ctx.status.add(StatusKind::Delete, u64::from(deleted));
+            if deleted && let Some(old) = &old {
+                table.trigger.after(Some(RowAt { batch: old, row: 0, positions: None }), None)?;
+            }
             Ok(deleted)
         }
         Err(Error::ForeignKey(violation)) => {

@@ -12,6 +12,7 @@ use types::{Batch, Cell, Column};
 use super::insert::Insert;
 use super::row::violated;
 use super::rules::{self, Computed};
+use super::trigger::{NewRow, RowAt};
 use super::values::{Target, changes_row, given_by_query};
 use super::{check_violated, warn_duplicate};
 use crate::context::ExecContext;
@@ -127,6 +128,9 @@ impl Insert<'_, '_> {
         if !writer.lock_duplicate(duplicate, &[], &mut Batch::default(), ctx)? {
             return Ok(None);
         }
+        if writer.trigger.is_there() {
+            return self.replace_with_trigger(locator, ctx);
+        }
         if writer.has_children() {
             // Their foreign keys must see the row go, unless it comes back with the same key.
             let new: Vec<Cell<'_>> = self.row.columns.iter().map(|column| column.cell(0)).collect();
@@ -158,6 +162,27 @@ impl Insert<'_, '_> {
             }
             Updated::Absent => Ok(None),
         }
+    }
+
+    /// As [`Insert::replace`], where triggers must see the other row go: it is not changed in place.
+    #[cold]
+    fn replace_with_trigger(&mut self, locator: &[u8], ctx: &mut ExecContext<'_>) -> SqlResult<Option<bool>> {
+        let writer = &self.writer;
+        let mut old = Batch::default();
+        if !writer.read_old(locator, &mut old, ctx)? {
+            return Ok(None);
+        }
+        let old = Some(RowAt { batch: &old, row: 0, positions: None });
+        writer.trigger.before(old, None)?;
+        let new: Vec<Cell<'_>> = self.row.columns.iter().map(|column| column.cell(0)).collect();
+        let replaced_by = writer.has_children().then_some(&*new);
+        let gone = writer.delete(locator, replaced_by, ctx)?.map_err(|error| writer.failed(&error))?;
+        self.counts.deleted += u64::from(gone);
+        ctx.status.add(StatusKind::Delete, u64::from(gone));
+        if gone {
+            writer.trigger.after(old, None)?;
+        }
+        Ok(None)
     }
 
     fn update_duplicate(
@@ -227,12 +252,31 @@ impl Insert<'_, '_> {
             let data_type = &definition.columns[ordinal].data_type;
             changes_row(old.columns[ordinal].cell(0), input.columns[ordinal].cell(0), data_type)
         };
-        if !compiled.assigned.iter().any(is_changed) {
+        let fires = self.writer.trigger.is_there();
+        let before = RowAt { batch: old, row: 0, positions: None };
+        if !compiled.assigned.iter().any(is_changed) && !fires {
             return Ok(Some(false));
         }
+        let changes_now = !fires || compiled.assigned.iter().any(is_changed);
         for (ordinal, column) in definition.columns.iter().enumerate() {
-            if column.on_update_now && !compiled.assigned.contains(&ordinal) {
+            if changes_now && column.on_update_now && !compiled.assigned.contains(&ordinal) {
                 self.storing_changes.put_now(&column.data_type, &mut input.columns[ordinal]);
+            }
+        }
+        if fires {
+            let mut new = NewRow {
+                definition,
+                batch: input,
+                positions: None,
+                number: self.row_number,
+                storing: &self.storing_changes,
+                warnings: ctx.eval.warnings,
+            };
+            self.writer.trigger.before(Some(before), Some(&mut new))?;
+            if !(0..width).any(|ordinal| differs(ordinal, input)) {
+                let after = RowAt { batch: input, row: 0, positions: None };
+                self.writer.trigger.after(Some(before), Some(after))?;
+                return Ok(Some(false));
             }
         }
         for (generated, program) in self.compiled.rules.generated.iter().zip(&mut self.running.generated) {
@@ -266,6 +310,10 @@ impl Insert<'_, '_> {
                         let signed = !definition.columns[numbers.ordinal].data_type.unsigned;
                         numbers.observe(&*writer.table, value as u64, signed).map_err(access_error)?;
                     }
+                }
+                if fires {
+                    let after = RowAt { batch: input, row: 0, positions: None };
+                    writer.trigger.after(Some(before), Some(after))?;
                 }
                 Ok(Some(false))
             }

@@ -15,6 +15,7 @@ use types::{Batch, Cell, Column, DataType, ValueRef};
 use super::numbers::{Number, Numbers, RowsWritten};
 use super::row::{self, RowWriter, violated};
 use super::rules::{self, Computed, Rules, Running, RunningRules};
+use super::trigger::{NewRow, RowAt};
 use super::values::{self, Storing, Target};
 use super::{Changed, check_violated, duplicate, recycle};
 use crate::context::{ExecContext, Keep, KeepCursor};
@@ -93,7 +94,8 @@ impl Compiled {
                 && !foreign_keys.any()
                 && rules.generated.is_empty()
                 && rules.checks.is_empty()
-                && expression_defaults.is_empty(),
+                && expression_defaults.is_empty()
+                && entry.source.row_trigger().is_none(),
             rules,
             cells,
             cells_read_row,
@@ -536,6 +538,13 @@ impl<'p> Insert<'p, '_> {
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
         let compiled = self.compiled;
+        let fires = self.writer.trigger.is_there();
+        if fires {
+            // It may have set them in the row before.
+            for &ordinal in &compiled.unwritten {
+                self.put_constant_default(ordinal, ctx)?;
+            }
+        }
         // LOAD DATA does not ask for columns it has no values for.
         if self.row_number == 1 && ctx.change.file_line.is_none() {
             for &ordinal in &compiled.missing {
@@ -543,12 +552,25 @@ impl<'p> Insert<'p, '_> {
                 self.storing.no_default(column, &mut self.row.columns[ordinal], ctx.eval.warnings)?;
             }
         }
-        for &ordinal in &compiled.expression_defaults {
-            self.row.columns[ordinal].clear();
-            self.row.columns[ordinal].push_null();
+        if !compiled.expression_defaults.is_empty() {
+            for &ordinal in &compiled.expression_defaults {
+                self.row.columns[ordinal].clear();
+                self.row.columns[ordinal].push_null();
+            }
+            for &ordinal in &compiled.expression_defaults {
+                self.put_expression_default(ordinal, ctx)?;
+            }
         }
-        for &ordinal in &compiled.expression_defaults {
-            self.put_expression_default(ordinal, ctx)?;
+        if fires {
+            let mut new = NewRow {
+                definition: self.writer.definition,
+                batch: &mut self.row,
+                positions: None,
+                number: self.row_number,
+                storing: &self.storing,
+                warnings: ctx.eval.warnings,
+            };
+            self.writer.trigger.before(None, Some(&mut new))?;
         }
         for (generated, running) in compiled.rules.generated.iter().zip(&mut self.running.generated) {
             let value = running.eval(generated, &self.row, &mut ctx.eval)?;
@@ -609,12 +631,16 @@ impl<'p> Insert<'p, '_> {
                     (Written::Duplicate, Number::Generated(_)) => {}
                 }
             }
-            // The next row starts without a number where none is written.
-            if compiled.unwritten.contains(&numbers.ordinal) {
+            // The next row starts without a number where none is written; after a trigger its defaults are put anyhow.
+            if !fires && compiled.unwritten.contains(&numbers.ordinal) {
                 let column = &mut self.row.columns[numbers.ordinal];
                 column.clear();
                 column.push_null();
             }
+        }
+        if fires && written == Written::Inserted {
+            let new = RowAt { batch: &self.row, row: 0, positions: None };
+            self.writer.trigger.after(None, Some(new))?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@
 //! 3. On an error the rows written so far stay: the caller undoes the statement with a savepoint taken before it.
 //!
 //! Read next: `values` (conversion, NULL checks), `rules` (defaults, CHECK), `numbers` (AUTO_INCREMENT), `insert`,
-//! `duplicate` (REPLACE, ON DUPLICATE KEY UPDATE), `update`, `delete`, `row` (the way to the table).
+//! `duplicate` (REPLACE, ON DUPLICATE KEY UPDATE), `update`, `delete`, `row` (the way to the table), `trigger`.
 
 mod delete;
 mod duplicate;
@@ -21,6 +21,7 @@ mod row;
 mod row_checks;
 mod row_defaults;
 mod rules;
+mod trigger;
 mod update;
 mod values;
 

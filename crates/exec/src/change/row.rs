@@ -4,29 +4,33 @@
 //!
 //! ```text
 //!    values as the statement gives them, defaults       insert, update, duplicate
-//! 1. BEFORE triggers                                    (1235 today: they come here, and may change the new row or refuse)
-//! 2. generated columns, NOT NULL, CHECK                 rules, row_checks
+//! 1. BEFORE triggers: may change the new row or refuse  trigger (access::RowTrigger; CREATE TRIGGER is 1235 today)
+//! 2. generated columns, CHECK                           rules; NOT NULL: values, whenever a value is stored
 //! 3. foreign keys: children of the old row, parents     the backend, which holds the keys' locks
 //! 4. the change, with all indexes                       the backend: access::Transaction
 //! 5. AUTO_INCREMENT numbers seen                        numbers
-//! 6. AFTER triggers                                     (1235 today: they come here)
-//! 7. change log of online DDL                           the backend, with the row's lock held: table::row_change
+//! 6. AFTER triggers: may refuse                         trigger
 //! ```
 //!
-//! Steps 3, 4 and 7 are one call of the backend: it undoes all of them if one fails. Foreign keys are resolved when the statement is
+//! Steps 3 and 4 are one call of the backend: it undoes both if one fails. In it every stored row that changes, those of cascades too,
+//! is shown to the table's observers ([`access::RowObserver`]: today the change log of online DDL), a child's before its parent's; they
+//! may refuse. Rows that cascades change fire no trigger, as in MySQL. Foreign keys are resolved when the statement is
 //! prepared ([`Compiled`]); an execution that does not check them (`foreign_key_checks`) or a table without any gives none.
 
 use std::sync::Arc;
 
 use access::{
-    DuplicateKey, Error, ForeignKeyViolation, ForeignKeys, LargeSource, NewRow, Table, Updated, WriteTarget,
+    Columns, DuplicateKey, Error, ForeignKeyViolation, ForeignKeys, LargeSource, LockMode, NewRow, RowLock,
+    Table, Updated, WriteTarget,
 };
 use catalog::{TableDefinition, TableId};
 use plan::logical::TableIndex;
 use plan::physical::PhysicalPlan;
 use service::error::Level;
+use types::vector::BytesColumn;
 use types::{Batch, Cell};
 
+use super::trigger::Trigger;
 use super::values::diagnostic;
 use crate::context::ExecContext;
 use crate::error::{access_error, row_error};
@@ -72,7 +76,8 @@ impl Compiled {
             let node = resolved.tables.iter().position(|id| *id == definition.id)?;
             Some((Arc::clone(&resolved.keys), node))
         });
-        Ok(RowWriter { definition, table: rows, keys })
+        let trigger = Trigger::new(plan.tables[table.0 as usize].entry.source.row_trigger());
+        Ok(RowWriter { definition, table: rows, keys, trigger })
     }
 }
 
@@ -82,6 +87,8 @@ pub(super) struct RowWriter<'p> {
     pub(super) table: Arc<dyn Table>,
     /// The keys that concern it, and which table it is among them.
     keys: Option<(Arc<dyn ForeignKeys>, usize)>,
+    /// What its rows fire.
+    pub(super) trigger: Trigger,
 }
 
 impl RowWriter<'_> {
@@ -158,7 +165,7 @@ impl RowWriter<'_> {
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<bool> {
         let writing = ctx.writing();
-        let columns = access::Columns::whole(ordinals);
+        let columns = Columns::whole(ordinals);
         ctx.transaction()?
             .lock_duplicate(&*self.table, duplicate, writing, columns, old)
             .map_err(|error| self.failed(&error))
@@ -176,6 +183,30 @@ impl RowWriter<'_> {
     ) -> SqlResult<bool> {
         let wait = ctx.lock_wait;
         ctx.transaction()?.keep_duplicate(&*self.table, duplicate, wait).map_err(|error| self.failed(&error))
+    }
+
+    /// Reads the whole row with this locator, which the statement has locked, into `old`; false if it has gone.
+    ///
+    /// # Errors
+    /// The backend's.
+    #[cold]
+    pub(super) fn read_old(
+        &self,
+        locator: &[u8],
+        old: &mut Batch,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<bool> {
+        let ordinals: Vec<usize> = (0..self.definition.columns.len()).collect();
+        *old = Batch::new(self.definition.columns.iter().map(|column| column.data_type.physical()));
+        let mut locators = BytesColumn::new();
+        locators.push(locator);
+        let (zone, wait) = (ctx.writing().zone, ctx.lock_wait);
+        let lock = RowLock { mode: LockMode::Exclusive, wait };
+        let (columns, mut matched) = (Columns::whole(&ordinals), Vec::new());
+        ctx.transaction()?
+            .fetch_locked(&*self.table, &locators, lock, zone, columns, old, &mut matched)
+            .map_err(|error| self.failed(&error))?;
+        Ok(!matched.is_empty())
     }
 
     /// What the client sees of an error of the table.

@@ -8,6 +8,7 @@ use types::{Batch, Cell, Column};
 
 use super::row::{self, RowWriter, violated};
 use super::rules::{self, Computed, Rules, RunningRules};
+use super::trigger::{NewRow, RowAt};
 use super::values::{Storing, Target as ColumnTarget, changes_row};
 use super::{Changed, check_violated, warn_duplicate};
 use crate::context::{ExecContext, Keep, KeepCursor};
@@ -313,11 +314,27 @@ impl Target<'_> {
             let data_type = &definition.columns[ordinal].data_type;
             changes_row(old.columns[position].cell(row), input.columns[position].cell(0), data_type)
         };
-        if !assigned.iter().any(is_changed) {
+        let is_changed = assigned.iter().any(is_changed);
+        let fires = self.writer.trigger.is_there();
+        if !is_changed && !fires {
             return Ok(false);
         }
-        for &(ordinal, position) in &compiled.on_update_now {
-            storing.put_now(&definition.columns[ordinal].data_type, &mut input.columns[position]);
+        if is_changed {
+            for &(ordinal, position) in &compiled.on_update_now {
+                storing.put_now(&definition.columns[ordinal].data_type, &mut input.columns[position]);
+            }
+        }
+        let positions = Some(&*self.plan.row);
+        let before = RowAt { batch: old, row, positions };
+        if fires {
+            let warnings = &mut *ctx.eval.warnings;
+            let mut new = NewRow { definition, batch: input, positions, number, storing, warnings };
+            self.writer.trigger.before(Some(before), Some(&mut new))?;
+            if !self.plan.row.iter().any(|&position| differs(position as usize, input)) {
+                let after = RowAt { batch: input, row: 0, positions };
+                self.writer.trigger.after(Some(before), Some(after))?;
+                return Ok(false);
+            }
         }
         let followers = &compiled.columns[compiled.columns.len() - compiled.rules.generated.len()..];
         for ((generated, program), &(ordinal, position)) in
@@ -334,12 +351,18 @@ impl Target<'_> {
             check_violated(name, ignore, ctx.eval.warnings)?;
             return Ok(false);
         }
-        let changes: smallvec::SmallVec<[(usize, Cell<'_>); 8]> = compiled
+        let mut changes: smallvec::SmallVec<[(usize, Cell<'_>); 8]> = compiled
             .columns
             .iter()
             .filter(|&&(_, position)| differs(position, input))
             .map(|&(ordinal, position)| (ordinal, input.columns[position].cell(0)))
             .collect();
+        if fires {
+            // It may have set any column.
+            let row = self.plan.row.iter().map(|&position| position as usize).enumerate();
+            let row = row.filter(|&(_, position)| differs(position, input));
+            changes = row.map(|(ordinal, position)| (ordinal, input.columns[position].cell(0))).collect();
+        }
         let writer = &self.writer;
         match writer.update(locator, &changes, ctx)? {
             Ok(Updated::Changed) => {
@@ -349,6 +372,9 @@ impl Target<'_> {
                     && value > 0
                 {
                     writer.table.observe_number(value as u64).map_err(access_error)?;
+                }
+                if fires {
+                    writer.trigger.after(Some(before), Some(RowAt { batch: input, row: 0, positions }))?;
                 }
                 Ok(true)
             }

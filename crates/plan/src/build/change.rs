@@ -124,6 +124,7 @@ impl Builder<'_> {
                 assigned.any(|assign| assign.column == column && assign.value.is_none())
             };
             let whole_row = !definition.checks.is_empty()
+                || table.entry.source.row_trigger().is_some()
                 || definition.columns.iter().enumerate().any(|(ordinal, column)| {
                     matches!(column.default, catalog::ColumnDefault::Expression(_)) && by_default(ordinal)
                 })

@@ -16,6 +16,7 @@ use self::space::Purpose;
 use self::threads::Worker;
 use crate::btree::tree::{self, Root};
 use crate::checkpoint_latch::CheckpointLatch;
+use crate::commit_observer::CommitObserver;
 use crate::error::{StoreError, TreePlace};
 use crate::ids::{CommitPosition, Csn, PageId, TreeId, TxnId};
 use crate::lock::LockTable;
@@ -163,6 +164,7 @@ pub(crate) struct Inner {
     pub(crate) purge_cpu_micros: AtomicU64,
     stopped: OnceLock<Arc<str>>,
     damage_listener: OnceLock<DamageListener>,
+    pub(crate) commit_observer: OnceLock<Arc<dyn CommitObserver>>,
     /// Damage that was reported already.
     reported: Mutex<HashSet<Arc<str>>>,
     _folder_lock: Box<dyn FolderLock>,
@@ -388,6 +390,11 @@ impl Store {
         }
     }
 
+    /// Says who sees transactions at their commit; the first call counts. False: there is an observer already.
+    pub fn on_commit(&self, observer: Arc<dyn CommitObserver>) -> bool {
+        self.inner.commit_observer.set(observer).is_ok()
+    }
+
     /// Says who hears of damaged pages; the first call counts.
     pub fn on_damage(&self, listener: DamageListener) {
         // A second listener would hear nothing that the first does not.
@@ -561,6 +568,7 @@ impl Inner {
             purge_cpu_micros: AtomicU64::new(0),
             stopped: OnceLock::new(),
             damage_listener: OnceLock::new(),
+            commit_observer: OnceLock::new(),
             reported: Mutex::default(),
             _folder_lock: folder_lock,
         }

@@ -892,6 +892,9 @@ impl Transaction {
             None
         } else {
             let mut publish = |position: crate::wal::Lsn| {
+                if let Some(observer) = inner.commit_observer.get() {
+                    observer.committed(id, Csn(position.0));
+                }
                 inner.txns.commit(id, Csn(position.0));
                 inner.newest.store(position.0, Ordering::SeqCst);
             };
@@ -945,7 +948,7 @@ impl Transaction {
         if let (Some(position), None) = (position, replayed) {
             inner.charge_log(position);
         }
-        let csn = position.unwrap_or(Csn(inner.newest.load(Ordering::SeqCst)));
+        let csn = position.unwrap_or_else(|| Csn(inner.newest.load(Ordering::SeqCst)));
         let refs = std::mem::take(&mut self.work.undo_refs);
         if self.work.deletes {
             inner.undo.finish_later(End { csn, txn: id, last: self.work.last, refs });
