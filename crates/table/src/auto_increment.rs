@@ -123,7 +123,7 @@ impl AutoIncrement {
     ///
     /// # Errors
     /// `AutoIncrementExhausted` when the type has not as many numbers left, or its largest is that of 64 bits; the store's.
-    pub fn reserve_series(
+    pub(crate) fn reserve_series(
         &self,
         store: &Store,
         count: u64,

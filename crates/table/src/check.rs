@@ -19,7 +19,7 @@ use crate::materialized::Materialized;
 use crate::table::Table;
 
 /// So many problems of a table are told; then the check ends.
-pub const PROBLEMS_MAX: usize = 20;
+pub(crate) const PROBLEMS_MAX: usize = 20;
 /// Streams of large values in memory at once, 16 bytes each.
 const STREAMS_KEPT: usize = 1 << 20;
 

@@ -192,7 +192,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::fetch_large`].
-    pub fn fetch_large_piece(
+    pub(crate) fn fetch_large_piece(
         &self,
         reader: Reader<'_>,
         reference: LargeReference,

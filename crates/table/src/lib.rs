@@ -38,7 +38,7 @@ pub use access::{
 };
 pub use auto_increment::{AutoIncrement, auto_increment_limit};
 pub use change_log::{ChangeLog, ChangeLogFull, ChangedRow, LoggedChange, TakenChanges};
-pub use check::{CheckDepth, CheckEnd, PROBLEMS_MAX, check_dictionary, tree_owners};
+pub use check::{CheckDepth, CheckEnd, check_dictionary, tree_owners};
 pub use entry::COVERED_BYTES_MAX;
 pub use error::{WriteError, access_error};
 pub use foreign_key::ForeignKeys;

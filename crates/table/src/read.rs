@@ -171,7 +171,7 @@ impl Table {
     ///
     /// # Errors
     /// The store's.
-    pub fn get_rows(
+    pub(crate) fn get_rows(
         &self,
         locators: &BytesColumn,
         reader: Reader<'_>,
@@ -190,7 +190,7 @@ impl Table {
     ///
     /// # Errors
     /// The store's.
-    pub fn get_unique_rows(
+    pub(crate) fn get_unique_rows(
         &self,
         index: usize,
         keys: &BytesColumn,
@@ -432,7 +432,7 @@ impl Table {
     ///
     /// # Errors
     /// No lock, or the store's.
-    pub fn lock_columns(
+    pub(crate) fn lock_columns(
         &self,
         transaction: &mut Transaction,
         locator: &[u8],

@@ -62,7 +62,7 @@ pub struct RowScratch {
 
 impl RowScratch {
     /// The next rows have `value` in column `ordinal`, which is in no index; their cells hold its first [`PREFIX_BYTES`].
-    pub fn put_long(&mut self, ordinal: usize, value: Arc<dyn LongValue>) {
+    pub(crate) fn put_long(&mut self, ordinal: usize, value: Arc<dyn LongValue>) {
         self.long.push((ordinal, Long::Elsewhere(value)));
     }
 

@@ -152,7 +152,7 @@ impl Field {
     /// Reads back an integer or packed temporal; a TIMESTAMP in `zone`.
     #[inline]
     #[must_use]
-    pub fn read_int(self, bytes: &[u8], zone: &dyn TimestampZone) -> i64 {
+    pub(crate) fn read_int(self, bytes: &[u8], zone: &dyn TimestampZone) -> i64 {
         match self {
             Self::Int { width, signed, shift } => {
                 let bits = load(bytes);
@@ -176,7 +176,7 @@ impl Field {
     /// Reads back a FLOAT or DOUBLE.
     #[inline]
     #[must_use]
-    pub fn read_double(self, bytes: &[u8]) -> f64 {
+    pub(crate) fn read_double(self, bytes: &[u8]) -> f64 {
         let bits = load(bytes);
         if self == Self::Float {
             let bits = bits as u32;
@@ -189,7 +189,7 @@ impl Field {
     /// Reads back a DECIMAL.
     #[inline]
     #[must_use]
-    pub fn read_decimal(self, bytes: &[u8]) -> Decimal {
+    pub(crate) fn read_decimal(self, bytes: &[u8]) -> Decimal {
         match self {
             Self::Decimal { precision, scale } => {
                 Decimal::read_key(u32::from(precision), scale, bytes).unwrap_or(Decimal::ZERO)

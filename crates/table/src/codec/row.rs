@@ -143,7 +143,7 @@ impl Layout {
     }
 
     /// As [`Layout::new`], of rows that also hold the columns which were dropped since.
-    pub fn with_dropped(
+    pub(crate) fn with_dropped(
         columns: &[ColumnDefinition],
         dropped: &[DroppedColumn],
         version: u32,
@@ -414,7 +414,7 @@ pub fn spilled_reference(body: &[u8]) -> Option<LargeReference> {
 }
 
 /// Appends a spilled row of layout `version`.
-pub fn write_spilled(version: u32, reference: LargeReference, out: &mut Vec<u8>) {
+pub(crate) fn write_spilled(version: u32, reference: LargeReference, out: &mut Vec<u8>) {
     out.extend_from_slice(&(version as u16 | SPILLED).to_le_bytes());
     reference.write(out);
 }
@@ -564,7 +564,7 @@ impl<'a> RowView<'a> {
     /// Whether any value stands among the large values.
     #[inline]
     #[must_use]
-    pub fn has_external(&self) -> bool {
+    pub(crate) fn has_external(&self) -> bool {
         header_of(self.body) & HAS_EXTERNAL != 0
     }
 
@@ -665,7 +665,7 @@ impl<'a> RowView<'a> {
 
     /// Whether a part of a column needs bytes that the row does not have.
     #[must_use]
-    pub fn part_is_external(&self, part: &Part) -> bool {
+    pub(crate) fn part_is_external(&self, part: &Part) -> bool {
         if !self.column_is_external(part.column) || self.is_null(part.column) {
             return false;
         }

@@ -49,7 +49,7 @@ impl ForeignKeys {
     ///
     /// # Errors
     /// `ForeignKey`; locks; the store's.
-    pub fn check_insert(
+    pub(crate) fn check_insert(
         &self,
         node: usize,
         transaction: &mut Transaction,
@@ -131,7 +131,7 @@ impl ForeignKeys {
     ///
     /// # Errors
     /// As [`ForeignKeys::delete`].
-    pub fn delete_replaced(
+    pub(crate) fn delete_replaced(
         &self,
         node: usize,
         transaction: &mut Transaction,

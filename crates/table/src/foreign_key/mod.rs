@@ -29,4 +29,4 @@ mod link;
 pub use link::ForeignKeys;
 
 /// Levels of rows that one change may touch by cascades, the statement's own row the first of them (MySQL's limit).
-pub const CASCADE_DEPTH_MAX: usize = 15;
+pub(crate) const CASCADE_DEPTH_MAX: usize = 15;
