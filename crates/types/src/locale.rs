@@ -98,7 +98,7 @@ impl Locale {
 
     /// Short name of a month, 1 to 12.
     #[must_use]
-    pub fn month_short(&self, month: u8) -> Option<&'static str> {
+    pub(crate) fn month_short(&self, month: u8) -> Option<&'static str> {
         self.months_short.get(usize::from(month).checked_sub(1)?).copied()
     }
 
@@ -110,7 +110,7 @@ impl Locale {
 
     /// Short name of a weekday, Monday 0.
     #[must_use]
-    pub fn weekday_short(&self, weekday: u8) -> &'static str {
+    pub(crate) fn weekday_short(&self, weekday: u8) -> &'static str {
         self.weekdays_short[usize::from(weekday % 7)]
     }
 

@@ -6,9 +6,9 @@
 //! Reading stops at the first byte that does not belong; the caller decides what the rest means.
 
 /// Most characters of a DOUBLE where a text of bounded length is wanted (string functions).
-pub const DOUBLE_TEXT_WIDTH: usize = 23;
+pub(crate) const DOUBLE_TEXT_WIDTH: usize = 23;
 /// Most characters of a FLOAT where a text of bounded length is wanted.
-pub const FLOAT_TEXT_WIDTH: usize = 12;
+pub(crate) const FLOAT_TEXT_WIDTH: usize = 12;
 
 /// Digits `d.ddd` and the power of ten of the first: what both printers lay out.
 struct Digits {
@@ -118,7 +118,7 @@ pub fn write_double(value: f64, out: &mut Vec<u8>) {
 }
 
 /// Appends a DOUBLE, in exponent form if its plain form has more than `width` characters.
-pub fn write_double_within(value: f64, width: usize, out: &mut Vec<u8>) {
+pub(crate) fn write_double_within(value: f64, width: usize, out: &mut Vec<u8>) {
     // Whole numbers of up to fifteen digits are common and need no digit search.
     if value.abs() < 1e15 && value == value.trunc() && (value != 0.0 || value.is_sign_positive()) {
         write_i64(value as i64, out);
@@ -134,7 +134,7 @@ pub fn write_double_within(value: f64, width: usize, out: &mut Vec<u8>) {
 
 /// Appends a DOUBLE in at most `width` characters, with as many digits as they hold; false if the first digit and the exponent
 /// do not fit either: the text is cut off then. MySQL's `my_gcvt`.
-pub fn write_double_fitted(value: f64, width: usize, out: &mut Vec<u8>) -> bool {
+pub(crate) fn write_double_fitted(value: f64, width: usize, out: &mut Vec<u8>) -> bool {
     /// Maximum number of digits before or after the decimal point in plain notation.
     const PLAIN_PLACES_MAX: i32 = 15;
     let end = out.len() + width;
@@ -216,7 +216,7 @@ pub fn write_float(value: f64, out: &mut Vec<u8>) {
 }
 
 /// Appends a FLOAT, in exponent form if its plain form has more than `width` characters.
-pub fn write_float_within(value: f64, width: usize, out: &mut Vec<u8>) {
+pub(crate) fn write_float_within(value: f64, width: usize, out: &mut Vec<u8>) {
     if value.abs() < 1e6 && value == value.trunc() && (value != 0.0 || value.is_sign_positive()) {
         write_i64(value as i64, out);
         return;
@@ -270,7 +270,7 @@ pub fn is_space(byte: u8) -> bool {
 /// The part of `text` that is a number, `(start, end)`: after leading spaces, an optional sign, digits with an
 /// optional point and an optional exponent. `None` if there is no digit.
 #[must_use]
-pub fn scan_number(text: &[u8]) -> Option<(usize, usize)> {
+pub(crate) fn scan_number(text: &[u8]) -> Option<(usize, usize)> {
     let start = text.iter().take_while(|&&byte| is_space(byte)).count();
     let mut at = start;
     if matches!(text.get(at), Some(b'+' | b'-')) {

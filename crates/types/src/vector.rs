@@ -137,15 +137,6 @@ impl Nulls {
         self.mark(row);
     }
 
-    /// Marks a row not NULL.
-    pub fn set_valid(&mut self, row: usize) {
-        assert!(row < self.len);
-        if let Some(word) = self.words.get_mut(row / 64) {
-            *word &= !(1 << (row % 64));
-            self.any = self.words.iter().any(|&word| word != 0);
-        }
-    }
-
     /// No rows; the memory stays.
     pub fn clear(&mut self) {
         self.words.clear();
@@ -525,7 +516,7 @@ impl Column {
 
     /// The integers, to append to or change; `nulls` is the caller's to keep in step.
     #[inline]
-    pub fn ints_mut(&mut self) -> &mut Vec<i64> {
+    pub(crate) fn ints_mut(&mut self) -> &mut Vec<i64> {
         match &mut self.data {
             ColumnData::Int(data) => data,
             other => wrong_shape("Int", other),
@@ -544,7 +535,7 @@ impl Column {
 
     /// The doubles, to append to or change.
     #[inline]
-    pub fn doubles_mut(&mut self) -> &mut Vec<f64> {
+    pub(crate) fn doubles_mut(&mut self) -> &mut Vec<f64> {
         match &mut self.data {
             ColumnData::Double(data) => data,
             other => wrong_shape("Double", other),
@@ -563,7 +554,7 @@ impl Column {
 
     /// The decimals, to append to or change.
     #[inline]
-    pub fn decimals_mut(&mut self) -> &mut Vec<Decimal> {
+    pub(crate) fn decimals_mut(&mut self) -> &mut Vec<Decimal> {
         match &mut self.data {
             ColumnData::Decimal(data) => data,
             other => wrong_shape("Decimal", other),
@@ -765,7 +756,7 @@ mod tests {
         for _ in 0..300 {
             let (mut nulls, mut flags) = (Nulls::new(), Vec::new());
             for _ in 0..40 {
-                match below(9) {
+                match below(8) {
                     0 => {
                         let (count, null) = (below(150), below(4) == 0);
                         nulls.extend(count, null);
@@ -781,12 +772,7 @@ mod tests {
                         nulls.set_null(row);
                         flags[row] = true;
                     }
-                    3 if !flags.is_empty() => {
-                        let row = below(flags.len());
-                        nulls.set_valid(row);
-                        flags[row] = false;
-                    }
-                    4 => {
+                    3 => {
                         let (mut other, mut others) = (Nulls::new(), Vec::new());
                         for _ in 0..flags.len() {
                             others.push(below(100) == 0);

@@ -30,7 +30,7 @@ pub use text::{escaped, store_text};
 
 /// Smallest and largest value of an integer kind.
 #[must_use]
-pub fn integer_range(data_type: &DataType) -> (i128, i128) {
+pub(crate) fn integer_range(data_type: &DataType) -> (i128, i128) {
     let bits = u32::from(data_type.integer_bytes().unwrap_or(8)) * 8;
     if data_type.unsigned { (0, (1 << bits) - 1) } else { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) }
 }

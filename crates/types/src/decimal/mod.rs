@@ -6,7 +6,7 @@
 //! groups of nine digits and later steps of an expression see them.
 //!
 //! Invariants:
-//! 1. The coefficient is below 10^76, the scale at most [`SCALE_MAX`].
+//! 1. The coefficient is below 10^76, the scale at most `SCALE_MAX`.
 //! 2. Zero is not negative.
 
 mod text;
@@ -19,11 +19,11 @@ use wide::{POW10, U256};
 pub use text::Parsed;
 
 /// Largest scale a value can have inside an expression. Columns hold at most 30.
-pub const SCALE_MAX: u8 = 72;
+pub(crate) const SCALE_MAX: u8 = 72;
 /// Most digits of a coefficient inside an expression. Columns hold at most 65.
 const DIGITS_MAX: usize = 76;
 /// Most bytes a value takes as text: sign, point, a leading zero and the digits.
-pub const TEXT_BYTES_MAX: usize = DIGITS_MAX + 4;
+pub(crate) const TEXT_BYTES_MAX: usize = DIGITS_MAX + 4;
 
 /// An exact decimal number. Equality, order and hash are by value: 1.0 equals 1.00.
 #[derive(Clone, Copy)]
@@ -42,7 +42,7 @@ pub struct Clipped<T>(
 
 impl Decimal {
     /// Bytes of [`Decimal::to_exact`].
-    pub const EXACT_BYTES: usize = 34;
+    pub(crate) const EXACT_BYTES: usize = 34;
     /// 0.
     pub const ZERO: Decimal = Decimal { coefficient: wide::ZERO, scale: 0, negative: false };
     /// 1.
@@ -401,7 +401,7 @@ impl Decimal {
         Ok((value, lossy))
     }
 
-    /// Scale, sign and coefficient in [`Decimal::EXACT_BYTES`] bytes: every value comes back as it was, its scale too.
+    /// Scale, sign and coefficient in `EXACT_BYTES` bytes: every value comes back as it was, its scale too.
     /// The bytes have no order.
     #[must_use]
     pub fn to_exact(&self) -> [u8; Decimal::EXACT_BYTES] {

@@ -8,7 +8,7 @@ use super::{DateTime, MICROS_PER_DAY, Time};
 /// TO_DAYS('1970-01-01').
 pub const UNIX_EPOCH_DAY: i64 = 719_528;
 /// TO_DAYS('9999-12-31').
-pub const DAY_MAX: i64 = 3_652_424;
+pub(crate) const DAY_MAX: i64 = 3_652_424;
 /// Day number of 0001-01-01.
 const FIRST_OF_YEAR_1: i64 = 366;
 /// Days from March 1 of a year to January 1 of the next.

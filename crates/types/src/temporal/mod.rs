@@ -19,7 +19,7 @@ pub const MICROS_PER_SECOND: i64 = 1_000_000;
 /// Microseconds of a day.
 pub const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 /// Largest hour of a TIME.
-pub const TIME_HOURS_MAX: i64 = 838;
+pub(crate) const TIME_HOURS_MAX: i64 = 838;
 
 /// The fields of a date with time of day. Zero and partial dates have zero fields.
 ///
@@ -106,7 +106,7 @@ impl DateTime {
 
     /// Year, month and day are all zero.
     #[must_use]
-    pub const fn is_zero_date(self) -> bool {
+    pub(crate) const fn is_zero_date(self) -> bool {
         self.year == 0 && self.month == 0 && self.day == 0
     }
 

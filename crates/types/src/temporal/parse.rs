@@ -104,7 +104,7 @@ fn fraction_micros(digits: &[u8], truncates: bool) -> (u32, bool) {
 
 /// Reads `+hh:mm` or `-hh:mm` within -13:59..+14:00, the whole text.
 #[must_use]
-pub fn parse_offset(text: &[u8]) -> Option<i32> {
+pub(crate) fn parse_offset(text: &[u8]) -> Option<i32> {
     let (sign, rest) = match text.split_first()? {
         (b'+', rest) => (1, rest),
         (b'-', rest) => (-1, rest),

@@ -23,9 +23,9 @@ pub enum TimeZone {
 }
 
 /// Largest TIMESTAMP: 2038-01-19 03:14:07.999999 UTC.
-pub const TIMESTAMP_MICROS_MAX: i64 = (i32::MAX as i64) * MICROS_PER_SECOND + 999_999;
+pub(crate) const TIMESTAMP_MICROS_MAX: i64 = (i32::MAX as i64) * MICROS_PER_SECOND + 999_999;
 /// Smallest TIMESTAMP that is not the zero date: 1970-01-01 00:00:01 UTC.
-pub const TIMESTAMP_MICROS_MIN: i64 = MICROS_PER_SECOND;
+pub(crate) const TIMESTAMP_MICROS_MIN: i64 = MICROS_PER_SECOND;
 
 /// Most microseconds FROM_UNIXTIME and UNIX_TIMESTAMP handle: 3001-01-18 23:59:59.999999 UTC.
 pub const UNIX_TIME_MICROS_MAX: i64 = 32_536_771_199 * MICROS_PER_SECOND + 999_999;
@@ -61,7 +61,7 @@ impl TimeZone {
 
     /// Seconds east of UTC at a moment.
     #[must_use]
-    pub fn offset_seconds_at(&self, utc_micros: i64) -> i64 {
+    pub(crate) fn offset_seconds_at(&self, utc_micros: i64) -> i64 {
         match self {
             TimeZone::Offset(minutes) => i64::from(*minutes) * 60,
             TimeZone::Named { rules, .. } => jiff::Timestamp::from_microsecond(utc_micros)
