@@ -37,7 +37,7 @@ pub use change::{Changed, RowChecks, RowDefaults};
 pub use context::{ChangeSettings, ExecContext, FileLine, MemoryLimits, NodeCounter, SpillCounts};
 pub use error::{access_error, stack_overrun};
 pub use execute::{run_change, run_query};
-pub use long_data::{LONG_DATA_MEMORY_BYTES, LongData, LongParameter};
+pub use long_data::{LongData, LongParameter};
 pub use output::{ReplySink, RowSink};
 pub use prepare::Prepared;
 pub use run::evaluate;

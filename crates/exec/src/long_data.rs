@@ -16,7 +16,7 @@ use crate::expr::SqlResult;
 use crate::spill::{file_failed, temporary_file};
 
 /// Bytes of a parameter's long data that stay in memory; longer data goes to disk.
-pub const LONG_DATA_MEMORY_BYTES: usize = 1 << 20;
+pub(crate) const LONG_DATA_MEMORY_BYTES: usize = 1 << 20;
 
 /// Bytes read at a time.
 const PIECE_BYTES: usize = 256 << 10;

@@ -174,7 +174,7 @@ impl PhysicalPlan {
 
 impl Node {
     /// Calls `visit` with each direct input (an `Apply`'s subquery too).
-    pub fn each_input<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
+    pub(crate) fn each_input<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match &self.op {
             Op::OneRow | Op::Empty | Op::Scan(_) | Op::Values(_) | Op::WorkingTable { .. } => {}
             Op::Filter { input, .. }

@@ -5,7 +5,7 @@ use crate::logical::Logical;
 use syntax::ast::SetOp;
 
 /// Puts what `with` says in place of every column reference of `expr` (not inside subqueries' trees).
-pub fn replace_columns(expr: &mut Expr, with: &mut dyn FnMut(ColumnId) -> ExprKind) {
+pub(crate) fn replace_columns(expr: &mut Expr, with: &mut dyn FnMut(ColumnId) -> ExprKind) {
     if let ExprKind::Column(id) = expr.kind {
         expr.kind = with(id);
         return;
@@ -15,7 +15,7 @@ pub fn replace_columns(expr: &mut Expr, with: &mut dyn FnMut(ColumnId) -> ExprKi
 
 /// Takes out of a tree what only orders its rows or finds equal ones: it is asked whether it has a row, so neither matters. Equal to the
 /// collation of a UNION may be what the question tells apart.
-pub fn ignore_order_and_duplicates(mut tree: &mut Logical) {
+pub(crate) fn ignore_order_and_duplicates(mut tree: &mut Logical) {
     loop {
         match tree {
             Logical::Sort { input, .. } | Logical::Distinct { input, .. } => {
@@ -33,7 +33,7 @@ pub fn ignore_order_and_duplicates(mut tree: &mut Logical) {
 }
 
 /// Puts the expression that `with` gives in place of column references, inside subqueries' trees as well.
-pub fn substitute(expr: &mut Expr, with: &dyn Fn(ColumnId) -> Option<Expr>) {
+pub(crate) fn substitute(expr: &mut Expr, with: &dyn Fn(ColumnId) -> Option<Expr>) {
     if let ExprKind::Column(id) = expr.kind {
         if let Some(new) = with(id) {
             *expr = new;
@@ -57,7 +57,7 @@ pub fn substitute(expr: &mut Expr, with: &dyn Fn(ColumnId) -> Option<Expr>) {
 }
 
 /// As [`substitute`], for every expression of a tree.
-pub fn substitute_in_tree(tree: &mut Logical, with: &dyn Fn(ColumnId) -> Option<Expr>) {
+pub(crate) fn substitute_in_tree(tree: &mut Logical, with: &dyn Fn(ColumnId) -> Option<Expr>) {
     tree.each_expr_mut(&mut |expr| substitute(expr, with));
     if let Logical::Apply { subquery, .. } = tree {
         substitute_in_tree(&mut subquery.plan, with);
@@ -84,7 +84,7 @@ pub fn is_repeatable(expr: &Expr) -> bool {
 }
 
 /// Splits `a AND b AND c` into its parts.
-pub fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
+pub(crate) fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
     match expr.kind {
         ExprKind::Call { function: crate::function::FunctionId::And, args, .. } => {
             for arg in args {
@@ -96,7 +96,7 @@ pub fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
 }
 
 /// Every column that a tree reads and does not make itself.
-pub fn free_columns(tree: &Logical, tables: &[crate::logical::BoundTable], out: &mut Vec<ColumnId>) {
+pub(crate) fn free_columns(tree: &Logical, tables: &[crate::logical::BoundTable], out: &mut Vec<ColumnId>) {
     let mut made = Vec::new();
     let mut read = Vec::new();
     collect(tree, tables, &mut made, &mut read);

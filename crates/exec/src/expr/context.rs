@@ -289,7 +289,7 @@ impl EvalContext<'_> {
     /// # Errors
     /// The error of `code` in strict data changes.
     #[cold]
-    pub fn warn_or_fail(&mut self, code: Code, arguments: &[&dyn Display]) -> SqlResult<()> {
+    pub(crate) fn warn_or_fail(&mut self, code: Code, arguments: &[&dyn Display]) -> SqlResult<()> {
         if self.settings.strict_dml {
             return Err(code.with(arguments));
         }
@@ -302,7 +302,7 @@ impl EvalContext<'_> {
     /// # Errors
     /// 1365 in strict data changes.
     #[cold]
-    pub fn division_by_zero(&mut self) -> SqlResult<()> {
+    pub(crate) fn division_by_zero(&mut self) -> SqlResult<()> {
         if self.settings.has(sql_mode::ERROR_FOR_DIVISION_BY_ZERO) {
             self.warn_or_fail(service::error::ER_DIVISION_BY_ZERO, &[])?;
         }

@@ -67,7 +67,7 @@ impl CellEncoder {
     }
 
     /// A value of a column whose physical form is an integer, as text.
-    pub fn put_int_text(&self, value: i64, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    pub(crate) fn put_int_text(&self, value: i64, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         let data_type = &self.data_type;
         match data_type.kind {
             TypeKind::Date => row::put_text_date(out, datetime_fields(value)),
@@ -100,7 +100,7 @@ impl CellEncoder {
     }
 
     /// The same in binary form.
-    pub fn put_int_binary(&self, value: i64, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    pub(crate) fn put_int_binary(&self, value: i64, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         match self.data_type.kind {
             TypeKind::TinyInt => out.push(bits(value) as u8),
             TypeKind::SmallInt | TypeKind::Year => out.extend_from_slice(&(bits(value) as u16).to_le_bytes()),
@@ -127,7 +127,7 @@ impl CellEncoder {
     }
 
     /// A FLOAT or DOUBLE as text.
-    pub fn put_double_text(&self, value: f64, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    pub(crate) fn put_double_text(&self, value: f64, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         #[allow(
             clippy::cast_possible_truncation,
             reason = "a FLOAT column's value was rounded to f32 before"
@@ -144,7 +144,7 @@ impl CellEncoder {
     }
 
     /// A FLOAT or DOUBLE in binary form.
-    pub fn put_double_binary(&self, value: f64, out: &mut Vec<u8>) {
+    pub(crate) fn put_double_binary(&self, value: f64, out: &mut Vec<u8>) {
         #[allow(
             clippy::cast_possible_truncation,
             reason = "a FLOAT column's value was rounded to f32 before"
@@ -157,7 +157,7 @@ impl CellEncoder {
     }
 
     /// A DECIMAL, the same in both forms.
-    pub fn put_decimal(&self, value: &Decimal, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    pub(crate) fn put_decimal(&self, value: &Decimal, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         scratch.clear();
         value.write_text(scratch);
         if self.data_type.zerofill {
@@ -283,7 +283,7 @@ impl RowEncoder {
     ///
     /// # Errors
     /// The store's; the client is gone.
-    pub fn put_row_apart(
+    pub(crate) fn put_row_apart(
         &mut self,
         batch: &Batch,
         row: usize,

@@ -20,7 +20,7 @@ use crate::logical::{
 
 /// References to common table expressions beyond the first of each, in a whole statement: each of them is bound by itself, and those inside
 /// of it again, so that a short text may name thousands (MySQL's limit).
-pub const CTE_COPIES_MAX: u32 = 1024;
+pub(crate) const CTE_COPIES_MAX: u32 = 1024;
 
 impl<'a> Binder<'a> {
     /// Binds FROM into the current block and gives its tree.

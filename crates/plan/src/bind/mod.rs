@@ -44,9 +44,9 @@ pub const EXPRESSION_DEPTH_MAX: u32 = 400;
 pub const QUERY_DEPTH_MAX: u32 = 63;
 /// Most subqueries in the expressions of a statement: each becomes an operation above the others of its query, and a tree is dropped as
 /// deep as it is.
-pub const SUBQUERIES_MAX: u32 = 4096;
+pub(crate) const SUBQUERIES_MAX: u32 = 4096;
 /// Most tables one query block may join (MySQL's limit).
-pub const JOIN_TABLES_MAX: usize = 61;
+pub(crate) const JOIN_TABLES_MAX: usize = 61;
 
 /// What binding asks of the session.
 pub trait Session {

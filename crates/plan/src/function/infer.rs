@@ -252,7 +252,7 @@ fn unit_has_time(unit: IntervalUnit) -> bool {
 /// # Errors
 /// 1235 for aggregates that do not run yet; 1267, 1270, 1271: collations that cannot be mixed; 3854: a literal that another
 /// argument's character set does not hold.
-pub fn aggregate_type(
+pub(crate) fn aggregate_type(
     function: AggregateFunc,
     args: &mut [Expr],
     context: &TypeContext,
@@ -328,7 +328,7 @@ pub fn aggregate_type(
 
 /// The number that a temporal value is for SUM and AVG.
 #[must_use]
-pub fn summed_temporal(data_type: &DataType) -> DataType {
+pub(crate) fn summed_temporal(data_type: &DataType) -> DataType {
     decimal(integer_digits(data_type), scale(data_type))
 }
 

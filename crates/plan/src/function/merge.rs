@@ -203,7 +203,7 @@ pub(super) fn merge_all<'t>(types: impl Iterator<Item = &'t DataType>) -> DataTy
 ///
 /// # Errors
 /// 1267, 1271: collations that cannot be mixed; 3854: a literal that another value's character set does not hold.
-pub fn common_type(exprs: &[&Expr], context: &TypeContext) -> PlanResult<(DataType, Coercibility)> {
+pub(crate) fn common_type(exprs: &[&Expr], context: &TypeContext) -> PlanResult<(DataType, Coercibility)> {
     let mut copies: Vec<Expr> = exprs.iter().map(|expr| (*expr).clone()).collect();
     let typed = infer_arms(&mut copies, "UNION", context)?;
     if typed.coercibility == Coercibility::NoCollation && copies.len() > 1 {

@@ -37,9 +37,9 @@ use types::locale::LocaleId;
 use types::{CollationId, DataType, TypeKind};
 
 pub use crate::function_table::{ALL, FunctionId, Stability};
-pub use infer::{Typed, aggregate_type, summed_temporal};
-pub(crate) use infer::{bits_of, computed};
-pub use merge::common_type;
+pub use infer::Typed;
+pub(crate) use infer::{aggregate_type, bits_of, computed, summed_temporal};
+pub(crate) use merge::common_type;
 pub(crate) use own_scale::{StoredDigits, keep_own_scale, keep_stored_scale};
 pub use parameter::untyped;
 pub(crate) use parameter::{
@@ -207,7 +207,7 @@ pub fn case(
 ///
 /// # Errors
 /// 3854: a literal that the left text's character set does not hold.
-pub fn follow_left(left: &mut Expr, right: &mut Expr, context: &TypeContext) -> PlanResult<()> {
+pub(crate) fn follow_left(left: &mut Expr, right: &mut Expr, context: &TypeContext) -> PlanResult<()> {
     if collate::is_text(&left.data_type) && collate::is_text(&right.data_type) {
         collate::follow(&mut [left, right], 0, context)?;
     }
@@ -218,7 +218,7 @@ pub fn follow_left(left: &mut Expr, right: &mut Expr, context: &TypeContext) -> 
 ///
 /// # Errors
 /// 3854: a literal that the character set does not hold.
-pub fn convert_to_set(expr: &mut Expr, collation: CollationId) -> PlanResult<()> {
+pub(crate) fn convert_to_set(expr: &mut Expr, collation: CollationId) -> PlanResult<()> {
     let (from, to) = (expr.data_type.collation.charset(), collation.charset());
     if from != to && to != Charset::Binary {
         collate::bring_to(expr, collation)?;
@@ -231,7 +231,7 @@ pub fn convert_to_set(expr: &mut Expr, collation: CollationId) -> PlanResult<()>
 ///
 /// # Errors
 /// As [`build`].
-pub fn case_collation(args: &mut [Expr], context: &TypeContext) -> PlanResult<Option<CollationId>> {
+pub(crate) fn case_collation(args: &mut [Expr], context: &TypeContext) -> PlanResult<Option<CollationId>> {
     collate::compare_first(args, "case", context)
 }
 
@@ -257,7 +257,7 @@ pub fn in_list(expr: Expr, list: Vec<Expr>, context: &TypeContext) -> PlanResult
 ///
 /// # Errors
 /// 1253 a collation that is not for the character set; 1582 wrong number of arguments.
-pub fn build_typed(
+pub(crate) fn build_typed(
     function: FunctionId,
     mut args: Vec<Expr>,
     data_type: DataType,
@@ -323,13 +323,13 @@ pub fn cast(expr: Expr, data_type: DataType) -> Expr {
 ///
 /// # Errors
 /// 1253 if the collation belongs to another character set than the text.
-pub fn collate(expr: Expr, collation: CollationId, context: &TypeContext) -> PlanResult<Expr> {
+pub(crate) fn collate(expr: Expr, collation: CollationId, context: &TypeContext) -> PlanResult<Expr> {
     collate::explicit(expr, collation, context)
 }
 
 /// The name of an aggregate as messages and column names show it, in small letters.
 #[must_use]
-pub fn aggregate_name(function: AggregateFunc) -> &'static str {
+pub(crate) fn aggregate_name(function: AggregateFunc) -> &'static str {
     match function {
         AggregateFunc::CountStar | AggregateFunc::Count => "count",
         AggregateFunc::Sum => "sum",

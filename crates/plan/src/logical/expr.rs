@@ -282,7 +282,7 @@ impl Expr {
 
     /// The column, if it is one.
     #[must_use]
-    pub fn as_column(&self) -> Option<ColumnId> {
+    pub(crate) fn as_column(&self) -> Option<ColumnId> {
         match self.kind {
             ExprKind::Column(id) => Some(id),
             _ => None,
@@ -322,7 +322,7 @@ impl Expr {
     }
 
     /// Calls `visit` with every column read here, those a subquery takes from outside included.
-    pub fn each_column(&self, visit: &mut dyn FnMut(ColumnId)) {
+    pub(crate) fn each_column(&self, visit: &mut dyn FnMut(ColumnId)) {
         match &self.kind {
             ExprKind::Column(id) => visit(*id),
             ExprKind::Subquery(subquery) => {
@@ -370,7 +370,7 @@ impl Expr {
 
     /// Holds a subquery.
     #[must_use]
-    pub fn has_subquery(&self) -> bool {
+    pub(crate) fn has_subquery(&self) -> bool {
         self.any(&mut |node| matches!(node.kind, ExprKind::Subquery(_)))
     }
 }

@@ -115,7 +115,7 @@ impl PartKind {
 
     /// Whether bytes of the value are needed, not only what the row itself knows of it.
     #[must_use]
-    pub fn reads_bytes(&self) -> bool {
+    pub(crate) fn reads_bytes(&self) -> bool {
         !matches!(self, PartKind::Nullness | PartKind::Length { .. })
     }
 }

@@ -53,7 +53,7 @@ impl BoundTable {
 
     /// The ordinal of the column that a column is, or is a part of.
     #[must_use]
-    pub fn whole_ordinal(&self, id: ColumnId) -> Option<usize> {
+    pub(crate) fn whole_ordinal(&self, id: ColumnId) -> Option<usize> {
         self.ordinal(id).or_else(|| self.parts.iter().find(|part| part.id == id).map(|part| part.column))
     }
 
