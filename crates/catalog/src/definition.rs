@@ -272,7 +272,7 @@ pub enum RowFormatOption {
     Compact,
 }
 
-/// Table options that are kept only so that SHOW CREATE can give them back.
+/// Table options that are kept only so that SHOW CREATE can show them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "MySQL's own words, in the order SHOW CREATE prints them")]
 pub struct TableOptions {
@@ -357,7 +357,7 @@ impl TableDefinition {
             )
     }
 
-    /// Begins the row versions anew: there are no rows of an earlier layout.
+    /// Resets the row versions: there are no rows of an earlier layout.
     pub fn begin_layout(&mut self) {
         self.row_version = 0;
         self.dropped_columns.clear();

@@ -145,7 +145,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-/// Lets Ctrl-C and SIGTERM end the work in order: what works is asked to stop, and if it does not, variables are put back
+/// Lets Ctrl-C and SIGTERM end the work in order: the run is asked to stop, and if it does not, variables are put back
 /// from here.
 fn end_on_signals() {
     let signals = Signals::block();
@@ -256,7 +256,7 @@ fn restore_one(url: &str, with_tls: bool) -> Result<(), String> {
     if outcomes.is_empty() {
         say(&format!("no variable was left changed on this server, as far as {} knows", folder.display()));
     }
-    // Data is not taken away by a command that only puts variables back: it is named, with what takes it away.
+    // A command that only restores variables drops no data: it names the data and the command that drops it.
     for (schema, is_used) in lab::matrix::lab_schema::marked(&mut connection).map_err(|error| why(&error))? {
         if is_used {
             say(&format!("schema {schema} is in use by a run"));

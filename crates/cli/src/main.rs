@@ -61,7 +61,7 @@ fn one_line(error: &clap::Error) -> String {
     format!("{}; see --help", said.strip_prefix("error: ").unwrap_or(&said))
 }
 
-/// What a test of planted bugs asks of this process.
+/// Which bug a test has planted in this process.
 #[cfg(feature = "planted-bugs")]
 fn plant() -> Result<(), String> {
     if let Ok(name) = std::env::var("INVAR_PLANTED_BUG")

@@ -42,7 +42,7 @@ pub(crate) struct Given {
 /// Reads the args behind `invar serve`. `kind` says which names there are.
 ///
 /// # Errors
-/// A word that is no option, an option without its value, or a file that cannot be read: one line for people.
+/// A word that is no option, an option without its value, or a file that cannot be read: one line of text.
 pub(crate) fn read(args: &[String], kind: impl Fn(&str) -> Option<Kind>) -> Result<Vec<Given>, String> {
     let mut line = Vec::new();
     let mut file = None;

@@ -32,7 +32,7 @@ pub(crate) trait Backend: Sized {
     /// Opens the data folder, or makes it.
     fn open(options: &Options, root_password: Option<String>) -> Result<Self, String>;
 
-    /// Whether somebody may come in without a password.
+    /// Whether an account exists that may log in without a password.
     fn has_account_without_password(&self) -> bool;
 
     /// What the server talks to.
@@ -48,7 +48,7 @@ pub(crate) trait Backend: Sized {
 /// What the options say.
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// Where the data lies.
+    /// Where the data is.
     pub(crate) data_dir: PathBuf,
     /// System variables by name (`_`, not `-`) and value, in order; the last of a name counts.
     pub(crate) variables: Vec<(String, String)>,
@@ -152,7 +152,7 @@ fn parse(args: &[String], variable: impl Fn(&str) -> Option<Kind>) -> Result<Opt
         .filter(|Given { name, .. }| variable(name).is_some() && own(name).is_none())
         .map(|Given { name, value, .. }| (name.clone(), value.clone()))
         .collect();
-    // What SHOW VARIABLES tells of our own options.
+    // What SHOW VARIABLES shows of our own options.
     let mut set_shown = |name: &str, value: String| {
         if variable(name).is_some() {
             variables.push((name.to_owned(), value));

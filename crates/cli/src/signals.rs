@@ -4,7 +4,7 @@
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// SIGTERM and SIGINT, held back from every thread that starts after [`Signals::block`] and taken by [`Signals::wait`].
+/// SIGTERM and SIGINT, blocked in every thread that starts after [`Signals::block`] and received by [`Signals::wait`].
 pub(crate) struct Signals {
     set: libc::sigset_t,
 }

@@ -6,7 +6,7 @@ use std::io;
 use wire::Malformed;
 use wire::message::ReceivedError;
 
-/// An error the server told of. The connection goes on.
+/// An error packet of the server. The connection stays usable.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ServerError {
     /// MySQL's number, such as 1062.
@@ -39,7 +39,7 @@ impl fmt::Display for ServerError {
 pub enum Error {
     /// The server refused or could not. The connection goes on, unless this came while connecting.
     Server(Box<ServerError>),
-    /// The server asked for a file and no function opens files. Nothing was sent; the connection goes on.
+    /// The server asked for a file and no function opens files. Nothing was sent; the connection stays usable.
     LocalFileRefused {
         /// The name the server asked for.
         name: String,

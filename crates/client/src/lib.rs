@@ -25,10 +25,10 @@
 //! 2. Memory grows with what arrived, never with what a length announced.
 //! 3. No byte of a server panics: what does not fit the protocol is [`Error::Protocol`].
 //! 4. After an error other than [`Error::Server`], [`Error::LocalFileRefused`] and [`Error::Parameters`] the connection is
-//!    broken and answers nothing but [`Error::Broken`]: nobody can know what the next byte means.
+//!    broken and answers nothing but [`Error::Broken`]: the meaning of the next byte is unknown.
 //! 5. No file is sent unless the caller gave a function that opens it.
 //!
-//! Read next: [`Connection`], [`Answer`], `transport` (packets over a stream), `login` (who we are).
+//! Read next: [`Connection`], [`Answer`], `transport` (packets over a stream), `login` (authentication).
 
 mod connection;
 mod error;

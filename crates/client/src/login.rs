@@ -91,7 +91,7 @@ pub(crate) fn login(transport: &mut Transport, options: &Options) -> Result<Agre
         challenge: greeting.challenge,
         get_server_public_key: options.get_server_public_key,
     };
-    // A plugin we do not know is answered as the one we like best; the server then asks to switch.
+    // A plugin we do not know is answered as the plugin that we prefer; the server then asks to switch.
     let plugin =
         if [NATIVE, SHA2].contains(&greeting.auth_plugin) { greeting.auth_plugin } else { SHA2 }.to_vec();
     transport.begin_reply();
@@ -144,7 +144,7 @@ pub(crate) fn login(transport: &mut Transport, options: &Options) -> Result<Agre
     Ok(agreement)
 }
 
-/// Becomes somebody else; COM_CHANGE_USER is the first packet of its command.
+/// Logs in as another account; COM_CHANGE_USER is the first packet of its command.
 pub(crate) fn change_user(
     transport: &mut Transport,
     agreement: &mut Agreement,

@@ -71,9 +71,9 @@ pub struct Options {
     /// Leave out the EOF packets of old. Off only to test a server.
     pub deprecate_eof: bool,
     /// Ask for the server's RSA key where a password would have to go over an open connection. Without it such a login
-    /// fails, as with MySQL's `--get-server-public-key=0`: whoever sits between could send his own key.
+    /// fails, as with MySQL's `--get-server-public-key=0`: an attacker in between could send a key of his own.
     pub get_server_public_key: bool,
-    /// The longest packet taken from the server, bytes; at most 4 GB.
+    /// The longest packet accepted from the server, bytes; at most 4 GB.
     pub packet_bytes_max: usize,
     /// How long connecting and logging in may take, each read of it.
     pub connect_timeout: Option<Duration>,

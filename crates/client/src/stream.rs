@@ -109,8 +109,8 @@ impl Write for Stream {
     }
 }
 
-/// TLS that takes any certificate, as MySQL's clients do with `--ssl-mode=PREFERRED` and `REQUIRED`: nobody can listen, but
-/// whoever answers is not known.
+/// TLS that accepts any certificate, as MySQL's clients do with `--ssl-mode=PREFERRED` and `REQUIRED`: nobody can listen, but
+/// the server's identity is not verified.
 ///
 /// # Panics
 /// Never: the built-in provider knows the default protocol versions.

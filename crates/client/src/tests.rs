@@ -1,4 +1,4 @@
-//! Conversations with a server that is a script: all its bytes are written before the client says a word.
+//! Connections to a scripted server: all its bytes are written before the client says a word.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -5,7 +5,7 @@
 //!         0           start               ...                 end    len
 //! ```
 //!
-//! A packet of one frame is handed out where it lies. One of several frames is put together in `long`.
+//! A packet of one frame is returned in place, without a copy. One of several frames is put together in `long`.
 //!
 //! Invariants:
 //! 1. `start <= end <= input.len()`; only `input[start..end]` holds bytes not handed out.
@@ -31,7 +31,7 @@ pub(crate) const OUTPUT_BYTES: usize = 1 << 20;
 /// Buffers longer than this are given back after use.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
-/// Where the packet received last lies.
+/// Where the packet received last is in the buffer.
 #[derive(Clone, Debug)]
 pub(crate) enum Packet {
     /// In the input.
@@ -87,7 +87,7 @@ impl Transport {
         self.packed_input = vec![0; INPUT_BYTES];
     }
 
-    /// Bytes that arrived and nobody asked for.
+    /// Bytes that arrived and have not been read.
     pub(crate) fn has_unread(&self) -> bool {
         self.start != self.end
     }
@@ -235,7 +235,7 @@ impl Transport {
     }
 }
 
-/// A server that gives up a connection says why in a packet that answers nothing.
+/// A server that closes a connection may send an error packet that answers no command.
 #[cold]
 fn out_of_order(payload: &[u8]) -> Error {
     match ReceivedError::decode(payload) {

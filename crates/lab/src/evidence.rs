@@ -105,7 +105,7 @@ pub struct Machine {
 pub struct ScenarioRecord {
     /// Its `id`.
     pub id: String,
-    /// Its `claim`: what somebody says is slow.
+    /// Its `claim`: what is said to be slow.
     pub claim: String,
     /// The file, as run.
     pub text: String,
@@ -270,7 +270,7 @@ pub struct Block {
     pub interval_ns: u64,
     /// Of the cores' time, what the hypervisor kept. Absent where the kernel does not say.
     pub steal_share: Option<f64>,
-    /// Of the cores' time, what neither client nor server used and nobody had idle. Absent for a server elsewhere.
+    /// Of the cores' time, what neither client nor server used and was not idle. Absent for a server elsewhere.
     pub others_share: Option<f64>,
     /// Bytes sent per operation.
     pub bytes_up_per_op: f64,
@@ -292,7 +292,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Rows read from the engine for an operation, by the handler's counters; 0 where nobody counted.
+    /// Rows read from the engine for an operation, by the handler's counters; 0 where it was not counted.
     #[must_use]
     pub(crate) fn rows_read_per_op(&self) -> f64 {
         self.status_per_op
@@ -515,7 +515,7 @@ pub struct Intervention {
     /// Share of the gap that went, 0..=1: the less of what the slow arm gained, and of what the two arms came closer, where
     /// the fast arm ran with the same change.
     pub recovered: f64,
-    /// Share that whoever proposed it says must go; 0: half.
+    /// Share of the difference that the proposal says must go; 0: half.
     pub needed: f64,
     /// The fast arm meanwhile.
     pub fast: Option<f64>,

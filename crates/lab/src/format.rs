@@ -114,7 +114,7 @@ pub fn own(value: &str, all: &[&str]) -> String {
     };
     let cut = shown.char_indices().nth(VALUE_CHARS).map_or(shown.len(), |(end, _)| end);
     let dots = if cut < shown.len() { "..." } else { "" };
-    // A server's answer must not drive somebody's terminal.
+    // A server's answer must not send control sequences to the terminal.
     let plain = shown[..cut].chars().map(|letter| if letter.is_control() { ' ' } else { letter });
     plain.chain(dots.chars()).collect()
 }

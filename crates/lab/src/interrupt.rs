@@ -1,7 +1,7 @@
-//! A wish to end early, from Ctrl-C to whoever works.
+//! A request to end early, from Ctrl-C to the code that measures.
 //!
 //! Whoever works for long asks [`requested`] between its steps, and on `true` keeps what it has and returns. Then everything
-//! is put back in order and the evidence so far is written. The command line ends the process by force only if nobody asks,
+//! is put back in order and the evidence so far is written. The command line ends the process by force only if no code asks for it,
 //! or if it takes too long; also then [`put_back_all`](crate::server::journal::put_back_all) comes first.
 
 use std::sync::atomic::{AtomicBool, Ordering};

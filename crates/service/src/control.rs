@@ -19,7 +19,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Whether nobody else can read what is sent.
+    /// Whether the connection is encrypted or local, so that nobody else can read what is sent.
     #[must_use]
     pub fn is_secure(self) -> bool {
         !matches!(self, Transport::Tcp)
@@ -71,7 +71,7 @@ impl fmt::Debug for ConnectionControl {
 }
 
 impl ConnectionControl {
-    /// A connection nobody kills yet.
+    /// A connection that has not been killed.
     #[must_use]
     pub fn new(connection_id: u64, peer: Option<SocketAddr>) -> ConnectionControl {
         ConnectionControl {
@@ -102,7 +102,7 @@ impl ConnectionControl {
         self.kill.load(Ordering::Relaxed) != Kill::None as u8
     }
 
-    /// The error with which a killed statement ends; `Ok` if nobody killed it.
+    /// The error with which a killed statement ends; `Ok` if it was not killed.
     ///
     /// # Errors
     /// 1317, or 3024 if its own time is over.

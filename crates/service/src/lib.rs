@@ -1,6 +1,6 @@
-//! What a conversation may ask of whoever answers, and the one table of MySQL error numbers.
+//! What a client connection may ask of the server that answers, and the one table of MySQL error numbers.
 //!
-//! `server` owns sockets and speaks the protocol; whoever answers (`engine` over local tables, `shard` over a fleet)
+//! `server` owns sockets and speaks the protocol; a backend (`engine` over local tables, `shard` over a fleet)
 //! implements [`Service`] once and [`Session`] per connection. A session is called by one thread at a time, though not
 //! always by the same; it writes its answer to a [`Reply`] or returns an error, which the server sends.
 //!
@@ -49,7 +49,7 @@ impl AuthPlugin {
     }
 }
 
-/// What the server must know of an account to let somebody in.
+/// What the server must know of an account to let a client log in.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// Its user name; empty for the anonymous account.
@@ -261,7 +261,7 @@ pub trait Service: Send + Sync + 'static {
     fn request_sync(&self, position: u64);
 
     /// Adds a listener that is called after each move of [`durable_position`](Self::durable_position), and once the log has
-    /// failed. Called on the thread that flushes: it must only wake somebody.
+    /// failed. Called on the thread that flushes: it must only wake a waiting thread.
     fn on_durable(&self, listener: DurableListener);
 
     /// The error to send instead of replies that wait for a position that can no longer become durable.
@@ -323,7 +323,7 @@ pub trait Session: Send {
     /// COM_STMT_FETCH: the next `row_count` rows of a cursor.
     fn fetch(&mut self, statement_id: u32, row_count: u32, reply: &mut Reply<'_>) -> Outcome;
 
-    /// COM_STMT_RESET: forgets long data and closes the cursor.
+    /// COM_STMT_RESET: drops long data and closes the cursor.
     fn reset_statement(&mut self, statement_id: u32, reply: &mut Reply<'_>) -> Outcome;
 
     /// COM_STMT_CLOSE. Never answered.

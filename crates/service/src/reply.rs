@@ -6,7 +6,7 @@
 //! failure  the session returns the error; the server writes it, after whatever was sent before
 //! ```
 //!
-//! Rows are encoded by whoever has them with the functions of [`wire::row`] into [`Reply::begin_row`]'s vector: no call
+//! Rows are encoded by the operator that has them, with the functions of [`wire::row`] into [`Reply::begin_row`]'s vector: no call
 //! through a table and no allocation per row. When the buffer is over [`BUFFER_BYTES_HIGH`] it is sent, and the statement
 //! waits until the client has taken it.
 //!
@@ -45,14 +45,14 @@ pub enum CommandOutcome<T = ()> {
     /// It ran. What a client gets of it stands in the reply.
     Done(T),
     /// It would have had to wait for others, and too many do. It was rolled back, has left no trace but the locks of its transaction, and
-    /// nothing of its answer has left: whoever gave it gives it again when fewer wait, for so long in all.
+    /// nothing of its answer has left: the caller runs it again when fewer statements wait, for this long in all.
     Requeue(Duration),
     /// It failed, and what it did was rolled back. The error goes to the client as it is.
     Failed(Box<SqlError>),
 }
 
 impl<T> CommandOutcome<T> {
-    /// For a caller that cannot give the command again: one that would be requeued has failed.
+    /// For a caller that cannot run the command again: a command that would be requeued has failed.
     ///
     /// # Errors
     /// The command's; 1135 for one that would be requeued.
@@ -512,7 +512,7 @@ impl<'a> Reply<'a> {
         self.link.send(self.packets, self.position)
     }
 
-    /// Whether the client knows nothing of this answer yet, and no statement of several has ended.
+    /// Whether nothing of this answer was sent to the client yet, and no statement of several has ended.
     #[must_use]
     pub fn is_untouched(&self) -> bool {
         !self.has_sent && self.finished_count == 0 && !self.local_file_open

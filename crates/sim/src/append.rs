@@ -1,14 +1,14 @@
 //! Lists that only grow, at each isolation level, and a search for the cycles that the level forbids (Adya's phenomena
 //! by the method of Elle: Kingsbury and Alvaro, VLDB 2020).
 //!
-//! A transaction reads lists and appends numbers that nobody else appends. At the end the lists themselves tell in
+//! A transaction reads lists and appends numbers that no other transaction appends. At the end the lists themselves show in
 //! which order the appends of a key happened, and what each read saw tells the rest:
 //!
 //! | edge | from | to |
 //! | --- | --- | --- |
-//! | ww | who appended a number | who appended the next one |
-//! | wr | who appended the last number that a read saw | the reader |
-//! | rw | the reader | who appended the first number that it did not see |
+//! | ww | the appender of a number | the appender of the next one |
+//! | wr | the appender of the last number that a read saw | the reader |
+//! | rw | the reader | the appender of the first number that it did not see |
 //!
 //! | level | forbidden |
 //! | --- | --- |
@@ -416,7 +416,7 @@ fn judge(
                 done.appends.iter().filter(|append| append.0 == *key).map(|append| append.1).collect();
             let others: Vec<u32> = seen.iter().copied().filter(|number| !mine.contains(number)).collect();
             if level == Level::ReadUncommitted {
-                continue; // What such a read sees is promised to nobody.
+                continue; // What such a read sees is not guaranteed.
             }
             if seen.iter().filter(|number| mine.contains(number)).count() != *own {
                 return Err(format!(
@@ -427,7 +427,7 @@ fn judge(
                 return Err(format!("G1a: a read of list {key} saw {number}, which was rolled back"));
             }
             let list = &lists[key];
-            // With own appends in it the list read is a version that nobody else sees; the others' part decides.
+            // With own appends in it the list read is a version that no other transaction sees; the others' part decides.
             let prefix = list.iter().copied().filter(|number| !mine.contains(number)).collect::<Vec<_>>();
             if !prefix.starts_with(&others) {
                 return Err(format!("a read of list {key} saw {seen:?}, which is no beginning of {list:?}"));

@@ -155,7 +155,7 @@ pub fn run(seed: u64, configuration: Configuration) -> Result<Statistics, String
         txn_log_memory_bytes: [0, 300, 2 << 10, 4 << 20][sizes.index(4)],
         checkpoint_piece_bytes: 64 << 10,
         drop_leaves_max: [1, 4, 64][drops.index(3)],
-        // Sometimes so little that who begins to write has to write a checkpoint first.
+        // Sometimes so little that a writer has to write a checkpoint first.
         log_capacity_bytes: [1 << 30, 1 << 30, 24 << 10][drops.index(3)],
         ..Options::default()
     };
@@ -344,7 +344,7 @@ impl Life<'_> {
             }
             outcome?;
             if self.rng.below(u64::from(steps_max) * 2) == 0 {
-                // A clean end instead: nothing may be missing afterwards, not even what nobody waited for.
+                // A clean end instead: nothing may be missing afterwards, not even commits that were not waited for.
                 open.clear();
                 views.clear();
                 let closed = store.close();
@@ -444,7 +444,7 @@ impl Life<'_> {
 
     /// After opening: the whole content is one of the possible states, and sound.
     fn compare(&mut self, store: &Store, is_new: bool) -> Step {
-        // Trees whose drop has committed go when purge comes to them; nobody holds it up here.
+        // Trees whose drop has committed are freed when purge reaches them; nothing delays it here.
         loop {
             let more = store.purge_tick();
             if !self.excuse(more)? {
@@ -904,7 +904,7 @@ impl Life<'_> {
             // It is rolled back, and nothing of it may ever be seen.
             Err(error) if self.is_too_long(&error) => Ok(()),
             Err(error) => {
-                // Whether it happened nobody was told; if it did, then whole.
+                // The outcome was not reported; if it was committed, then as a whole.
                 self.history.commit(u64::MAX, &one.changes);
                 self.excuse(Err(error))
             }
@@ -993,7 +993,7 @@ impl Life<'_> {
         }
         let made: Vec<TreeNumber> =
             state.trees.keys().copied().filter(|tree| *tree >= TreeId::FIRST_FREE.0).collect();
-        // A tree is dropped under a metadata lock: nobody else uses it.
+        // A tree is dropped under a metadata lock: no other transaction uses it.
         let used: BTreeSet<TreeNumber> =
             open.iter().flat_map(|one| one.touched.iter().map(|(tree, _)| *tree)).collect();
         let droppable: Vec<TreeNumber> = made.iter().copied().filter(|tree| !used.contains(tree)).collect();

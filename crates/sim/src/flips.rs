@@ -14,7 +14,7 @@
 //!    has named that tree.
 //! 4. When all bits are turned back the store opens, and holds exactly what was committed, whatever was done meanwhile.
 //!
-//! One kind of flip cannot be told from another failure. Nothing says yet that the last flush of the log before a crash
+//! One kind of flip cannot be distinguished from another failure. Nothing says yet that the last flush of the log before a crash
 //! was durable, so a bit that flips there looks like a torn write, and the log ends before it. If the newest superblock
 //! is damaged as well, the same is true of the log up to its checkpoint. [`Statistics::lost_tails`] counts that.
 
@@ -37,7 +37,7 @@ const TREES: std::ops::RangeInclusive<TreeNumber> = 1..=4;
 const NOWAIT: LockWait = LockWait::Nowait;
 /// Keys of one owner in a tree: with values of 1 KB on average some 30 pages a tree.
 const KEYS: u64 = 120;
-/// Transactions that stay open for a while have keys of their own, as nobody may wait here.
+/// Transactions that stay open for a while have keys of their own, as no transaction may wait here.
 const LONG_MAX: usize = 2;
 
 /// What runs with flipped bits went through.
@@ -61,7 +61,7 @@ pub struct Statistics {
     pub named: u64,
     /// Trees that could not be read after an opening, beside others that could.
     pub unreadable: u64,
-    /// Openings with flipped bits that hurt nobody.
+    /// Openings with flipped bits that had no effect.
     pub unhurt: u64,
     /// Ends of the log that were taken for torn.
     pub lost_tails: u64,
@@ -583,7 +583,7 @@ impl Simulation {
         }
         let committed = txn.commit();
         if committed.is_err() && (self.world.disk().is_crashed() || store.stopped().is_some()) {
-            // Whether it happened nobody was told; if it did, then whole.
+            // The outcome was not reported; if it was committed, then as a whole.
             self.history.commit(u64::MAX, changes);
         }
         // A commit that fails otherwise has rolled back everything.

@@ -152,7 +152,7 @@ impl Life<'_> {
             Err(error) => {
                 let is_on = self.allow(&error)?;
                 if !is_on {
-                    self.states.push(rows); // Whether it happened nobody was told.
+                    self.states.push(rows); // The outcome was not reported.
                 }
                 Ok(is_on)
             }

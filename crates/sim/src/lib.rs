@@ -1,6 +1,6 @@
 //! A simulated world for the store: crashes, torn writes, failed syncs, and a model that knows better.
 //!
-//! One seed makes one simulation: a disk that forgets what was not synced ([`env::simulated`]), a store on it, several
+//! One seed makes one simulation: a disk that loses what was not synced ([`env::simulated`]), a store on it, several
 //! transactions interleaved on one thread, and a crash at a random change of the disk; then the store is opened on what
 //! survived and compared with a model, and the run continues for a few rounds.
 //!
@@ -11,7 +11,7 @@
 //! 3. Pages, trees and their counts are sound (`Store::check`), and an index tree agrees with its table's tree.
 //!
 //! While the store runs, each read is compared with the model: snapshots with the state they were taken at, current
-//! reads and duplicate checks with the newest commit, own writes with what was written, lock conflicts with who holds
+//! reads and duplicate checks with the newest commit, own writes with what was written, lock conflicts with the transaction that holds
 //! what.
 //!
 //! Other workloads: [`append`] looks for the cycles that an isolation level forbids, [`bank`] does all of the above

@@ -276,7 +276,7 @@ pub enum Statement<'a> {
 
     /// Correct MySQL that this server does not run: answered with 1235 and `what`.
     Unsupported {
-        /// What it is, in MySQL's words: `CREATE TRIGGER`, `HANDLER`, `XA`, ...
+        /// What it is, as MySQL names it: `CREATE TRIGGER`, `HANDLER`, `XA`, ...
         what: &'static str,
     },
 }

@@ -15,7 +15,7 @@
 //! the template is the same, and the cells are in [`Digested::rows`]'s literals, row by row.
 //!
 //! How a plan is made on a miss: parse the text as usual; a literal in the tree whose place (`span.start`) is that
-//! of literal number n is parameter n. [`Digested::find`] tells.
+//! of literal number n is parameter n; see [`Digested::find`].
 
 use crate::SqlMode;
 use crate::ast::{Cell, CellKind};

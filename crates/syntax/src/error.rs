@@ -63,7 +63,7 @@ pub(crate) fn syntax_error_text(text: &str, sql: &[u8], offset: usize) -> Box<Sy
     })
 }
 
-/// Whoever runs the statement knows why; see [`env::blocking::must_stop`].
+/// The code that runs the statement knows why; see [`env::blocking::must_stop`].
 #[cold]
 pub(crate) fn interrupted(offset: usize) -> Box<SyntaxError> {
     Box::new(SyntaxError {

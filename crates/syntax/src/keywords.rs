@@ -1227,7 +1227,7 @@ static HEADS: [u64; WORDS.len()] = {
     heads
 };
 
-/// Whether a name is a word of the list, whose head and length it has: the head tells all of eight bytes, as no two bytes of names in
+/// Whether a name is a word of the list, whose head and length it has: the head decides for all of eight bytes, as no two bytes of names in
 /// ASCII become the same when letters become upper case, but for a letter's two cases.
 #[inline]
 fn has_tail(name: &[u8], word: &[u8]) -> bool {

@@ -3,7 +3,7 @@
 //!
 //! The form as 9.7 writes it: every operator in parentheses, names in backticks, words and functions in lower case,
 //! strings with an introducer, `x -> 'p'` as `json_extract`, a number where a truth value is wanted as `(0 <> x)`.
-//! Printing what was parsed from a print gives the same text again.
+//! Parsing a printed statement and printing it again gives the same text.
 
 use crate::ast::*;
 

@@ -1,7 +1,7 @@
 //! What a column, an expression or a parameter is: MySQL's types with their attributes, and how their values
 //! lie in memory ([`Physical`]).
 //!
-//! A `DataType` says nothing about NULL: whoever owns the type (a column definition, a bound expression) keeps
+//! A `DataType` says nothing about NULL: the owner of the type (a column definition, a bound expression) keeps
 //! `nullable` beside it. Sources: MySQL manual, "Data Types" and "Protocol::ColumnDefinition41".
 
 use crate::collation::CollationId;

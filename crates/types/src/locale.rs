@@ -1,6 +1,6 @@
 //! Locales: names of months and weekdays (`lc_time_names`), and how FORMAT writes numbers.
 //!
-//! The data are texts in UTF-8; who writes them in another character set converts them.
+//! The data are texts in UTF-8; a caller that needs another character set converts them.
 
 use std::sync::LazyLock;
 

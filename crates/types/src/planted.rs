@@ -34,7 +34,7 @@ pub enum Plant {
     OuterRow,
     /// A hash join knows texts by their bytes, whatever the collation.
     HashBytes,
-    /// A join that meets the rows of one side in several batches forgets who had a partner.
+    /// A join that meets the rows of one side in several batches forgets which rows had a match.
     ForgetPartner,
     /// DISTINCT forgets what it has seen when a batch ends.
     ForgetSeen,

@@ -1,7 +1,7 @@
 //! Numbers and strings as packets hold them, written and read.
 //!
 //! Invariants:
-//! 1. Reading never goes past the payload and never allocates: a length that lies is [`Malformed`].
+//! 1. Reading never goes past the payload and never allocates: a length beyond the payload is [`Malformed`].
 //! 2. What a `put_` function writes, the `Reader` function of the same name reads back.
 
 use std::fmt;

@@ -65,7 +65,7 @@ pub enum Command<'a> {
     },
     /// Are you there?
     Ping,
-    /// Become somebody else; read the rest with [`crate::handshake::ChangeUser`].
+    /// COM_CHANGE_USER: log in as another account; read the rest with [`crate::handshake::ChangeUser`].
     ChangeUser(&'a [u8]),
     /// Prepare a statement.
     Prepare(&'a [u8]),

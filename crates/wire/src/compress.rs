@@ -91,7 +91,7 @@ pub struct Inflater(Decompress);
 /// Unpacks incoming frames.
 #[derive(Debug)]
 pub struct Decompressor {
-    /// There while a deflated frame is under way; made then, if nobody lent one.
+    /// Present while a compressed frame is being read; allocated then, unless the caller has lent one.
     inflater: Option<Inflater>,
     header: [u8; COMPRESSED_HEADER_BYTES],
     header_bytes: usize,

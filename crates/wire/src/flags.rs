@@ -129,7 +129,7 @@ bit_set! {
 }
 
 bit_set! {
-    /// The state of a session, told at the end of each result.
+    /// The state of a session, sent at the end of each result.
     StatusFlags: u16 {
         /// A transaction is open.
         IN_TRANS = 1;

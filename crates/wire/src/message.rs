@@ -87,7 +87,7 @@ pub struct OkPacket<'a> {
     pub warnings: u16,
     /// Text for people, such as `Rows matched: 1  Changed: 1  Warnings: 0`.
     pub info: &'a [u8],
-    /// Changed session state; told only to a client with SESSION_TRACK.
+    /// Changed session state; sent only to a client with SESSION_TRACK.
     pub state_changes: &'a [SessionStateChange<'a>],
 }
 

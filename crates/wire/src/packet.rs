@@ -267,7 +267,7 @@ pub fn make_room(value: &mut Vec<u8>, bytes: usize, bytes_max: usize) {
 /// Most room that is made at once: what `max_allowed_packet` may be.
 const ROOM_BYTES_MAX: usize = 1 << 30;
 
-/// Why a [`PacketReader`] gives up.
+/// Why a [`PacketReader`] stops.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PacketError {
     /// The payload is longer than allowed. The client sees 1153.

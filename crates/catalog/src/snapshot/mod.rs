@@ -182,7 +182,7 @@ impl Catalog {
         &self.references
     }
 
-    /// Finds the ends of all foreign keys anew.
+    /// Resolves the tables of all foreign keys again.
     pub fn find_references(&mut self) {
         let found = References::of(self);
         if !found.same(&self.references) {
@@ -229,7 +229,7 @@ impl CatalogHandle {
     }
 
     /// The version of the current snapshot: one load, for those who only ask whether anything changed. Once
-    /// [`CatalogHandle::publish`] has returned nobody reads an older one.
+    /// [`CatalogHandle::publish`] has returned no reader gets an older one.
     #[inline]
     #[must_use]
     pub fn version(&self) -> u64 {

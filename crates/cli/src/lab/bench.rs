@@ -12,7 +12,7 @@ use lab::format::{self, digits};
 use lab::matrix::Progress;
 use lab::server::variables;
 
-/// Seconds for the whole set unless told otherwise.
+/// Seconds for the whole set, by default.
 const TIME_BUDGET_S: u64 = 600;
 /// The judged server is slower than a rival in something, beyond noise.
 const EXIT_SLOWER: u8 = 1;
@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     /// A server; the first one is judged
     #[arg(long = "server", value_name = "NAME=mysql://user:password@host:port", value_parser = super::run::server)]
     servers: Vec<(String, client::Options)>,
-    /// The one schema it writes into: made, marked, taken away
+    /// The one schema it writes into: created, marked, dropped
     #[arg(long, value_name = "NAME", default_value = "")]
     schema: String,
     /// Seconds for all of it, loading included
@@ -48,7 +48,7 @@ pub(super) struct Arguments {
     /// The run alone
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// What the judged server was built from (asked of git here)
+    /// What the measured server was built from (by default the commit that git names here)
     #[arg(long, value_name = "ID")]
     commit: Option<String>,
     /// All connections inside TLS, for servers that demand it
@@ -182,7 +182,7 @@ fn tell(part: &str, progress: &Progress<'_>, is_terminal: bool) {
         Progress::Block { round, arm, left, .. } if is_terminal => {
             write!(err, "\r\x1b[K{part}: round {}, {} s left  {arm}", round + 1, left.as_secs())
         }
-        // Those are told elsewhere, or too often.
+        // Those are reported elsewhere, or too often.
         Progress::Note(_)
         | Progress::Confound(_)
         | Progress::Rows(..)

@@ -11,7 +11,7 @@ use lab::report::terminal;
 use lab::scenario::{Protocol, Scenario, shipped};
 use lab::server::variables;
 
-/// Seconds of measuring unless told otherwise.
+/// Seconds of measuring, by default.
 const TIME_BUDGET_S: u64 = 120;
 /// Rounds at least, time permitting, and at most.
 const ROUNDS: (usize, usize) = (10, 60);
@@ -29,7 +29,7 @@ pub(super) struct Arguments {
     /// A server; the first is what the others are compared with
     #[arg(long = "server", value_name = "NAME=mysql://user:password@host:port", value_parser = server)]
     servers: Vec<(String, client::Options)>,
-    /// The one schema it writes into: made, marked, and taken away again; nothing is written without a name
+    /// The one schema it writes into: created, marked, and dropped again; nothing is written without a name
     #[arg(long, value_name = "NAME")]
     schema: Option<String>,
     /// Seconds for measuring
@@ -231,7 +231,7 @@ fn without_passwords(arguments: impl Iterator<Item = String>) -> String {
     std::iter::once("invar".to_owned()).chain(shown).collect::<Vec<_>>().join(" ")
 }
 
-/// Each server has a name of its own, by which results are told apart.
+/// Each server has a name of its own, by which results are distinguished.
 pub(super) fn refuse_same_names(servers: &[(String, client::Options)]) -> Result<(), String> {
     for (index, (name, _)) in servers.iter().enumerate() {
         if servers[..index].iter().any(|(other, _)| other == name) {
@@ -355,7 +355,7 @@ pub(super) fn wrapped(first: &str, text: &str) -> String {
     format::wrap(first, 2, text, format::COLUMNS)
 }
 
-/// Words of a server must not drive somebody's terminal.
+/// Text from a server must not send control sequences to the terminal.
 pub(super) fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }

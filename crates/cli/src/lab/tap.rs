@@ -1,4 +1,4 @@
-//! `invar lab tap`: stands between any client and a server, and says where the time of each command went.
+//! `invar lab tap`: a proxy between any client and a server that reports where the time of each command went.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};

@@ -20,7 +20,7 @@ use crate::transport::{OUTPUT_BYTES, Packet, Transport};
 
 pub use answer::{Answer, Summary};
 
-/// Opens a file the server asks for by LOAD DATA LOCAL INFILE. An error is told to the server as an empty file.
+/// Opens a file the server asks for by LOAD DATA LOCAL INFILE. After an error the server gets an empty file.
 pub type LocalFile = Box<dyn FnMut(&str) -> io::Result<Box<dyn Read>> + Send>;
 
 /// Bytes of a local file sent in one packet.
@@ -75,7 +75,7 @@ impl Connection {
         Connection::over(Stream::connect(&options.address, options.connect_timeout)?, options)
     }
 
-    /// Logs in over a stream that is open already, on which the server has the first word.
+    /// Logs in over a stream that is open already, on which the server speaks first.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -121,7 +121,7 @@ impl Connection {
         self.agreement.capabilities
     }
 
-    /// State of the session, as the server told last.
+    /// State of the session, as the server sent it last.
     #[must_use]
     pub fn status(&self) -> StatusFlags {
         self.summary.status
@@ -367,7 +367,7 @@ impl Connection {
         }
     }
 
-    /// The stream, for a caller who goes on with the protocol himself: nothing is due on it. The session stays as it is,
+    /// The stream, for a caller that continues with the protocol itself: nothing is due on it. The session stays as it is,
     /// prepared statements too. With COMPRESS in [`capabilities`](Self::capabilities) it carries compressed packets.
     ///
     /// # Errors
@@ -417,7 +417,7 @@ impl Connection {
                 Phase::Head | Phase::Rows => self.read_head(),
             });
             match result {
-                // What the server said in an answer nobody wants; it was the last of it.
+                // The end, or the error, of an answer that the caller does not want; nothing follows it.
                 Ok(()) | Err(Error::Server(_) | Error::LocalFileRefused { .. }) if !self.is_broken => {}
                 Ok(()) => return Err(Error::Broken),
                 Err(error) => return Err(error),
@@ -576,7 +576,7 @@ impl Connection {
                     Ok(0) => break,
                     Ok(bytes) => self.transport.output.put(&piece[..bytes]),
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    // The server cannot be told; it loads what there is, and the caller learns it.
+                    // The protocol has no error for it: the server loads what it got, and the caller gets the error.
                     Err(error) => return Err(Error::Io(error)),
                 }
                 if self.transport.output.len() >= OUTPUT_BYTES {

@@ -50,7 +50,7 @@ const fn incident(scenario: &'static str, scale: &'static [u64]) -> Part {
     Part { scenario, protocols: &[], connections: &[], scale }
 }
 
-/// The set, within the 151 connections a server allows unless told otherwise. Whoever changes it begins a new history: its hash is in every row.
+/// The set, within the 151 connections a server allows by default. A changed set begins a new history: its hash is in every row.
 pub const SET: &[Part] = &[
     sysbench_like("point-select", &[Protocol::Prepared, Protocol::Text]),
     sysbench_like("read-only", &[]),

@@ -10,7 +10,7 @@
 //! connection, set parameters, execute, read all rows, close it; a transaction is begun and committed the way the
 //! driver's language has for it.
 //!
-//! Not imitated, because it is over before a block is measured or never happens in one: the character set a driver tells at
+//! Not imitated, because it is over before a block is measured or never happens in one: the character set that a driver sends at
 //! login (the lab sets one for all), a `SHOW WARNINGS` of Connector/J 8 while it connects to 5.7, that a type is sent again
 //! where a value is NULL only sometimes and types go once, and RESET before the first execution, which real ones leave out.
 
@@ -52,7 +52,7 @@ pub struct Values {
     pub is_quote_escaped: bool,
     /// The type of texts as parameters.
     pub text: ColumnType,
-    /// The type told for a NULL parameter; that of its column where absent.
+    /// The type sent for a NULL parameter; that of its column where absent.
     pub null_type: Option<ColumnType>,
     /// Decimals are sent as texts: the language has none.
     pub decimal_is_text: bool,
@@ -412,7 +412,7 @@ impl Profile {
         self.connect.iter().map(|sql| for_server(sql, version)).collect()
     }
 
-    /// Sets what this driver tells at login.
+    /// Sets what this driver sends at login.
     pub(crate) fn put_login(&self, options: &mut client::Options) {
         options.found_rows = self.login.found_rows;
         options.multi_statements = self.login.multi_statements;

@@ -1,7 +1,7 @@
 //! Keeps cores from falling asleep while something small is compared.
 //!
-//! A core without work halts. On a virtual machine it is then the hypervisor's: whoever wakes it pays for the way there and back,
-//! and finds it late where another guest has it meanwhile. Both count as CPU of whoever sent the packet that woke it, in
+//! A core without work halts. On a virtual machine it is then the hypervisor's: waking it costs an exit to the hypervisor and back,
+//! and finds it late where another guest has it meanwhile. Both count as CPU of the process that sent the packet that woke it, in
 //! amounts that change from second to second: the server's CPU per operation of one client at a steady pace varied by 22 to 29 %
 //! from block to block, and by 9 to 15 % with cores that stay awake, with no time stolen.
 //!

@@ -21,7 +21,7 @@ pub struct Symbol<'a> {
     pub name: &'a str,
     /// Address in the file's own numbering.
     pub address: u64,
-    /// Bytes; 0 if not told.
+    /// Bytes; 0 if not given.
     pub size: u64,
 }
 

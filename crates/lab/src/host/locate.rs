@@ -1,7 +1,7 @@
-//! Which process of this machine answers at an address: by who holds its listening socket, and by the server's pid file.
+//! Which process of this machine answers at an address: by the process that holds its listening socket, and by the server's pid file.
 //!
 //! The two are independent. A tunnel or a container's proxy holds the socket of a server it is not; the pid file of a server
-//! on another machine may name a number that here belongs to somebody else. So a process is taken for the server only if it
+//! on another machine may name a number that here belongs to another process. So a process is taken for the server only if it
 //! holds the socket and is no known forwarder, or if the pid file names a process that holds the socket, or runs a server's
 //! program. In a container a process has another number inside than outside: both are compared.
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use client::Address;
 use serde::{Deserialize, Serialize};
 
-/// Programs that hold a socket for somebody else.
+/// Programs that hold a socket on behalf of another.
 const FORWARDERS: [&str; 9] =
     ["docker-proxy", "rootlessport", "ssh", "sshd", "socat", "haproxy", "nginx", "conmon", "slirp4netns"];
 /// Programs that are servers.
@@ -68,7 +68,7 @@ pub fn locate(address: &Address, pid_file: Option<&str>) -> Result<Located, Stri
             }
             Ok(located(holder, "holds the listening socket"))
         }
-        // Without the right to look who holds the socket, the pid file of a local address is good evidence if a server's
+        // Without the right to see which process holds the socket, the pid file of a local address is good evidence if a server's
         // program runs under that number.
         (None, Some(named)) if is_local(address) && is_server(named) => {
             Ok(located(named, "named by the pid file"))

@@ -1,7 +1,7 @@
 //! The machine under everything: what it is, how crowded it is, and what its hypervisor keeps from it.
 //!
-//! [`Pressure`] (PSI) is the share of time in which somebody waited for a core, memory or a disk. Steal is time in which a
-//! core of ours was ready and the hypervisor ran somebody else. Both move with wall time and not with the work of a server:
+//! [`Pressure`] (PSI) is the share of time in which some task waited for a core, memory or a disk. Steal is time in which a
+//! core of ours was ready and the hypervisor ran another guest. Both move with wall time and not with the work of a server:
 //! when they differ between two arms, wall times must not be compared.
 
 use std::fs;
@@ -24,7 +24,7 @@ pub struct Machine {
     pub memory_bytes: u64,
     /// Frequency governor; `None` where the guest does not see it.
     pub governor: Option<String>,
-    /// `none`, `hypervisor (who)` or `container in hypervisor`.
+    /// `none`, `hypervisor (name)` or `container in hypervisor`.
     pub virtualisation: String,
 }
 
@@ -100,11 +100,11 @@ pub struct Crowding {
     pub idle_ticks: u64,
     /// The part the hypervisor gave to others while we were ready.
     pub steal_ticks: u64,
-    /// Microseconds in which somebody waited for a core; `None` where the kernel has no PSI.
+    /// Microseconds in which some task waited for a core; `None` where the kernel has no PSI.
     pub cpu_some_us: Option<u64>,
-    /// Microseconds in which somebody waited for memory.
+    /// Microseconds in which some task waited for memory.
     pub memory_some_us: Option<u64>,
-    /// Microseconds in which somebody waited for a disk.
+    /// Microseconds in which some task waited for a disk.
     pub io_some_us: Option<u64>,
 }
 
@@ -167,7 +167,7 @@ pub struct CrowdingShare {
 /// One file below `/proc/pressure`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pressure {
-    /// Percent of the last 10 seconds in which somebody waited.
+    /// Percent of the last 10 seconds in which some task waited.
     pub some_10s_percent: f64,
     /// Percent of the last minute.
     pub some_60s_percent: f64,

@@ -33,10 +33,10 @@ const PROBES_LIMIT: usize = 64;
 const ATTACH_LIMIT: Duration = Duration::from_secs(30);
 /// For so long the number of its probes must not grow before they count as all set.
 const ATTACH_QUIET: Duration = Duration::from_millis(300);
-/// How finely call times are told apart, nanoseconds, and up to where: bpftrace keeps at most 1,000 buckets.
+/// The resolution of call times, nanoseconds, and up to where: bpftrace keeps at most 1,000 buckets.
 const TIME_STEP_NS: u64 = 200;
 const TIME_TOP_NS: u64 = 100_000;
-/// What cannot be told from nothing, nanoseconds.
+/// What cannot be distinguished from nothing, nanoseconds.
 const TIME_LEAST_NS: f64 = TIME_STEP_NS as f64 / 2.0;
 /// Calls from which the probes' own time is taken.
 const FLOOR_CALLS: u64 = 2_000;
@@ -163,8 +163,8 @@ pub struct Counts {
     /// Pattern and calls, in the order asked for; `None` where this build has no such function.
     pub calls: Vec<(String, Option<u64>)>,
     /// In the same order, the median time of the calls that returned, nanoseconds; `None` where it was not asked for or no
-    /// call returned. Not the mean: on a machine with few cores a call that is put aside in its middle takes as long as
-    /// hundreds of others. Where half of the calls took longer than is told apart, it is their mean.
+    /// call returned. Not the mean: on a machine with few cores a call that is preempted in its middle takes as long as
+    /// hundreds of others. Where half of the calls took longer than the histogram resolves, it is their mean.
     #[serde(default)]
     pub ns: Vec<Option<f64>>,
     /// Why it ended.

@@ -180,7 +180,7 @@ impl Tools {
     }
 }
 
-/// Reads a pipe to its end on a thread, so that a full pipe stops nobody; keeps the beginning.
+/// Reads a pipe to its end on a thread, so that a full pipe blocks no process; keeps the beginning.
 #[derive(Debug)]
 struct Reading(mpsc::Receiver<String>);
 
@@ -292,7 +292,7 @@ impl Drop for Running {
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes it, readable by its owner only: samples of a server's memory addresses are nobody else's business.
+    /// Makes it, readable by its owner only: samples show memory addresses of a server.
     ///
     /// # Errors
     /// It cannot be made.

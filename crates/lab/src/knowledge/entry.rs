@@ -290,7 +290,7 @@ impl Evidence {
 pub struct LookAlike {
     /// It.
     pub what: String,
-    /// What tells the two apart.
+    /// What distinguishes the two.
     pub told_apart_by: String,
 }
 

@@ -26,7 +26,7 @@ pub struct Match {
     pub held: Vec<(Kind, String)>,
     /// Pieces that were measured and do not fit.
     pub refused: Vec<String>,
-    /// Pieces nobody measured.
+    /// Pieces that were not measured.
     pub not_measured: Vec<String>,
     /// Kinds a match needs.
     kinds_least: usize,
@@ -402,14 +402,14 @@ fn is_free(entry: &Entry, run: &Run, arm: usize) -> bool {
     server.is_some_and(|server| entry.state_of(server.flavour, &server.version) == State::Free)
 }
 
-/// By how much the arms differ in rows read for an answer, if they do; `None` also where nobody counted.
+/// By how much the arms differ in rows read for an answer, if they do; `None` also where it was not counted.
 fn other_work(run: &Run, pair: Pair) -> Option<String> {
     let (slow, fast) = (rows_read(run, pair.slow)?, rows_read(run, pair.fast)?);
     let differ = (slow - fast).abs() > WORK_ALIKE * slow.max(fast).max(1.0);
     differ.then(|| format!("{slow:.1} rows are read for an operation, {fast:.1} in the fast arm"))
 }
 
-/// Rows read from the engine for an operation, by the handler's counters; `None` where nobody counted.
+/// Rows read from the engine for an operation, by the handler's counters; `None` where it was not counted.
 #[must_use]
 pub fn rows_read(run: &Run, arm: usize) -> Option<f64> {
     let counted = run.valid_blocks(arm).filter(|block| !block.status_per_op.is_empty());

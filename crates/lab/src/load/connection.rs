@@ -442,7 +442,7 @@ impl LoadConnection {
         if self.step >= self.end_step {
             return Ok(true);
         }
-        // Only who has this connection alone can think without keeping others waiting.
+        // Only a thread with a single connection can pause without delaying other connections.
         if self.is_blocking {
             keep_busy(plan.think(self.step));
         }

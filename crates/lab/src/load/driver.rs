@@ -55,7 +55,7 @@ pub(crate) struct Seen {
     pub(crate) run_queue_ns: u64,
     /// From the first operation to the end of the last.
     pub(crate) wall_ns: u64,
-    /// CPU of the busiest thread, and `serial` numbers used, where somebody else's client counts them.
+    /// CPU of the busiest thread, and `serial` numbers used, where a real driver's process counts them.
     pub(crate) busiest_ns: u64,
     pub(crate) serials: u64,
 }
@@ -150,7 +150,7 @@ impl Run<'_, '_> {
         connections[index].receive(plan, serial, &mut self.seen.counts)
     }
 
-    /// A single connection has nobody to wait for but its server: a read that blocks costs less than asking first.
+    /// A single connection waits for its server alone: a read that blocks costs less than asking first.
     fn one_by_one(&mut self) -> Result<(), LoadError> {
         self.driver.connections[0].set_blocking(true).map_err(|error| LoadError::lost(&error.to_string()))?;
         let mut now = self.now_ns();

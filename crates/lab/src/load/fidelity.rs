@@ -4,7 +4,7 @@
 //! A profile is fidelity if the server's CPU, bytes each way and commands by kind, per operation, lie within `TOLERANCE` of its
 //! driver's. Commands and bytes are counted: their medians are compared as they are. CPU is measured, and depends on more than
 //! on what is sent: on how long a client thinks between operations (a core that sleeps is dearer to wake, caches go cold, threads in
-//! the background share their cost among fewer operations) and on who else uses the machine. So it is compared only
+//! the background share their cost among fewer operations) and on other load of the machine. So it is compared only
 //!
 //! 1. where both kept one pace ([`Mode::Paced`](crate::scenario::Mode::Paced)),
 //! 2. within rounds, by blocks that the hypervisor let run (`STEAL_MAX`); time spent ready and waiting for a core is no CPU,
@@ -12,7 +12,7 @@
 //!    never narrower than that.
 //!
 //! Alike is said where the whole interval lies within the tolerance, unlike where none of it does, and between the two that it
-//! cannot be told. `invar lab run SCENARIO --driver-fidelity --driver cj-8.3.0` is such a run; what differs becomes a warning of it.
+//! cannot be decided. `invar lab run SCENARIO --driver-fidelity --driver cj-8.3.0` is such a run; what differs becomes a warning of it.
 
 use crate::drivers::Real;
 use crate::evidence::{Arm, Block, Fidelity, FidelityFigure, FidelityWord, Run};
@@ -21,7 +21,7 @@ use crate::stats::summary::median;
 
 /// How far a profile may be from its driver, either way.
 const TOLERANCE: f64 = 0.1;
-/// Counts per operation that differ by less than this are the same: a ping in a thousand operations is no habit.
+/// Counts per operation that differ by less than this are the same: a ping in a thousand operations does not count.
 const COUNT_MIN: f64 = 0.02;
 /// Blocks of each side, at least.
 const BLOCKS_MIN: usize = 2;
@@ -240,7 +240,7 @@ fn distance_from_one(ratios: &[f64]) -> f64 {
     (1.0 - low).abs().max((high - 1.0).abs())
 }
 
-/// A real driver's bytes are seen by nobody but the server: takes them from its counters.
+/// Only the server sees a real driver's bytes: takes them from its counters.
 pub(crate) fn fill_bytes(block: &mut Block) {
     let of = |name: &str| block.status_per_op.get(name).copied().unwrap_or_default();
     (block.bytes_up_per_op, block.bytes_down_per_op) = (of("Bytes_received"), of("Bytes_sent"));

@@ -2,7 +2,7 @@
 //! loop for latency.
 //!
 //! In an open loop the schedule is made before the first operation ([`schedule`]). Latency is counted from the *intended*
-//! start, so a server that stalls is charged for all who had to wait (G. Tene, "How NOT to Measure Latency"); service time
+//! start, so a server that stalls is charged for all operations that had to wait (G. Tene, "How NOT to Measure Latency"); service time
 //! is counted from sending. Arrivals beyond `max_in_flight` are skipped and counted.
 //!
 //! The client watches itself: the CPU of its threads and how late it noticed an arrival. A client that could not keep up

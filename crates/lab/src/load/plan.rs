@@ -126,7 +126,7 @@ impl Plan {
             let is_prepared = match op.protocol {
                 Protocol::Text => false,
                 Protocol::Prepared => true,
-                // Every driver sends a statement without parameters as text unless told otherwise.
+                // Every driver sends a statement without parameters as text by default.
                 Protocol::Auto => has_params && profile.auto == Protocol::Prepared,
             };
             if is_prepared && matches!(profile.prepare, Prepare::Once | Prepare::OnceWithReset) {

@@ -1,7 +1,7 @@
 //! Which combinations of two-level axes run when not all do: regular fractions of a factorial design.
 //!
 //! With `b` basic axes every combination of them runs; the level of each further axis is the product of some basic ones (its
-//! *generator*). What that product stands for can then not be told from the axis itself, and so on for every product of
+//! *generator*). What that product stands for can then not be distinguished from the axis itself, and so on for every product of
 //! generators: the *defining words*. The shortest word is the resolution. At III a main effect hides behind interactions
 //! of two axes, at IV such interactions hide behind each other, at V neither (Box, Hunter, Hunter, "Statistics for
 //! Experimenters", chapter 6).
@@ -60,7 +60,7 @@ impl Fraction {
         self.words().into_iter().filter(|&word| word != 0).map(u32::count_ones).min()
     }
 
-    /// Groups of axes and pairs of axes whose effects cannot be told apart, each as sets of bits.
+    /// Groups of axes and pairs of axes whose effects cannot be distinguished, each as sets of bits.
     pub(crate) fn aliases(&self) -> Vec<Vec<u32>> {
         let words = self.words();
         let singles = (0..self.axes).map(|axis| 1u32 << axis);

@@ -1,7 +1,7 @@
 //! What the scenario says it is known to show, held against what was concluded.
 //!
-//! It changes neither verdict nor exit code: other servers may well show something else. It is for those who test the lab, and
-//! for those who wonder whether they see the same as others did.
+//! It changes neither verdict nor exit code: other servers may well show something else. It serves tests of the lab, and
+//! comparisons with the results of others.
 
 use crate::evidence::{Expected, Run};
 use crate::scenario::Expect;

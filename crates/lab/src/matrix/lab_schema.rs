@@ -14,7 +14,7 @@ const MARK: &str = "invar_lab_mark";
 /// Why the schema cannot be used.
 #[derive(Debug)]
 pub(crate) enum SchemaError {
-    /// It belongs to somebody else, or the name is none.
+    /// It was not made by the lab, or the name is invalid.
     Refused(String),
     /// The server's or the connection's.
     Server(Error),

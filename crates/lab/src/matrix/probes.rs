@@ -1,7 +1,7 @@
 //! The probes pass: how often the servers call the functions that the scenario names, and those that known causes which may
 //! still fit would show in.
 //!
-//! Both arms of a finding are counted at every size they ran at, so that what a count follows can be told. A probe costs the
+//! Both arms of a finding are counted at every size they ran at, so that it can be seen what a count depends on. A probe costs the
 //! server microseconds a hit: a block is a few operations, and ends being counted at a cap.
 
 use std::collections::BTreeMap;

@@ -56,7 +56,7 @@ impl Readings {
             let share = after.since(&before, u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
             let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
             let all_ns = elapsed.as_nanos() as f64 * cores as f64;
-            // Without a difference in ticks the kernel told nothing.
+            // Without a difference in ticks the kernel has reported nothing.
             if after.cpu_ticks > before.cpu_ticks && all_ns > 0.0 {
                 block.steal_share = Some(share.steal);
                 let client_cpu_ns = block.client_cpu_ns_per_op * operations as f64;

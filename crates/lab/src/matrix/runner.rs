@@ -64,7 +64,7 @@ pub(super) struct Runner<'a> {
     pub(super) round: u32,
     /// The core that clients keep to, where the servers were taken off it.
     pub(super) client_core: Option<usize>,
-    /// Threads of ours use whatever is idle: what others use cannot be told.
+    /// Threads of ours use whatever is idle: what others use is unknown.
     pub(super) is_kept_awake: bool,
     data: Vec<DataSet>,
     shims: Shims,

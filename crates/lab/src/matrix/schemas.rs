@@ -1,7 +1,7 @@
 //! What the servers have of the scenario's tables: columns, indexes, the optimizer's estimates, and the plans of the statements.
 //!
-//! The lab makes the same tables everywhere, so they should be alike. Where they are not (an index that somebody dropped, a
-//! server that ignored one, statistics that nobody refreshed), that is the cause of many a slowdown, and it is said by name. Reads
+//! The lab makes the same tables everywhere, so they should be alike. Where they are not (an index that was dropped, a
+//! server that ignored one, stale statistics), that is the cause of many a slowdown, and it is reported by name. Reads
 //! catalogs and EXPLAIN only, in a pass of its own after timing; what a server refuses is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,7 +79,7 @@ impl PlanStep {
         format!("{} {how}{rows}{extra}", self.table)
     }
 
-    /// What makes it another plan: not how many rows somebody expects.
+    /// What makes it another plan: not the estimate of rows.
     fn shape(&self) -> (&str, &str, Option<&str>) {
         (&self.table, &self.access, self.key.as_deref())
     }

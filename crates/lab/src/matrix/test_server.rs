@@ -125,7 +125,7 @@ fn hint(error: &Error) -> &'static str {
 const LEFT_ALONE: &[&str] = &["max_allowed_packet", "max_connections", "require_secure_transport"];
 
 /// Gives every server the first one's value of each global variable that matters, that all have, and that the scenario does
-/// not vary (of the buffer pool the smallest one's: memory that nobody planned for may not be there); and what tables need to
+/// not vary (of the buffer pool the smallest one's: more memory may not be there); and what tables need to
 /// mean the same. Only where the user allows it. Returns the names that are alike by this.
 pub(super) fn equalise_globals(test_servers: &mut [TestServer], scenario: &Scenario) -> Vec<&'static str> {
     let mut set: Vec<&'static str> = Vec::new();

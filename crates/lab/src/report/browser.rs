@@ -1,7 +1,7 @@
 //! Pages and drawings in a real browser: what no look at their text can tell.
 //!
 //! Chromium opens the page without a window, runs its scripts, lays it out and paints it. Where none is installed the tests
-//! say so where nobody overlooks it; with `INVAR_BROWSER=required`, as `./test` sets, they fail.
+//! say so on standard error; with `INVAR_BROWSER=required`, as `./test` sets, they fail.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +27,7 @@ fn browser() -> Option<&'static str> {
 /// A page as a browser has it after its scripts ran.
 struct Seen {
     dom: String,
-    /// What the browser said to nobody in particular.
+    /// Events of the browser that answer no command.
     log: String,
     /// Bytes of the picture, a PNG.
     picture: Vec<u8>,

@@ -7,7 +7,7 @@ use crate::evidence::{Metric, Run};
 use crate::format::{digits, nanoseconds, value};
 use crate::verdict::sum;
 
-/// Arms in one chart at most; more lines than colours tell nobody anything.
+/// Arms in one chart at most; more lines than colours cannot be distinguished.
 const ARMS_DRAWN: usize = 8;
 
 const TIME_AXIS: Axis<'static> = Axis { label: "since the run began, s", is_log: false, format: digits };

@@ -6,7 +6,7 @@ use crate::host::stacks::diff::{Side, difference, tree};
 use crate::host::stacks::flame::{Unit, difference_graph, flame_graph};
 use crate::host::stacks::folded::{Profile, STATEMENT_ANCHORS};
 
-/// Stacks with a smaller share of both sides are left out of a picture: nobody could see them.
+/// Stacks with a smaller share of both sides are left out of a picture: they would be too small to see.
 const SHARE_DRAWN: f64 = 0.0005;
 
 /// A profile as it was kept, each stack from the frame every statement goes through.

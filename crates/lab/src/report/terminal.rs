@@ -33,7 +33,7 @@ impl Paint {
     }
 }
 
-/// Control characters of a server's answer must not drive somebody's terminal.
+/// Control characters of a server's answer must not send control sequences to the terminal.
 fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }

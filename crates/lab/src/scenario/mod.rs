@@ -1,7 +1,7 @@
 //! A scenario: what is claimed, the data, one business operation, how it is loaded, and what is varied.
 //!
-//! A file is TOML (its form is told in `docs/lab.md`). Reading it checks everything that can be checked without a server, for
-//! every size it may be run at; what is wrong is told with its line and key ([`ScenarioError`]). [`Scenario::work`] then gives
+//! A file is TOML (described in `docs/lab.md`). Reading it checks everything that can be checked without a server, for
+//! every size it may be run at; an error names its line and key ([`ScenarioError`]). [`Scenario::work`] then gives
 //! the plain values of one size and variant, which cannot fail any more.
 //!
 //! Read next: `template` (sizes in SQL), [`shipped`] (those that come along).
@@ -46,7 +46,7 @@ pub const VARIANT_DEFAULT: &str = "op";
 pub struct Scenario {
     /// Short name.
     pub id: String,
-    /// What somebody says is slow.
+    /// The claim that the scenario tests, in words.
     pub claim: String,
     /// More about it.
     pub about: Option<String>,
@@ -526,7 +526,7 @@ impl Scenario {
 }
 
 impl Work {
-    /// Whether no statement under load changes data, as far as its text tells.
+    /// Whether no statement under load changes data, as far as its text shows.
     #[must_use]
     pub fn only_reads(&self) -> bool {
         let statements = self.op.statements.iter().map(|statement| &statement.sql);

@@ -1,4 +1,4 @@
-//! What a server is: who makes it, which version, which process, how it is set.
+//! What a server is: product, version, process and settings.
 
 use std::collections::BTreeMap;
 

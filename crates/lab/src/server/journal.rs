@@ -1,6 +1,6 @@
 //! Global variables, changed for a measurement and put back whatever happens.
 //!
-//! A global variable is somebody's setting of a running server. So each change is first written into a file, synced,
+//! A global variable is a setting of a running server that others use. So each change is first written into a file, synced,
 //! and only then made; the file goes when all are back. Whoever finds such a file without a living owner (its lock is
 //! free) puts the variables back before doing anything else with that server: after an error, a Ctrl-C, a `kill -9` or
 //! a power cut of the client, the next start repairs what was left.
@@ -16,8 +16,8 @@
 //!
 //! Invariants:
 //! 1. No SET GLOBAL is sent before the value it replaces is on disk.
-//! 2. A variable whose value is no longer the one we gave it was set by somebody else since: it is left alone, and
-//!    told.
+//! 2. A variable whose value is no longer the one that we set was changed by others since: it is left alone, and
+//!    reported.
 //! 3. A restarted server has forgotten our changes (nothing is ever persisted): nothing is put back.
 //! 4. The file holds no password: putting back takes a connection the user opens.
 //! 5. A file stays until every variable in it is back, left alone for a reason, or forgotten by the server.
@@ -227,7 +227,7 @@ impl fmt::Display for Outcome {
 /// Name and outcome of every variable of a journal.
 pub type Outcomes = Vec<(String, Outcome)>;
 
-/// Where journals lie unless told otherwise: `$INVAR_LAB_STATE`, else `$XDG_STATE_HOME/invar/lab`, else
+/// The default folder of journals: `$INVAR_LAB_STATE`, else `$XDG_STATE_HOME/invar/lab`, else
 /// `~/.local/state/invar/lab`. Not a temporary folder: a journal must outlive the machine's next start.
 #[must_use]
 pub fn default_folder() -> PathBuf {
@@ -371,7 +371,7 @@ impl GlobalChanges {
 
 impl Drop for GlobalChanges {
     fn drop(&mut self) {
-        // An error here has nobody to go to; the journal stays, and the next start says what it finds.
+        // There is no caller to return an error to; the journal stays, and the next start says what it finds.
         let _ = self.put_back();
     }
 }
@@ -480,7 +480,7 @@ fn put_back_one(connection: &mut Connection, change: &Change) -> Result<Outcome,
     if now == change.before {
         return Ok(Outcome::WasSo(now));
     }
-    // Without knowing what was made of it, ours and theirs cannot be told apart; ours is far more likely.
+    // Without knowing what was made of it, ours and theirs cannot be distinguished; ours is far more likely.
     if change.made.as_ref().is_some_and(|made| *made != now) {
         return Ok(Outcome::SetByOthers(now));
     }

@@ -294,7 +294,7 @@ pub fn read(connection: &mut Connection) -> Result<BTreeMap<String, String>, Err
 /// Which variables differ between servers, and what is done about each. `servers` is name and variables; `set_globally` the
 /// names the lab was allowed to set and did; `demand` decides which differences matter.
 ///
-/// A variable that some do not have at all is told too, unless its absence means what the others have: a 5.7 without
+/// A variable that some do not have at all is reported too, unless its absence means what the others have: a 5.7 without
 /// `innodb_redo_log_capacity` has `innodb_log_file_size` instead, and says so in `reason`.
 #[must_use]
 pub fn compare(
@@ -393,7 +393,7 @@ pub fn remedy(setting: &Setting) -> String {
     let reach = known(name).map_or(Reach::Start, |variable| variable.reach);
     let start = || {
         let is_on = |value: &str| canonical(value) == "1";
-        // What most have is what the others are told to take; the smaller one where there is no most.
+        // What most have is what the others shall be set to; the smaller one where there is no most.
         let mut values: Vec<&String> = setting.values.values().collect();
         values.sort_by_key(|value| (value.len(), (*value).clone()));
         let common = |value: &String| values.iter().filter(|other| ***other == *value).count();
@@ -424,7 +424,8 @@ pub fn remedy(setting: &Setting) -> String {
     }
 }
 
-/// Whether a server could be told to take this value. What it cannot, it says of itself: that is what is compared, not a confound.
+/// Whether a server could be set to this value. What cannot be set is a property of the server itself: that is what is compared, and
+/// no confound.
 fn is_choice(name: &str, value: &str) -> bool {
     const THREAD_HANDLINGS: [&str; 4] =
         ["ONE-THREAD-PER-CONNECTION", "POOL-OF-THREADS", "NO-THREADS", "LOADED-DYNAMICALLY"];

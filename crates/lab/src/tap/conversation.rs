@@ -441,7 +441,7 @@ fn classify(head: &[u8], capabilities: Capabilities) -> (&'static str, Option<Ex
     }
 }
 
-/// What drivers say on their own is told from what the application asks.
+/// What drivers send on their own is distinguished from what the application asks.
 fn query_kind(head: &[u8], capabilities: Capabilities) -> &'static str {
     let mut text = &head[1..];
     if capabilities.has(Capabilities::QUERY_ATTRIBUTES) {

@@ -223,7 +223,7 @@ mod tests {
         assert_eq!((query.think_ns, query.upload_ns, query.server_ns, query.download_ns), (200, 50, 100, 10));
         let close = whole.commands["COM_STMT_CLOSE"];
         assert_eq!((close.think_ns, close.upload_ns, close.server_ns, close.download_ns), (0, 50, 0, 0));
-        // The pause while nobody measured is nobody's think time.
+        // The pause while nothing was measured is not think time.
         phases.add(
             "COM_QUERY",
             &Seen {

@@ -223,7 +223,7 @@ fn facts<'a>(run: &'a Run, found: &Finding, is_of_cpu: bool) -> Facts<'a> {
 
 /// Says of each layer what the evidence says, and which one is blamed.
 ///
-/// Wall time is divided where it grew beyond its noise. Where that leaves nobody to blame and CPU of the server is what differs
+/// Wall time is divided where it grew beyond its noise. Where that leaves no layer to blame and CPU of the server is what differs
 /// for certain, the added CPU is divided: it is the server's, whatever the wall time does.
 #[must_use]
 pub fn attribute(run: &Run, found: &Finding) -> Blame {

@@ -18,7 +18,7 @@
 //! 1. It reads a finished [`Run`] and nothing else: the same evidence gives the same verdict.
 //! 2. A run whose client was saturated, or whose arms differ in what explains slowness by itself, has no verdict but
 //!    `inconclusive`, with the reason named.
-//! 3. A layer that nobody measured is never excluded.
+//! 3. A layer that was not measured is never excluded.
 //! 4. Words agree with numbers: no share is above 100 % or without what it is a share of, and what is called slower is.
 //!
 //! Read next: [`finding`], [`sum`], [`layers`], [`sentence`].
@@ -222,7 +222,7 @@ pub(crate) fn schema_in_words(difference: &SchemaDifference) -> String {
 }
 
 /// What the schemas say of a difference between two servers: an index that only one has, before an estimate that is far
-/// off, before a plan that differs for neither reason. Only where a plan differs too: an index nobody uses is no cause.
+/// off, before a plan that differs for neither reason. Only where a plan differs too: an index that is not used is no cause.
 fn schema_cause<'a>(run: &'a Run, slow_server: &str) -> Option<&'a SchemaDifference> {
     let of = |part| run.schema_differences.iter().filter(move |difference| difference.part == part);
     let plan = of(SchemaPart::Plan).next()?;

@@ -205,7 +205,7 @@ pub(crate) fn forwarder(run: &Run, pair: Pair) -> Option<&str> {
 
 /// Splits what taps saw. `busy_ns` is what the server's process was on its cores or waiting for one, in addition.
 fn tapped_parts(run: &Run, pair: Pair, sum: &Tapped, busy_ns: f64, client_ns: f64) -> Vec<SumPart> {
-    // Work for added commands is told by `server-cpu` already.
+    // Work for added commands is reported by `server-cpu` already.
     let busy_extra = busy_ns.clamp(0.0, sum.round_trips_server.max(0.0));
     let busy = busy_ns - busy_extra;
     // A server that sends while it works is on its cores during the download.

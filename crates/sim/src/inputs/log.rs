@@ -1,4 +1,4 @@
-//! Files of the log, as a crash, a medium or somebody else may have left them.
+//! Files of the log, as a crash, a bad medium or another program may have left them.
 
 use env::disk::FileOptions;
 use env::random::Rng;

@@ -1,6 +1,6 @@
 //! Where bytes come in from outside: each function here takes any bytes at all and must neither panic nor hang nor take
 //! memory out of proportion to them. The fuzz targets in `/fuzz` and the mutation tests of this crate call the same
-//! functions; what they return or check beyond that is told at each.
+//! functions; what they return or check beyond that is documented at each.
 //!
 //! [`mutate`] makes the inputs of the mutation tests: samples cut, spliced and bent by a seeded generator, so that every run
 //! of the tests tries the same ones.

@@ -171,7 +171,7 @@ pub enum RevokeWhat<'a> {
 /// One privilege.
 #[derive(Clone, Copy, Debug)]
 pub struct Privilege<'a> {
-    /// Static privileges in MySQL's words, upper case (`SELECT`, `CREATE TEMPORARY TABLES`, `GRANT OPTION`);
+    /// Static privileges as MySQL names them, upper case (`SELECT`, `CREATE TEMPORARY TABLES`, `GRANT OPTION`);
     /// dynamic ones as written (`BACKUP_ADMIN`).
     pub name: &'a [u8],
     /// Only these columns; empty: no list.

@@ -397,7 +397,7 @@ impl<'a> Parser<'a> {
         let expr = self.expr()?;
         self.expect(T::RParen)?;
         let mut enforced = true;
-        // MySQL's `NOT` is another token under HIGH_NOT_PRECEDENCE, and this place was forgotten there.
+        // MySQL's `NOT` is another token under HIGH_NOT_PRECEDENCE, and MySQL's grammar does not accept it here.
         if self.at(T::NOT)
             && !self.mode.has(SqlMode::HIGH_NOT_PRECEDENCE)
             && (table_level || self.peek() == T::ENFORCED)

@@ -7,7 +7,7 @@
 //! Invariants:
 //! 1. Recursion is bounded: [`NESTING_MAX`] counts every rule that can contain itself.
 //! 2. The height of an expression tree is bounded by the same number: chains of `AND` and `OR` become balanced
-//!    trees, other chains (`1 + 1 + ...`) count, so whoever walks the tree may recurse.
+//!    trees, other chains (`1 + 1 + ...`) count, so code that walks the tree may recurse.
 //! 3. Time and memory are linear in the text.
 
 pub(crate) use expr::number_kind;
@@ -67,7 +67,7 @@ pub struct Parsed<'a> {
 ///
 /// # Errors
 /// 1064 with MySQL's text for what is no statement; 1436 for what nests deeper than [`NESTING_MAX`]; a few other
-/// numbers that MySQL's parser itself gives.
+/// numbers that MySQL's own parser returns.
 pub fn parse<'a>(sql: &'a [u8], arena: &'a Bump, mode: SqlMode) -> Result<Parsed<'a>, Box<SyntaxError>> {
     if sql.len() >= u32::MAX as usize {
         return Err(error::too_long());

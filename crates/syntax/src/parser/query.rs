@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
         };
         if self.at(T::INTO) {
             let clause = self.read_into()?;
-            // Two `INTO`s, or one in a subquery: the check is with whoever asked for no `INTO`.
+            // Two `INTO`s, or one in a subquery: the caller that allows no `INTO` checks it.
             *into = Some(clause);
             if !(self.at_any(&[
                 T::FROM,
@@ -286,7 +286,7 @@ impl<'a> Parser<'a> {
         Ok(select)
     }
 
-    /// Takes the current word and gives the text of the hint comment directly behind it.
+    /// Consumes the current keyword and returns the text of the hint comment directly after it.
     pub(super) fn hints_after(&mut self) -> Option<Span> {
         let word = self.bump();
         // The token now current was lexed after the word, so the lexer has passed the comment by.

@@ -1,4 +1,4 @@
-//! Replication and cloning: read to the end, run by nobody yet.
+//! Replication and cloning: parsed in full, not supported by the server yet.
 
 use super::{Parser, R};
 use crate::ast::*;

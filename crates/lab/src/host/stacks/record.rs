@@ -12,7 +12,7 @@ use super::script::{Frame, Line, parse_line};
 use crate::host::elf::Elf;
 use crate::host::tool::{Running, Scratch, ToolError, Tools};
 
-/// A recording ends by itself after this time, whoever forgot it.
+/// A recording ends by itself after this time.
 const RECORDING_LIMIT: Duration = Duration::from_secs(600);
 /// A recording's file ends at this size.
 const FILE_BYTES_LIMIT: &str = "512M";

@@ -4,7 +4,7 @@
 //! Shims (for a run) -> Process (a driver's, kept warm from block to block) -> RealFleet (a block's connections in it)
 //! ```
 //!
-//! The protocol is told in `lab/shims/README.md`. Parameters are those our own client would send, made beforehand: a
+//! The protocol is described in `lab/shims/README.md`. Parameters are those our own client would send, made beforehand: a
 //! connection goes through as many operations as fit into [`POOL_BYTES`] and then begins again, `serial` ones excepted.
 //!
 //! A virtual machine that compiles while it runs is slow at first: a new process is warmed before its first block, and lives
@@ -304,7 +304,7 @@ fn tell_work(process: &mut Process, spec: &Spec<'_>, real: &Real) -> Result<(), 
 /// Parameters of one operation in the protocol's form.
 fn values(op: &Op, source: &mut Source) -> Vec<String> {
     let mut values = Vec::new();
-    // Numbers after a serial one are told by their distance from it.
+    // Numbers after a serial one are sent as their distance from it.
     let mut serial = None;
     for statement in &op.statements {
         let rows = statement.batch.as_ref().map_or(1, |batch| batch.rows);

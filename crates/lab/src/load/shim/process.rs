@@ -113,7 +113,7 @@ impl Drop for Process {
     }
 }
 
-/// A file that nobody else sees and that is gone with us.
+/// A file without a name, removed when the process ends.
 fn unnamed_file() -> io::Result<std::fs::File> {
     let path = std::env::temp_dir().join(format!(
         "invar-lab-shim-{}-{}",
