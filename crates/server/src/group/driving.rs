@@ -98,7 +98,7 @@ impl Driving {
     }
 
     /// Hands the reactor to another thread of the group, if it is here and there is one.
-    pub(super) fn give_away(&self, group: &Arc<Group>) {
+    pub(super) fn hand_over_reactor(&self, group: &Arc<Group>) {
         let mut control = lock(&self.control);
         if let Some(mut reactor) = self.reactor.take() {
             *control = reactor.leave_running();
@@ -116,7 +116,7 @@ impl Driving {
             let computed = thread_cpu_time(thread).saturating_sub(seen.cpu_time);
             if computed >= COMPUTING_MAX || seen.first.elapsed() >= RUNNING_MAX {
                 // A command that has begun just now may lose it instead: that costs it little.
-                self.give_away(group);
+                self.hand_over_reactor(group);
             }
             return seen;
         }

@@ -512,8 +512,8 @@ impl Hook {
     }
 
     /// Hands the reactor over, if it is here and another thread can take it.
-    fn give_away(&self) {
-        self.driving.give_away(&self.group);
+    fn hand_over_reactor(&self) {
+        self.driving.hand_over_reactor(&self.group);
     }
 
     /// Continues without the reactor.
@@ -540,7 +540,7 @@ impl Hook {
             return false;
         }
         if self.since.get().elapsed() > TICK_HOLD_MAX {
-            self.give_away();
+            self.hand_over_reactor();
         }
         !self.has_reactor()
     }
@@ -548,7 +548,7 @@ impl Hook {
 
 impl BlockingHook for Hook {
     fn enter(&self) {
-        self.give_away();
+        self.hand_over_reactor();
         if self.has_slot.replace(false) {
             self.group.run_slots.release();
         }
@@ -575,7 +575,7 @@ impl BlockingHook for Hook {
             return Err(Refused::NoThread);
         }
         if has_reactor {
-            self.give_away();
+            self.hand_over_reactor();
             if self.has_reactor() {
                 return Err(Refused::NoThread);
             }

@@ -155,13 +155,13 @@ impl Reactor {
         let mut wait_queues = std::mem::take(&mut self.wait_queues);
         wait_queues.retain(|&wait_queue, queue| {
             let queued = queue.len();
-            let mut room = group.wait_queues.room(wait_queue);
-            while room > 0
+            let mut admissible = group.wait_queues.admissible_count(wait_queue);
+            while admissible > 0
                 && *left > 0
                 && let Some(slot) = queue.pop_front()
             {
                 if self.end_of_queue(slot) {
-                    room -= 1;
+                    admissible -= 1;
                     *left -= 1;
                 }
             }

@@ -37,7 +37,7 @@ struct WaitQueue {
 pub(super) struct WaitQueues(Mutex<HashMap<u64, WaitQueue>>);
 
 impl WaitQueues {
-    /// Whether one more statement may wait with a thread; those queued before are admitted by [`WaitQueues::room`].
+    /// Whether one more statement may wait with a thread; those queued before are admitted by [`WaitQueues::admissible_count`].
     pub(super) fn may_enter(&self, wait_queue: u64, was_queued: bool) -> bool {
         match lock(&self.0).get(&wait_queue) {
             None => true,
@@ -64,7 +64,7 @@ impl WaitQueues {
     }
 
     /// How many of the queued statements may be admitted now.
-    pub(super) fn room(&self, wait_queue: u64) -> usize {
+    pub(super) fn admissible_count(&self, wait_queue: u64) -> usize {
         match lock(&self.0).get(&wait_queue) {
             Some(wait_queue) if wait_queue.waiting > REFILL_AT => 0,
             Some(wait_queue) => WAITERS_PER_LOCK - wait_queue.waiting,
@@ -95,11 +95,14 @@ mod tests {
             wait_queues.enter(7);
         }
         assert!(!wait_queues.may_enter(7, false) && !wait_queues.may_enter(7, true));
-        assert!(wait_queues.may_enter(8, false), "another lock has room of its own");
+        assert!(wait_queues.may_enter(8, false), "another lock has waiters of its own");
         wait_queues.set_queued(7, 1);
         for left in (0..WAITERS_PER_LOCK).rev() {
             assert_eq!(wait_queues.leave(7), left <= REFILL_AT);
-            assert_eq!(wait_queues.room(7), if left <= REFILL_AT { WAITERS_PER_LOCK - left } else { 0 });
+            assert_eq!(
+                wait_queues.admissible_count(7),
+                if left <= REFILL_AT { WAITERS_PER_LOCK - left } else { 0 }
+            );
             assert!(!wait_queues.may_enter(7, false) && wait_queues.may_enter(7, true));
         }
         wait_queues.set_queued(7, 0);

@@ -869,7 +869,7 @@ impl Transaction {
     ) -> Result<Option<CommitPosition>, StoreError> {
         if self.work.is_broken {
             self.roll_back()?;
-            let why = "an earlier statement could not be taken back".into();
+            let why = "an earlier statement could not be rolled back".into();
             return Err(StoreError::UndoFile { doing: "reading", why });
         }
         if self.work.log.is_long()

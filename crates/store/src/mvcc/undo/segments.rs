@@ -137,7 +137,8 @@ pub(crate) struct UndoLog {
     full_in_memory: AtomicU32,
     made: AtomicU32,
     pool: Mutex<FreeSegments>,
-    giving_back: RwLock<()>,
+    /// Held shared while undo is read by transactions, exclusively while a segment is freed.
+    segment_latch: RwLock<()>,
     /// Where the sweep continues, and where the search for segments to be spilled does.
     sweep_hand: AtomicU32,
     file_hand: Mutex<u32>,
@@ -223,7 +224,7 @@ impl UndoLog {
             full_in_memory: AtomicU32::new(0),
             made: AtomicU32::new(0),
             pool: Mutex::default(),
-            giving_back: RwLock::new(()),
+            segment_latch: RwLock::new(()),
             sweep_hand: AtomicU32::new(0),
             file_hand: Mutex::new(0),
             file: UndoFile::new(folder, segment_bytes),
@@ -357,11 +358,11 @@ impl UndoLog {
         }
     }
 
-    /// Takes a transaction's newest entry out again, to which nothing leads any more: its bytes, too, if nobody came after it
-    /// and nobody reads undo by transactions just now.
+    /// Removes a transaction's newest entry, to which no row refers any more: its bytes, too, if no entry came after it
+    /// and no thread reads undo by transactions at the moment.
     pub(crate) fn remove_newest(&self, pointer: u64) {
-        match self.giving_back.try_write() {
-            Some(_nobody_reads) => self.discard(pointer),
+        match self.segment_latch.try_write() {
+            Some(_exclusive) => self.discard(pointer),
             None => self.release_entry(pointer),
         }
     }
@@ -644,12 +645,12 @@ impl UndoLog {
 
     /// While the result lives no segment is freed; `None` if one is being freed just now.
     pub(crate) fn pin(&self) -> Option<UndoPin<'_>> {
-        self.giving_back.try_read()
+        self.segment_latch.try_read()
     }
 
     /// As [`UndoLog::pin`], but waits until a segment that is being freed just now is free.
     pub(crate) fn pin_waiting(&self) -> UndoPin<'_> {
-        self.giving_back.read()
+        self.segment_latch.read()
     }
 
     /// Goes one version back: `value` becomes the one before. Without waiting for the disk.
@@ -669,20 +670,20 @@ impl UndoLog {
         Ok(UndoStep::To(entry.version, entry.apply(value)?))
     }
 
-    /// Gives back up to `count` segments that nobody needs, of the next `count` looked at.
+    /// Frees up to `count` segments that no snapshot needs, of the next `count`.
     pub(crate) fn sweep(&self, bound: Csn, count: u32) {
         let made = self.made.load(Ordering::Acquire);
         for _ in 0..count.min(made) {
             let number = self.sweep_hand.fetch_add(1, Ordering::Relaxed) % made;
             if self.segment(number).try_read().is_some_and(|segment| segment.may_go(bound)) {
-                self.give_back(number, bound);
+                self.free_segment(number, bound);
             }
         }
     }
 
     #[cold]
-    fn give_back(&self, number: u32, bound: Csn) {
-        let Some(_nobody_keeps) = self.giving_back.try_write() else { return };
+    fn free_segment(&self, number: u32, bound: Csn) {
+        let Some(_exclusive) = self.segment_latch.try_write() else { return };
         let mut pool = self.pool.lock();
         let mut segment = self.segment(number).write();
         if pool.held || !segment.may_go(bound) {
