@@ -6,7 +6,7 @@
 //! `X,REC_NOT_GAP` or `S,REC_NOT_GAP`; an interval of keys, which MySQL has not, is `X,GAP` (it keeps inserts out) or `S` (it locks
 //! the records there, too), and its LOCK_DATA tells the interval. THREAD_ID is the connection's number.
 //! Readers need SELECT on those of `performance_schema` and PROCESS for the others. A list is bounded
-//! (`store/src/lock/list.rs`).
+//! (`store/src/lock_list.rs`).
 
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
