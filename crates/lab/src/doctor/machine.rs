@@ -167,7 +167,7 @@ fn space() -> Check {
 /// perf itself, its sampling by the CPU clock, and hardware events.
 fn perf(tools: &Tools) -> Vec<Check> {
     let version = match tools.run("perf", &["--version"], TRIAL_LIMIT) {
-        Ok(words) => words.first_line().to_owned(),
+        Ok(answer) => answer.first_line().to_owned(),
         Err(error) => {
             let get = "apt install linux-perf (Debian), linux-tools-generic (Ubuntu), dnf install perf";
             return vec![Check::new(
@@ -196,10 +196,10 @@ fn perf(tools: &Tools) -> Vec<Check> {
         "no stacks: a slowdown is located to server, driver or network, not to functions",
         "run as root, or sysctl kernel.perf_event_paranoid=1; in a container --cap-add PERFMON",
     );
-    let words =
+    let answer =
         tools.run("perf", &["stat", "-x,", "-e", "instructions,cycles,cache-misses", "true"], TRIAL_LIMIT);
-    let counted = match &words {
-        Ok(words) => words
+    let counted = match &answer {
+        Ok(answer) => answer
             .errors
             .lines()
             .filter(|line| line.starts_with(|letter: char| letter.is_ascii_digit()))
@@ -230,10 +230,10 @@ fn sample_ourselves(tools: &Tools) -> Result<usize, String> {
     let record =
         ["record", "-q", "-e", "cpu-clock", "-F", "499", "-g", "-o", file, "--", "/bin/sh", "-c", busy];
     tools.run("perf", &record, TRIAL_LIMIT).map_err(|error| error.to_string())?;
-    let words = tools
+    let answer = tools
         .run("perf", &["script", "-i", file, "-F", "pid,ip"], TRIAL_LIMIT)
         .map_err(|error| error.to_string())?;
-    let count = words.output.lines().filter(|line| line.is_empty()).count();
+    let count = answer.output.lines().filter(|line| line.is_empty()).count();
     if count == 0 { Err("no samples".to_owned()) } else { Ok(count) }
 }
 
@@ -249,7 +249,7 @@ fn bpftrace(tools: &Tools) -> Check {
         )
     };
     let version = match tools.run("bpftrace", &["--version"], TRIAL_LIMIT) {
-        Ok(words) => words.first_line().to_owned(),
+        Ok(answer) => answer.first_line().to_owned(),
         Err(error) => {
             return check(
                 Missing,
@@ -259,12 +259,12 @@ fn bpftrace(tools: &Tools) -> Check {
         }
     };
     match tools.run("bpftrace", &["-e", "BEGIN { printf(\"works\\n\"); exit(); }"], TRIAL_LIMIT) {
-        Ok(words) if words.output.contains("works") => {
+        Ok(answer) if answer.output.contains("works") => {
             // Its BEGIN is itself a uprobe, so those work too.
             check(Ready, format!("{version}, a trial ran"), "")
         }
-        Ok(words) => {
-            check(Missing, format!("{version}, a trial said nothing: {}", words.first_line()), "run as root")
+        Ok(answer) => {
+            check(Missing, format!("{version}, a trial said nothing: {}", answer.first_line()), "run as root")
         }
         Err(ToolError::TimedOut(..)) => {
             check(Missing, format!("{version}, a trial hung"), "a newer kernel or bpftrace")
@@ -280,8 +280,8 @@ fn tcpdump(tools: &Tools) -> Check {
     let may = sys::effective_user() == 0
         || capabilities(&fs::read_to_string("/proc/self/status").unwrap_or_default()).contains(&"net_raw");
     let (state, found) = match &found {
-        Ok(words) if may => (Ready, words.first_line().to_owned()),
-        Ok(words) => (Limited, format!("{}, but no right to listen", words.first_line())),
+        Ok(answer) if may => (Ready, answer.first_line().to_owned()),
+        Ok(answer) => (Limited, format!("{}, but no right to listen", answer.first_line())),
         Err(error) => (Missing, error.to_string()),
     };
     Check::new(
@@ -303,10 +303,10 @@ fn toolchains(tools: &Tools) -> Vec<Check> {
         };
         Check::new(name, state, found, gives, without, get)
     };
-    let version = |program: &str, words: &[&str]| {
+    let version = |program: &str, arguments: &[&str]| {
         tools
-            .run(program, words, TRIAL_LIMIT)
-            .map(|words| words.first_line().to_owned())
+            .run(program, arguments, TRIAL_LIMIT)
+            .map(|answer| answer.first_line().to_owned())
             .map_err(|error| error.to_string())
     };
     let mut checks = vec![check(
@@ -328,7 +328,7 @@ fn toolchains(tools: &Tools) -> Vec<Check> {
         "a Java proxy is a black box: only its two sides are measured",
         "apt install openjdk-17-jdk-headless (a JRE is not enough)",
     ));
-    for (name, words, driver, get) in [
+    for (name, arguments, driver, get) in [
         ("go", &["version"][..], "go-sql-driver", "apt install golang-go"),
         ("node", &["--version"][..], "mysql2", "apt install nodejs"),
         ("python3", &["--version"][..], "PyMySQL", "apt install python3"),
@@ -337,7 +337,7 @@ fn toolchains(tools: &Tools) -> Vec<Check> {
             format!("the real {driver} beside its imitation"),
             format!("{driver} is imitated only, unchecked"),
         );
-        checks.push(check(name, version(name, words), &gives, &without, get));
+        checks.push(check(name, version(name, arguments), &gives, &without, get));
     }
     let has_names = Path::new("/usr/lib/debug").read_dir().is_ok_and(|mut entries| entries.next().is_some());
     checks.push(check(

@@ -18,9 +18,9 @@
 //! 1. No SET GLOBAL is sent before the value it replaces is on disk.
 //! 2. A variable whose value is no longer the one that we set was changed by others since: it is left alone, and
 //!    reported.
-//! 3. A restarted server has forgotten our changes (nothing is ever persisted): nothing is put back.
+//! 3. A restarted server has lost our changes (nothing is ever persisted): nothing is put back.
 //! 4. The file holds no password: putting back takes a connection the user opens.
-//! 5. A file stays until every variable in it is back, left alone for a reason, or forgotten by the server.
+//! 5. A file stays until every variable in it is back, left alone for a reason, or lost by a restart of the server.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -204,10 +204,10 @@ pub enum Outcome {
     PutBack(Value),
     /// It had its old value already: the change was never made.
     WasSo(Value),
-    /// Somebody else gave it another value since; it was left alone.
+    /// Another client has set it to another value since; it was left alone.
     SetByOthers(Value),
     /// The server was restarted since and reads its own settings.
-    Forgotten,
+    Restarted,
     /// The server refused.
     Refused(String),
 }
@@ -218,7 +218,7 @@ impl fmt::Display for Outcome {
             Outcome::PutBack(value) => write!(f, "put back to {value}"),
             Outcome::WasSo(value) => write!(f, "was {value} already"),
             Outcome::SetByOthers(value) => write!(f, "left alone: somebody else set it to {value} since"),
-            Outcome::Forgotten => write!(f, "forgotten: the server was restarted since"),
+            Outcome::Restarted => write!(f, "lost: the server was restarted since"),
             Outcome::Refused(why) => write!(f, "NOT put back: {why}"),
         }
     }
@@ -329,7 +329,7 @@ impl GlobalChanges {
             done => done?,
         };
         if is_settled(&outcomes) {
-            forget(&path)?;
+            remove_journal(&path)?;
             self.journal = None;
         }
         Ok(outcomes)
@@ -388,7 +388,7 @@ pub fn put_back_all() -> Vec<(PathBuf, Result<Outcomes, JournalError>)> {
                     fs::read_to_string(&path).map_err(|error| JournalError::File(path.clone(), error))?;
                 let outcomes = undo(&mut connect(&options)?, &parse(&text))?;
                 if is_settled(&outcomes) {
-                    forget(&path)?;
+                    remove_journal(&path)?;
                 }
                 Ok(outcomes)
             };
@@ -440,14 +440,14 @@ pub fn recover(
     for (path, contents) in abandoned(folder)? {
         // One without its first line was never used: no change was sent before it was on disk.
         if contents.identity.is_empty() {
-            forget(&path)?;
+            remove_journal(&path)?;
         }
         if contents.identity != server.identity {
             continue;
         }
         let outcomes = undo(connection, &contents)?;
         if is_settled(&outcomes) {
-            forget(&path)?;
+            remove_journal(&path)?;
         }
         all.extend(outcomes);
     }
@@ -460,10 +460,10 @@ fn undo(connection: &mut Connection, contents: &Contents) -> Result<Outcomes, Er
     let started_unix_ms = uptime_s.map(|seconds| unix_ms().saturating_sub(seconds * 1000));
     let mut outcomes = Vec::new();
     for change in &contents.changes {
-        let is_forgotten =
+        let is_restarted =
             started_unix_ms.is_some_and(|started| started > change.at_unix_ms + UPTIME_STEP_MS);
-        let outcome = if is_forgotten {
-            Outcome::Forgotten
+        let outcome = if is_restarted {
+            Outcome::Restarted
         } else {
             match put_back_one(connection, change) {
                 Err(Error::Server(error)) => Outcome::Refused(error.to_string()),
@@ -496,7 +496,7 @@ fn is_settled(outcomes: &Outcomes) -> bool {
     !outcomes.iter().any(|(_, outcome)| matches!(outcome, Outcome::Refused(_)))
 }
 
-fn forget(path: &Path) -> Result<(), JournalError> {
+fn remove_journal(path: &Path) -> Result<(), JournalError> {
     open_journals().retain(|(open, _)| open != path);
     match fs::remove_file(path) {
         // Two that put back at once do the same.
