@@ -13,6 +13,9 @@ use types::data_type::DECIMAL_PRECISION_MAX;
 use types::temporal::parse::DateMode;
 use types::{CollationId, Column, DataType, Physical, TypeKind, Value};
 
+/// From as many arguments on, INTERVAL() of constant bounds computes them all beforehand.
+const BOUNDS_SEARCHED: usize = 8;
+
 /// Compiles the expressions of one program; hands out slots for state.
 #[derive(Debug, Default)]
 pub(super) struct Compiler {
@@ -491,6 +494,11 @@ impl Compiler {
     }
 
     fn in_list(&mut self, value: &Expr, list: &[Expr]) -> SqlResult<Node> {
+        let is_bare_null = value.data_type.kind == TypeKind::Null;
+        if list.len() > 1 && is_bare_null && value.as_literal().is_some_and(Value::is_null) {
+            // No item is computed.
+            return Ok(Node::Const(int_column(None)));
+        }
         let classes: Vec<CompareClass> = list.iter().map(|item| compare_class(value, item)).collect();
         let first = classes[0];
         let uniform = list
@@ -516,7 +524,9 @@ impl Compiler {
             let side = self.side_of_dates(item, value, first, Target::Listed)?;
             items.push((Self::how(first, value, item), side));
         }
-        let constant = list.iter().all(Expr::is_constant) && list.len() > 2;
+        // What a row of an outer query gives is computed in order, as the items of a row are.
+        let is_outer = |item: &Expr| item.any(&mut |node| matches!(node.kind, ExprKind::Outer(_)));
+        let constant = list.iter().all(|item| item.is_constant() && !is_outer(item)) && list.len() > 2;
         let signs_agree = items.iter().all(|(how, _)| match how {
             How::Int { left_unsigned, right_unsigned } => {
                 left_unsigned == right_unsigned
@@ -614,6 +624,7 @@ impl Compiler {
             }
             F::Xor => Node::Xor(Box::new(self.truth(&args[0])?), Box::new(self.truth(&args[1])?)),
             F::Not => Node::Not(Box::new(self.truth(&args[0])?)),
+            F::IsNull | F::IsNullFunction if is_never_null(&args[0]) => Node::Const(int_column(Some(0))),
             F::IsNull | F::IsNullFunction => Node::IsNull(Box::new(self.compile(&args[0])?)),
             F::IsTrue | F::IsFalse => {
                 Node::Is { node: Box::new(self.truth(&args[0])?), wanted: function == F::IsTrue }
@@ -653,6 +664,14 @@ impl Compiler {
             F::IfNull | F::Coalesce => {
                 let items = args.iter().map(|arg| self.compile(arg)).collect::<SqlResult<Vec<Node>>>()?;
                 Node::Coalesce { items, physical: result.physical() }
+            }
+            F::Interval => {
+                let is_early = args[0].is_constant()
+                    || args.len() > BOUNDS_SEARCHED && args[1..].iter().all(Expr::is_constant);
+                let value = Box::new(self.converted(&args[0], Target::Double)?);
+                let bound = |bound: &Expr| self.converted(bound, Target::Double);
+                let bounds = args[1..].iter().map(bound).collect::<SqlResult<Vec<Node>>>()?;
+                Node::Interval { value, bounds, is_early }
             }
             F::NullIf => {
                 let value = if is_text(&args[0].data_type) && result.is_string() {
@@ -759,6 +778,35 @@ impl Compiler {
     }
 }
 
+/// Whether the expression gives no NULL, whatever its operands are. IS NULL does not compute it then.
+fn is_never_null(expr: &Expr) -> bool {
+    use FunctionId as F;
+    match &expr.kind {
+        ExprKind::Literal(value) => !value.is_null(),
+        ExprKind::Case { whens, otherwise: Some(otherwise) } => {
+            is_never_null(otherwise) && whens.iter().all(|(_, then)| is_never_null(then))
+        }
+        ExprKind::Call { function, args, .. } => match function {
+            F::NullSafeEq | F::IsTrue | F::IsFalse | F::IsNull | F::IsNullFunction | F::Interval => true,
+            F::Not | F::And | F::Or | F::Xor => args.iter().all(is_never_null),
+            F::If => args[1..].iter().all(is_never_null),
+            F::IfNull | F::Coalesce => args.iter().any(is_never_null),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// A constant truth value.
+fn int_column(value: Option<i64>) -> Column {
+    let mut column = Column::new(Physical::Int);
+    match value {
+        Some(value) => column.push_int(value),
+        None => column.push_null(),
+    }
+    column
+}
+
 /// The function does not compute its later arguments for a row where an earlier one is NULL. Most functions compute all.
 fn stops_at_null(function: FunctionId) -> bool {
     use FunctionId as F;
@@ -767,10 +815,10 @@ fn stops_at_null(function: FunctionId) -> bool {
 
 /// How a date is checked for what the session's mode refuses; the time that a parameter holds is taken as it was sent.
 fn checked(arg: &Expr, result: &DataType) -> Target {
-    if matches!(arg.kind, ExprKind::Param(_)) && arg.data_type.kind == TypeKind::DateTime {
-        Target::Cast(result.clone())
-    } else {
-        Target::Checked(result.clone())
+    match (&arg.kind, arg.data_type.kind) {
+        (ExprKind::Param(_), TypeKind::DateTime) => Target::Cast(result.clone()),
+        (ExprKind::Param(_), _) => Target::CheckedParameter(result.clone()),
+        _ => Target::Checked(result.clone()),
     }
 }
 

@@ -43,6 +43,8 @@ pub(super) enum Target {
     },
     /// CAST to this temporal type; a date that the session's mode does not have is NULL.
     Checked(DataType),
+    /// As above of a parameter, with warning 1292 for such a date.
+    CheckedParameter(DataType),
     /// Packed fields of a constant that is compared with a temporal of this name: a bad text is error 1525.
     ComparedDate(&'static str),
     /// Packed fields of a text that is compared with a date or datetime, as the name says: zero if it is none.
@@ -84,6 +86,7 @@ impl Target {
             | Target::Date
             | Target::DateParts { .. }
             | Target::Checked(_)
+            | Target::CheckedParameter(_)
             | Target::ComparedDate(_)
             | Target::ComparedText(_)
             | Target::Bound(_)
@@ -157,9 +160,11 @@ impl Target {
             | Target::ComparedText(_)
             | Target::Bound(_)
             | Target::Listed(_) => from.has_date(),
-            Target::Checked(_) | Target::ValidCharacters(_) | Target::BesideYear | Target::ListedTime => {
-                false
-            }
+            Target::Checked(_)
+            | Target::CheckedParameter(_)
+            | Target::ValidCharacters(_)
+            | Target::BesideYear
+            | Target::ListedTime => false,
             Target::JsonText => {
                 from.is_string() && !from.is_binary_string() && from.collation.charset() == Charset::Utf8mb4
             }
@@ -756,17 +761,19 @@ pub(super) fn cell(
             let value = to_date_parts(cell, from, *days, ctx)?;
             push_packed(value, out);
         }
-        Target::Checked(to) => {
+        Target::Checked(data_type) | Target::CheckedParameter(data_type) => {
             let mode = ctx.settings.date_mode();
             if let Cell::Int(packed) = cell
                 && from.has_date()
                 && mode.check(DateTime::unpack(packed)).is_err()
             {
-                truncated("date", &text_of(cell, from), ctx)?;
+                if matches!(to, Target::CheckedParameter(_)) {
+                    truncated("date", &text_of(cell, from), ctx)?;
+                }
                 out.push_null();
                 return Ok(());
             }
-            cast(cell, from, to, ctx, out)?;
+            cast(cell, from, data_type, ctx, out)?;
         }
         Target::ListedTime => {
             out.push_int(to_time(cell, from, ctx)?.map_or(NO_DATE, |time| time.micros));

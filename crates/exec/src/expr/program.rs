@@ -182,6 +182,13 @@ pub(super) enum Node {
         items: Vec<Node>,
         physical: Physical,
     },
+    /// How many bounds are NULL or not above the value before the first one that is above it; -1 for NULL. All are DOUBLE.
+    Interval {
+        value: Box<Node>,
+        bounds: Vec<Node>,
+        /// Constant bounds are computed before all else.
+        is_early: bool,
+    },
     Convert {
         node: Box<Node>,
         from: DataType,
@@ -669,6 +676,15 @@ impl Node {
                 eval_case(whens, otherwise.as_deref(), *physical, input, run, rows)
             }
             Node::Coalesce { items, physical } => eval_coalesce(items, *physical, input, run, rows),
+            Node::Interval { value, bounds, is_early } => {
+                if *is_early {
+                    for constant in bounds.iter().filter(|bound| matches!(bound, Node::Once { .. })) {
+                        let operand = constant.eval(input, run, rows)?;
+                        run.scratch.pool.give(operand);
+                    }
+                }
+                eval_interval(value, bounds, input, run, rows)
+            }
             Node::Convert { node, from, to } => {
                 let operand = node.eval(input, run, rows)?;
                 convert::eval(operand, from, to, run, count)
@@ -927,6 +943,45 @@ fn eval_coalesce<'b>(
         open = still;
     }
     Ok(pieces.assemble(physical, run))
+}
+
+/// INTERVAL(): a row is done with the first bound above its value.
+fn eval_interval<'b>(
+    value: &'b Node,
+    bounds: &'b [Node],
+    input: &'b Batch,
+    run: &mut Run<'_, '_>,
+    rows: Rows<'_>,
+) -> SqlResult<Operand<'b>> {
+    let value = value.eval(input, run, rows)?;
+    let values = value.view();
+    let mut result: Vec<i64> =
+        (0..rows.len()).map(|row| if values.is_null(row) { -1 } else { bounds.len() as i64 }).collect();
+    let mut open: Vec<u32> = (0..rows.len() as u32).filter(|&i| !values.is_null(i as usize)).collect();
+    let mut input_rows: Vec<u32> = Vec::new();
+    for (below, bound) in (0..).zip(bounds) {
+        if open.is_empty() {
+            break;
+        }
+        input_rows.clear();
+        input_rows.extend(open.iter().map(|&i| rows.input_row(i as usize)));
+        let bound = bound.eval(input, run, Rows::Some(&input_rows))?;
+        let view = bound.view();
+        let mut at = 0;
+        open.retain(|&position| {
+            let is_above = !view.is_null(at) && view.double(at) > values.double(position as usize);
+            at += 1;
+            if is_above {
+                result[position as usize] = below;
+            }
+            !is_above
+        });
+        run.scratch.pool.give(bound);
+    }
+    run.scratch.pool.give(value);
+    let mut out = run.scratch.pool.take(Physical::Int);
+    result.into_iter().for_each(|value| out.push_int(value));
+    Ok(Operand::owned(out))
 }
 
 fn eval_call<'b>(

@@ -588,6 +588,10 @@ impl<'t> Resolve<'_, 't> {
                 continue;
             }
             let item = self.found.items.get(&column).filter(|_| !self.kept.contains(&column));
+            // A number that a text of the result is made of is compared row by row.
+            if column != output && item.is_some_and(|item| is_text_of_number(item)) {
+                continue;
+            }
             branches.push(match item {
                 // A side of a UNION is cast to the type of the result.
                 Some(item) if column != output => uncast(item).clone(),
@@ -640,6 +644,11 @@ fn uncast(item: &Expr) -> &Expr {
         Some((F::Cast, [arg])) if arg.as_column().is_some() => arg,
         _ => item,
     }
+}
+
+fn is_text_of_number(item: &Expr) -> bool {
+    let Some((F::Cast, [arg])) = item.as_call() else { return false };
+    item.data_type.is_string() && arg.data_type.is_numeric()
 }
 
 /// One row that is made of no table.

@@ -24,6 +24,8 @@ pub(crate) struct Group<'g> {
     pub(crate) rollup: bool,
     /// GROUP BY was written.
     pub(crate) grouped: bool,
+    /// Keys that MySQL does not find again in the clauses above: those written with INTERVAL().
+    pub(crate) unrecognized: Vec<ColumnId>,
     /// WHERE.
     pub(crate) conditions: &'g [Expr],
 }
@@ -54,12 +56,14 @@ impl Binder<'_> {
         known.extend(&block.outer);
         let free = std::mem::take(&mut block.free_columns);
 
+        let is_recognized = |(id, _): &&(ColumnId, Expr)| !group.unrecognized.contains(id);
+        let keys: Vec<&(ColumnId, Expr)> = group.keys.iter().filter(is_recognized).collect();
         let mut read: Vec<(ColumnId, Place)> = Vec::new();
         for (position, column) in output.iter_mut().enumerate() {
             match items.iter_mut().find(|(id, _)| *id == column.id) {
                 Some((id, expr)) => {
                     let was_computed = expr.as_column().is_none();
-                    replace_keys(expr, &group.keys);
+                    replace_keys(expr, &keys);
                     if was_computed && expr.as_column().is_some() {
                         // A row above the groups has NULL for its key.
                         expr.nullable |= group.rollup;
@@ -72,11 +76,11 @@ impl Binder<'_> {
             }
         }
         for condition in having.iter_mut() {
-            replace_keys(condition, &group.keys);
+            replace_keys(condition, &keys);
             condition.each_column(&mut |id| read.push((id, Place::Having)));
         }
         for (position, key) in sort.iter_mut().enumerate() {
-            replace_keys(&mut key.expr, &group.keys);
+            replace_keys(&mut key.expr, &keys);
             key.expr.each_column(&mut |id| read.push((id, Place::Order(position))));
             self.order_members(&mut key.expr, &group);
         }
@@ -337,7 +341,7 @@ fn note_null_keys(expr: &mut Expr, keys: &[(ColumnId, Expr)]) -> bool {
 }
 
 /// Puts the key's column in place of every expression that equals a key.
-fn replace_keys(expr: &mut Expr, keys: &[(ColumnId, Expr)]) {
+fn replace_keys(expr: &mut Expr, keys: &[&(ColumnId, Expr)]) {
     if expr.as_column().is_none() {
         for (id, key) in keys {
             if key.as_column() != Some(*id) && key == expr {

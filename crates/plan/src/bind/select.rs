@@ -194,6 +194,7 @@ impl<'a> Binder<'a> {
         };
         let mut keys: Vec<(ColumnId, Expr)> = Vec::new();
         let mut has_repeated = false;
+        let mut unrecognized = Vec::new();
         self.block().clause = "group statement";
         self.block().alias_rule = AliasRule::After;
         for item in select.group_by {
@@ -207,6 +208,11 @@ impl<'a> Binder<'a> {
                     Some(id) => id,
                     None => self.new_column(&"".into(), key.data_type.clone(), key.nullable),
                 };
+                let is_written =
+                    position_of(&item.expr).is_none() && !matches!(item.expr.kind, ast::ExprKind::Column(_));
+                if is_written && key.any(&mut is_interval) {
+                    unrecognized.push(id);
+                }
                 keys.push((id, key));
             }
         }
@@ -271,7 +277,7 @@ impl<'a> Binder<'a> {
         });
         if aggregated {
             self.block().is_grouped = true;
-            let group = super::group::Group { keys, rollup, grouped, conditions: &conditions };
+            let group = super::group::Group { keys, rollup, grouped, unrecognized, conditions: &conditions };
             tree = self.aggregate_node(tree, group, &mut items, &mut output, &mut having, &mut sort)?;
         }
         if !kept_bits.is_empty() {
@@ -851,6 +857,10 @@ pub(super) fn column_flags(definition: &catalog::TableDefinition, ordinal: usize
         flags |= flag::NO_DEFAULT_VALUE;
     }
     flags
+}
+
+fn is_interval(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Call { function: FunctionId::Interval, .. })
 }
 
 /// A bare integer in GROUP BY or ORDER BY is a position; inner `None`: not a possible one.

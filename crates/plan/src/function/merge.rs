@@ -29,6 +29,10 @@ pub(super) fn infer_arms(arms: &mut [Expr], operation: &str, context: &TypeConte
         };
     } else if data_type.kind == TypeKind::Null {
         coercibility = Coercibility::Ignorable;
+    } else if matches!(data_type.kind, TypeKind::Enum | TypeKind::Set) {
+        // A member is a text where it is compared.
+        let members = arms.iter().filter(|arm| arm.data_type.kind == data_type.kind);
+        coercibility = members.map(|arm| arm.coercibility).min().unwrap_or(coercibility);
     } else if arms.len() > 1 && arms.iter().any(|arm| arm.data_type.kind == TypeKind::Null) {
         data_type = beside_null(data_type);
     }

@@ -1,4 +1,4 @@
-//! Mathematical functions, GREATEST, LEAST, INTERVAL.
+//! Mathematical functions, GREATEST, LEAST.
 
 use super::super::compile::{Class, Recipe};
 use super::super::context::SqlResult;
@@ -156,7 +156,6 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
                 _ => plain(extreme, &[Class::Result]),
             }
         }
-        F::Interval => Some(Recipe { kernel: interval, classes: &[Double], null_propagates: false }),
         F::Benchmark => plain(|r| r.put_int(0), &[Int, Any]),
         _ => None,
     }
@@ -442,13 +441,4 @@ fn compare(r: &Row<'_, '_>, a: usize, b: usize) -> Ordering {
         }
         Physical::Bytes => r.call.result.collation.compare(r.bytes(a), r.bytes(b)),
     }
-}
-
-fn interval(r: &mut Row<'_, '_>) -> SqlResult<()> {
-    if r.is_null(0) {
-        return r.put_int(-1);
-    }
-    let value = r.double(0);
-    let below = (1..r.count()).take_while(|&i| r.is_null(i) || r.double(i) <= value).count();
-    r.put_int(below as i64)
 }

@@ -70,6 +70,16 @@ fn arms_are_evaluated_only_for_their_rows() {
 }
 
 #[test]
+fn bounds_behind_the_first_larger_one_are_not_evaluated() {
+    // 10 DIV x warns for x = 0; the bound before it ends that row.
+    let division = call(FunctionId::IntDiv, vec![Expr::int(10), input(0)]);
+    let places = call(FunctionId::Interval, vec![input(0), Expr::int(1), division.clone()]);
+    assert_eq!(run(&places), (vec!["0".into(), "1".into(), "1".into(), "-1".into()], 0));
+    let places = call(FunctionId::Interval, vec![input(0), Expr::int(0), division, Expr::int(20)]);
+    assert_eq!(run(&places), (vec!["2".into(), "1".into(), "1".into(), "-1".into()], 1));
+}
+
+#[test]
 fn a_user_variable_is_seen_by_the_next_row() {
     let old = Expr::new(plan::ExprKind::UserVar("n".into()), DataType::BIGINT, true);
     let start = call(FunctionId::Coalesce, vec![old, Expr::int(0)]);
