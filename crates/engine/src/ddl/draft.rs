@@ -277,6 +277,10 @@ impl Draft {
                 defaults::column_default(default, name, &written.data_type, nullable, settings, warnings)?
             }
         };
+        let has_null_default = column.default.is_some() && default == ColumnDefault::Null;
+        if has_null_default && matches!(column.key, Some(ast::ColumnKey::Primary)) {
+            return Err(e::ER_INVALID_DEFAULT.with(&[&name]));
+        }
         let comment = text_of(column.comment.unwrap_or(b""))?;
         if comment.chars().count() > COMMENT_CHARS_MAX {
             return Err(e::ER_TOO_LONG_FIELD_COMMENT.with(&[&name, &COMMENT_CHARS_MAX]));
@@ -323,7 +327,7 @@ impl Draft {
                 earlier_forms: Vec::new(),
             },
             origin: None,
-            null_written: column.nullable == Some(true),
+            null_written: column.nullable == Some(true) || has_null_default,
         })
     }
 
@@ -1008,7 +1012,7 @@ fn key_parts(parts: &[ast::KeyPart<'_>]) -> Result<Vec<DraftPart>> {
         .collect()
 }
 
-/// PRIMARY KEY makes its columns NOT NULL.
+/// PRIMARY KEY makes its columns NOT NULL, unless NULL or DEFAULT NULL is written with them.
 fn make_not_null(column: &mut ColumnDefinition, null_written: bool) -> Result<()> {
     if null_written {
         return Err(e::ER_PRIMARY_CANT_HAVE_NULL.bare());

@@ -68,6 +68,14 @@ pub fn store_copied(
         out.push_null();
         return None;
     }
+    if let Cell::Decimal(value) = cell
+        && (to.is_integer() || matches!(to.kind, TypeKind::Year | TypeKind::Bit))
+        && let Err(limit) = value.to_i64()
+    {
+        // It becomes a BIGINT first, whatever the column is.
+        store(Cell::Int(limit.0), of(&DataType::BIGINT), to, options, out);
+        return Issue::showing(IssueKind::TruncatedDecimal, cell, from);
+    }
     match way(from, to) {
         Way::Stored => store(cell, of(from), to, options, out),
         Way::Text => {

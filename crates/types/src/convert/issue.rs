@@ -67,6 +67,8 @@ pub(super) enum IssueKind {
     TooManyBits,
     /// 1292 of a text that is no whole number.
     TruncatedInteger,
+    /// 1292 of a DECIMAL that no BIGINT holds.
+    TruncatedDecimal,
     /// 3156: a JSON value that is no whole value of this type; the value shown is the name of what gave it.
     JsonValue { to: &'static str },
     /// 3155: a JSON number that the type does not hold; likewise.
@@ -165,6 +167,9 @@ impl Issue {
             IssueKind::TooManyBits => (level, 1264, out_of_range()),
             IssueKind::TruncatedInteger => {
                 (level, 1292, format!("Truncated incorrect INTEGER value: '{shown}'"))
+            }
+            IssueKind::TruncatedDecimal => {
+                (level, 1292, format!("Truncated incorrect DECIMAL value: '{shown}'"))
             }
             IssueKind::JsonValue { to } => {
                 (level, 3156, format!("Invalid JSON value for CAST to {to} from column {shown} at row {row}"))

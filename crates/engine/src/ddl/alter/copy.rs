@@ -26,6 +26,7 @@ use table::{
     RowScratch, ScanRequest, Table, TimestampZone, Utc, WriteContext, WriteError, rezoned,
 };
 use types::convert::{Severity, StoreOptions, store_copied};
+use types::temporal::DateTime;
 use types::temporal::parse::DateMode;
 use types::temporal::zone::TimeZone;
 use types::vector::{Batch, BytesColumn};
@@ -54,6 +55,8 @@ pub(super) struct CopyRequest<'r> {
     pub(super) mapping: &'r [Option<usize>],
     /// Rows keep the key they have.
     pub(super) keys_stay: bool,
+    /// Columns that stay as they are must hold what the session may write, too: MySQL copies value by value.
+    pub(super) checks_dates: bool,
     /// What others may do meanwhile.
     pub(super) others: Option<Others>,
 }
@@ -87,7 +90,7 @@ pub(super) fn copy<'a>(
     table: &mut TableDefinition,
     checker: Option<RowChecker>,
 ) -> Result<Copied<'a>> {
-    let CopyRequest { entry, source, mapping, .. } = *request;
+    let CopyRequest { entry, source, .. } = *request;
     let definitions = context.definitions;
     let mut change = definitions.begin();
     table.rows_tree = TreeNumber(0);
@@ -114,7 +117,7 @@ pub(super) fn copy<'a>(
         None => None,
     };
     let mut work = RowCopy {
-        converter: Converter::new(context, entry, source, table, mapping)?,
+        converter: Converter::new(context, request, table)?,
         checker,
         killed: context.lock_wait.killed,
         store: store.clone(),
@@ -386,6 +389,7 @@ struct Converter<'a> {
     zone: &'a TimeZone,
     options: StoreOptions<'a>,
     strict: bool,
+    checks_dates: bool,
     /// What new columns hold, one row each.
     fills: Vec<Option<Column>>,
     /// The row made last.
@@ -400,13 +404,8 @@ struct Converter<'a> {
 }
 
 impl<'a> Converter<'a> {
-    fn new(
-        context: &Context<'a>,
-        entry: &Arc<TableEntry>,
-        source: &'a Table,
-        table: &'a TableDefinition,
-        mapping: &'a [Option<usize>],
-    ) -> Result<Self> {
+    fn new(context: &Context<'a>, request: &CopyRequest<'a>, table: &'a TableDefinition) -> Result<Self> {
+        let CopyRequest { entry, source, mapping, checks_dates, .. } = *request;
         let has = |bit: u64| context.sql_mode & bit != 0;
         let strict = context.is_strict();
         let mut fills = Vec::new();
@@ -438,6 +437,7 @@ impl<'a> Converter<'a> {
                 today: context.zone.from_utc(context.now_micros).date_part(),
             },
             strict,
+            checks_dates,
             fills,
             columns: table.columns.iter().map(|column| Column::new(column.data_type.physical())).collect(),
             next_number: number_column.map(|_| 1),
@@ -501,7 +501,7 @@ impl<'a> Converter<'a> {
             if numbered && let Cell::Int(number @ 1..) = cell {
                 self.next_number = self.next_number.max(Some(number as u64 + 1));
             }
-            if from == to {
+            if from == to && !(self.checks_dates && is_refused_date(cell, from, self.options.date_mode)) {
                 out.push_cell(cell);
                 continue;
             }
@@ -543,6 +543,12 @@ impl<'a> Converter<'a> {
     fn take_warnings(&mut self) -> Vec<Diagnostic> {
         self.computed.take().map_or_else(Vec::new, ComputedColumns::into_warnings)
     }
+}
+
+/// Whether a column's value is a date that the mode does not let a session write.
+fn is_refused_date(cell: Cell<'_>, data_type: &DataType, mode: DateMode) -> bool {
+    let is_date = matches!(data_type.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp);
+    is_date && matches!(cell, Cell::Int(packed) if mode.check(DateTime::unpack(packed)).is_err())
 }
 
 /// The column whose rows get numbers, in their order: it becomes AUTO_INCREMENT.

@@ -172,7 +172,20 @@ fn alter(
     let mut copied: Option<Copied<'_>> = None;
     if !in_place {
         let keys_stay = clustered_stays;
-        let request = CopyRequest { entry: &entry, source: &source, mapping: &mapping, keys_stay, others };
+        let copies_in_mysql = algorithm == Algorithm::Copy
+            || reason.is_some_and(|reason| reason != Reason::AutoIncrement)
+            || !added_checks.is_empty()
+            || checks_rows
+            || computes
+            || old.kind == TableKind::Temporary;
+        let request = CopyRequest {
+            entry: &entry,
+            source: &source,
+            mapping: &mapping,
+            keys_stay,
+            checks_dates: context.is_strict() && copies_in_mysql,
+            others,
+        };
         copied = Some(copy(context, &mut locks, &request, &mut table, checker)?);
     } else if builds_index || checker.is_some() {
         let (table, kept, mapping) = (&table, &kept[..], &mapping[..]);
