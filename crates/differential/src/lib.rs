@@ -30,6 +30,7 @@ pub mod minimise;
 pub mod oracle;
 pub mod plain;
 pub mod plan_errors;
+pub mod probes;
 pub mod random;
 pub mod round;
 pub mod schema;

@@ -154,7 +154,11 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 Ok(Verdict::Stands(unlike)) => finding.difference.narrow(unlike),
                 Err(error) => failure = Some(error.to_string()),
             }
-            match plan_errors.plan(&finding) {
+            let by_plan = plan_errors.plan(&finding).and_then(|plan| match plan {
+                Some(plan) => Ok(Some(plan)),
+                None => plan_errors.unneeded(&finding),
+            });
+            match by_plan {
                 Ok(Some(plan)) => {
                     let (left, right) = finding.difference.errors;
                     println!("depends on the plan, {kind} {left:?} {right:?}, seed {seed}: {plan}");
@@ -181,6 +185,18 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                         return;
                     }
                     Ok(Verdict::Stands(unlike)) => finding.difference.narrow(unlike),
+                    Err(error) => failure = Some(error.to_string()),
+                }
+                match plan_errors.unneeded(&finding) {
+                    Ok(Some(plan)) => {
+                        let (left, right) = finding.difference.errors;
+                        println!(
+                            "depends on the plan, {kind} {left:?} {right:?}, seed {seed}, cut down: {plan}"
+                        );
+                        *of_plan.entry(kind).or_default() += 1;
+                        return;
+                    }
+                    Ok(None) => {}
                     Err(error) => failure = Some(error.to_string()),
                 }
             }

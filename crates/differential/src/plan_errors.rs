@@ -7,23 +7,45 @@
 //! 1. one server refuses a change with an error of [`EVALUATION_ERRORS`], and the other does it, or refuses it with another of these
 //!    or of [`ROW_ERRORS`];
 //! 2. without strict mode both servers do the change with the same counts, and read the same from every table that it changes;
-//! 3. in strict mode one of the servers, under some other plan, gives the answer of the other.
+//! 3. in strict mode one of the servers, under some other plan, gives the answer of the other; or, where both refuse, each warns of
+//!    both errors without strict mode, so that only their order differs.
 //!
 //! So a wrong row is never taken for such a difference: it shows in 2, where both servers evaluate all that they want to.
+//!
+//! Where no plan shows it, the statement's own expressions may ([`PlanErrors::unneeded`], for queries, too): those that fail are
+//! errors of both servers when they are evaluated by themselves ([`probes`]), and the answer of the server that gave one does not
+//! depend on them. It is the same, from both servers, whatever value stands in their place ([`VALUES`]); or, of a query, without the
+//! rows for which they fail. So no check of one server is missed: it would have to give the error by itself, too.
 
 use client::{Error, Options};
 
-use crate::ast::Statement;
+use crate::ast::{Expr, Rows, Statement};
 use crate::compare::{self, Difference, Kind, Lenience};
 use crate::oracle::{self, Variant};
+use crate::probes::{self, Probe};
 use crate::round::{Finding, Pair, changed_tables};
 use crate::server::{Answer, Server};
+use crate::value::{Value, Writer};
+use crate::walk;
 
 /// Errors of strict mode that conversions give: a bad value, a division by zero, a date out of range, a document that is no number.
 pub const EVALUATION_ERRORS: [u16; 5] = [1292, 1365, 1411, 1441, 3156];
 
 /// Errors of a row that is written, which comes after the rows before it have been read.
 pub const ROW_ERRORS: [u16; 7] = [1048, 1062, 1264, 1265, 1364, 1366, 3140];
+
+/// Errors that an expression's values give in queries as well: what a character set does not hold, documents that are none,
+/// numbers out of range, operands that do not fit.
+pub const VALUE_ERRORS: [u16; 8] = [1411, 1690, 3064, 3141, 3143, 3146, 3513, 3854];
+
+/// What stands in the place of an expression that fails: a condition is unknown, false and true.
+const VALUES: [Value; 3] = [Value::Null, Value::Int(0), Value::Int(1)];
+
+/// Where the probes of a change put their values: only a change refuses a bad conversion.
+const KEPT: &str = "probed_values";
+
+/// Rows of a script at most of which those that fail are looked for.
+const ROWS_MAX: usize = 150;
 
 /// Further plans, beside those of [`oracle::VARIANTS`].
 const VARIANTS: [Variant; 6] = [
@@ -60,8 +82,14 @@ impl PlanErrors {
             return Ok(None);
         };
         let Some(statement) = finding.script.statements.last() else { return Ok(None) };
-        if !may_depend_on_plan(&finding.difference, statement) || !self.agrees_without_strictness(finding)? {
+        if !may_depend_on_plan(&finding.difference, statement) {
             return Ok(None);
+        }
+        let Some(warned) = self.agrees_without_strictness(finding)? else { return Ok(None) };
+        if let (Some(left), Some(right)) = finding.difference.errors
+            && warned.iter().all(|warnings| tell_of(warnings, &[left, right]))
+        {
+            return Ok(Some(format!("both warn of {left} and {right} without strict mode")));
         }
         for (is_left, wanted) in [(false, left), (true, right)] {
             for variant in VARIANTS.iter().chain(&oracle::VARIANTS) {
@@ -74,6 +102,152 @@ impl PlanErrors {
             }
         }
         Ok(None)
+    }
+
+    /// What shows that the error is of expressions whose values the answer does not need, if something does.
+    ///
+    /// # Errors
+    /// A connection broke and did not come back.
+    pub fn unneeded(&mut self, finding: &Finding) -> Result<Option<String>, Error> {
+        let Some(statement) = finding.script.statements.last() else { return Ok(None) };
+        let Difference { left: Some(left), right: Some(right), .. } = &finding.difference else {
+            return Ok(None);
+        };
+        if !may_be_unneeded(&finding.difference, statement) {
+            return Ok(None);
+        }
+        let Some(failing) = self.failing(finding, statement)? else { return Ok(None) };
+        // Both of them where both gave an error.
+        let wanted = [left, right].into_iter().find(|answer| answer.error().is_none());
+        let wanted_contents = match wanted {
+            Some(_) => {
+                let answers = self.answers(finding, statement)?;
+                let is_left = left.error().is_none();
+                let of_one = answers.into_iter().map(|(left, right)| if is_left { left } else { right });
+                Some(of_one.collect::<Vec<Answer>>())
+            }
+            None => None,
+        };
+        let mut is_same = true;
+        for value in VALUES {
+            let varied = with_value(statement, &failing, &value);
+            let answers = self.answers(finding, &varied)?;
+            is_same &= is_kept(wanted_contents.as_deref(), &answers, &varied);
+            if !is_same {
+                break;
+            }
+        }
+        if is_same {
+            return Ok(Some(format!("no value of {} is needed", show(&failing))));
+        }
+        if let (Some(wanted), true) = (wanted_contents, changed_tables(statement).is_empty())
+            && self.is_same_without_rows(finding, statement, &wanted)?
+        {
+            return Ok(Some(format!("no row is needed for which {} fails", show(&failing))));
+        }
+        Ok(None)
+    }
+
+    /// The expressions that fail by themselves, each on both servers; nothing if one fails on one server alone, or none does.
+    fn failing(&mut self, finding: &Finding, statement: &Statement) -> Result<Option<Vec<Expr>>, Error> {
+        let Some(probes) = probes::of(statement) else { return Ok(None) };
+        let is_change = !changed_tables(statement).is_empty();
+        self.load(finding)?;
+        if is_change {
+            self.pair.ask(&format!("CREATE TABLE {KEPT} (c LONGBLOB)"));
+        }
+        let mut failing: Vec<Expr> = Vec::new();
+        for (is_left, number) in [(true, finding.difference.errors.0), (false, finding.difference.errors.1)] {
+            let Some(number) = number else { continue };
+            let mut fails = Vec::new();
+            for probe in &probes {
+                let answer = self.probe(is_left, probe, is_change, finding.is_prepared)?;
+                fails.push(answer.error() == Some(number));
+            }
+            let own = probes::by_themselves(&probes, &fails);
+            if own.is_empty() {
+                return Ok(None);
+            }
+            for at in own {
+                let other = self.probe(!is_left, &probes[at], is_change, finding.is_prepared)?;
+                if other.error() != Some(number) {
+                    return Ok(None);
+                }
+                if !failing.contains(&probes[at].expr) {
+                    failing.push(probes[at].expr.clone());
+                }
+            }
+        }
+        Ok(Some(failing))
+    }
+
+    fn probe(
+        &mut self,
+        is_left: bool,
+        probe: &Probe,
+        is_change: bool,
+        is_prepared: bool,
+    ) -> Result<Answer, Error> {
+        let statement = if is_change {
+            let rows = Rows::Query(Box::new(probe.query.clone()));
+            let (table, columns, on_duplicate) = (KEPT.to_owned(), Vec::new(), Vec::new());
+            Statement::Insert { verb: "INSERT", table, columns, rows, on_duplicate }
+        } else {
+            Statement::Query(probe.query.clone())
+        };
+        let server = self.server(is_left);
+        let answer = oracle::ask(server, &statement, is_prepared, is_prepared);
+        if let Answer::Broken(_) = answer {
+            server.reconnect()?;
+        }
+        Ok(answer)
+    }
+
+    /// What both servers answer to a statement in the place of the finding's last, and then read of the tables it changes.
+    fn answers(&mut self, finding: &Finding, statement: &Statement) -> Result<Vec<(Answer, Answer)>, Error> {
+        self.load(finding)?;
+        let is_prepared = finding.is_prepared;
+        let left = oracle::ask(&mut self.pair.left, statement, is_prepared, is_prepared);
+        let right = oracle::ask(&mut self.pair.right, statement, is_prepared, is_prepared);
+        let mut answers = vec![(left, right)];
+        for is_left in [true, false] {
+            let (left, right) = &answers[0];
+            if let Answer::Broken(_) = if is_left { left } else { right } {
+                self.server(is_left).reconnect()?;
+                return Ok(answers);
+            }
+        }
+        for table in changed_tables(statement) {
+            answers.push(self.pair.ask(&format!("SELECT * FROM {table}")));
+        }
+        Ok(answers)
+    }
+
+    /// Whether both servers give the wanted answer when as few rows as possible are missing, so that neither refuses.
+    fn is_same_without_rows(
+        &mut self,
+        finding: &Finding,
+        statement: &Statement,
+        wanted: &[Answer],
+    ) -> Result<bool, Error> {
+        let is_left = finding.difference.errors.0.is_some();
+        let places: Vec<(usize, usize)> = (0..finding.script.tables.len())
+            .flat_map(|table| (0..finding.script.tables[table].rows.len()).map(move |row| (table, row)))
+            .collect();
+        if places.len() > ROWS_MAX {
+            return Ok(false);
+        }
+        let mut kept = vec![false; places.len()];
+        for at in 0..places.len() {
+            kept[at] = true;
+            let answers = self.answers(&with_rows(finding, &places, &kept), statement)?;
+            let (left, right) = &answers[0];
+            let answer = if is_left { left } else { right };
+            kept[at] = matches!(answer, Answer::Rows { .. });
+        }
+        let some_are_missing = kept.contains(&false) && kept.contains(&true);
+        let answers = self.answers(&with_rows(finding, &places, &kept), statement)?;
+        Ok(some_are_missing && is_kept(Some(wanted), &answers, statement))
     }
 
     fn server(&mut self, is_left: bool) -> &mut Server {
@@ -90,12 +264,12 @@ impl PlanErrors {
         Ok(())
     }
 
-    /// Whether both servers do the same where a bad conversion is a warning.
-    fn agrees_without_strictness(&mut self, finding: &Finding) -> Result<bool, Error> {
-        let Some(statement) = finding.script.statements.last() else { return Ok(false) };
+    /// The warnings of both servers, if they do the same where a bad conversion is a warning.
+    fn agrees_without_strictness(&mut self, finding: &Finding) -> Result<Option<[Vec<String>; 2]>, Error> {
+        let Some(statement) = finding.script.statements.last() else { return Ok(None) };
         self.load(finding)?;
         let (_, mode) = self.pair.ask("SELECT @@sql_mode");
-        let Some(mode) = without_strictness(&mode) else { return Ok(false) };
+        let Some(mode) = without_strictness(&mode) else { return Ok(None) };
         self.pair.ask(&format!("SET sql_mode = '{mode}'"));
         let mut answers = vec![if finding.is_prepared {
             let (sql, values) = statement.prepared_sql();
@@ -107,13 +281,14 @@ impl PlanErrors {
         {
             if let Answer::Broken(_) = answer {
                 server.reconnect()?;
-                return Ok(false);
+                return Ok(None);
             }
         }
+        let warned = [self.pair.left.warnings(), self.pair.right.warnings()];
         for table in changed_tables(statement) {
             answers.push(self.pair.ask(&format!("SELECT * FROM {table}")));
         }
-        Ok(agree(&answers, statement))
+        Ok(agree(&answers, statement).then_some(warned))
     }
 
     fn answer(
@@ -142,6 +317,16 @@ impl PlanErrors {
     }
 }
 
+/// Whether lines of SHOW WARNINGS name each of these numbers.
+#[must_use]
+pub fn tell_of(warnings: &[String], numbers: &[u16]) -> bool {
+    let tells = |number: &u16| {
+        let number = number.to_string();
+        warnings.iter().any(|line| line.split(" | ").nth(1) == Some(number.as_str()))
+    };
+    numbers.iter().all(tells)
+}
+
 /// Whether the difference is one in the evaluation of a change.
 #[must_use]
 pub fn may_depend_on_plan(difference: &Difference, statement: &Statement) -> bool {
@@ -153,6 +338,64 @@ pub fn may_depend_on_plan(difference: &Difference, statement: &Statement) -> boo
         && difference.kind == Kind::Error
         && numbers.iter().any(is_of_evaluation)
         && numbers.iter().all(is_known)
+}
+
+/// Whether the difference is one in errors that only values give.
+#[must_use]
+pub fn may_be_unneeded(difference: &Difference, statement: &Statement) -> bool {
+    let is_change = !changed_tables(statement).is_empty() && !matches!(statement, Statement::Alter { .. });
+    let is_of_value =
+        |number: &u16| VALUE_ERRORS.contains(number) || is_change && EVALUATION_ERRORS.contains(number);
+    let mut numbers = [difference.errors.0, difference.errors.1].into_iter().flatten().peekable();
+    (is_change || matches!(statement, Statement::Query(_)))
+        && difference.kind == Kind::Error
+        && numbers.peek().is_some()
+        && numbers.all(|number| is_of_value(&number))
+}
+
+/// The statement with a value in the place of these expressions.
+#[must_use]
+pub fn with_value(statement: &Statement, failing: &[Expr], value: &Value) -> Statement {
+    let mut varied = statement.clone();
+    walk::statement_expressions(&mut varied, &mut |expr| {
+        if failing.contains(expr) {
+            *expr = Expr::literal(value.clone());
+        }
+    });
+    varied
+}
+
+/// Whether both servers did the same, and what is wanted, if something is.
+#[must_use]
+pub fn is_kept(wanted: Option<&[Answer]>, answers: &[(Answer, Answer)], statement: &Statement) -> bool {
+    let lenience = Lenience { columns: false, warnings: false, texts: false };
+    let is_wanted = |wanted: &[Answer]| {
+        let mut pairs = wanted.iter().zip(answers);
+        wanted.len() == answers.len()
+            && pairs.all(|(wanted, (left, _))| compare::compare(wanted, left, statement, lenience).is_none())
+    };
+    agree(answers, statement) && wanted.is_none_or(is_wanted)
+}
+
+/// The finding with these of its rows.
+fn with_rows(finding: &Finding, places: &[(usize, usize)], kept: &[bool]) -> Finding {
+    let mut script = finding.script.clone();
+    for (at, &(table, row)) in places.iter().enumerate().rev() {
+        if !kept[at] {
+            script.tables[table].rows.remove(row);
+        }
+    }
+    let difference = finding.difference.clone();
+    Finding { seed: finding.seed, script, is_prepared: finding.is_prepared, difference }
+}
+
+fn show(failing: &[Expr]) -> String {
+    let text = |expr: &Expr| {
+        let mut out = Writer::default();
+        expr.write(&mut out);
+        out.text
+    };
+    failing.iter().map(text).collect::<Vec<_>>().join(" and ")
 }
 
 /// Whether both servers did the change, the first of the answers, and read the same afterwards.
@@ -256,6 +499,60 @@ mod tests {
         assert!(!agree(&[(done(2), refused(1062))], &delete()));
         assert!(!agree(&[(done(2), Answer::Broken(String::new()))], &delete()));
         assert!(!agree(&[], &delete()));
+    }
+
+    #[test]
+    fn both_errors_have_to_be_known_to_both() {
+        let lines =
+            ["Warning | 1292 | Truncated incorrect DOUBLE value: '1048'", "Warning | 1264 | Out of range"];
+        let lines = lines.map(str::to_owned);
+        assert!(tell_of(&lines, &[1264, 1292]));
+        assert!(!tell_of(&lines, &[1292, 1048]));
+        assert!(!tell_of(&[], &[1292]));
+    }
+
+    #[test]
+    fn values_alone_make_an_error_unneeded() {
+        let query = Statement::Query(crate::ast::Query::of(crate::ast::Select::default()));
+        let is_one = |left, right, statement: &Statement| {
+            may_be_unneeded(&difference(Kind::Error, left, right), statement)
+        };
+        assert!(is_one(Some(3854), None, &query));
+        assert!(is_one(None, Some(3513), &delete()));
+        assert!(is_one(Some(1292), None, &delete()));
+        // A query warns of 1292; names, groups, collations and dates beside constants are checked whatever the values.
+        for (left, right) in [(Some(1292), None), (Some(1055), None), (None, Some(1267)), (None, Some(1525))]
+        {
+            assert!(!is_one(left, right, &query), "{left:?} {right:?}");
+        }
+        assert!(!is_one(Some(3854), Some(1055), &query));
+        assert!(!is_one(None, None, &query));
+        assert!(!may_be_unneeded(&difference(Kind::Rows, Some(3854), None), &query));
+    }
+
+    #[test]
+    fn an_answer_that_depends_on_the_value_is_not_kept() {
+        let wanted = [done(2), rows(&["1", "2"])];
+        let both = |left: Answer, right: Answer| [(done(2), done(2)), (left, right)];
+        let kept = |answers: &[(Answer, Answer)]| is_kept(Some(&wanted), answers, &delete());
+        assert!(kept(&both(rows(&["1", "2"]), rows(&["2", "1"]))));
+        // Both the same, but not what is wanted; one of them otherwise; one refuses.
+        assert!(!kept(&both(rows(&["1"]), rows(&["1"]))));
+        assert!(!kept(&both(rows(&["1", "2"]), rows(&["1", "3"]))));
+        assert!(!kept(&[(done(2), refused(3854)), (rows(&["1", "2"]), rows(&["1", "2"]))]));
+        assert!(!kept(&[(done(2), done(2))]));
+        assert!(is_kept(None, &both(rows(&["1"]), rows(&["1"])), &delete()));
+        assert!(!is_kept(None, &both(rows(&["1"]), rows(&["2"])), &delete()));
+    }
+
+    #[test]
+    fn a_value_stands_in_the_place_of_what_fails() {
+        let column = Expr::Column { relation: "r1".to_owned(), name: "a".to_owned() };
+        let Statement::Delete { is_ignore, targets, from, order, limit, .. } = delete() else { return };
+        let filter = Some(column.clone());
+        let statement = Statement::Delete { is_ignore, targets, from, filter, order, limit };
+        assert_eq!(with_value(&statement, &[column], &Value::Int(0)).sql(), "DELETE FROM t0 r1 WHERE 0");
+        assert_eq!(with_value(&statement, &[], &Value::Int(0)), statement);
     }
 
     #[test]

@@ -68,7 +68,7 @@ const ORDER: &[(&str, &[Line])] = &[
             Apart(&["forms"]),
             Apart(&["ast"]),
             Apart(&["compare", "interpreter", "plain", "walk"]),
-            Apart(&["alone", "explained", "generate"]),
+            Apart(&["alone", "explained", "generate", "probes"]),
             Apart(&["round"]),
             Apart(&["bad_values", "minimise", "oracle"]),
             Apart(&["plan_errors"]),

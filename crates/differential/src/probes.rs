@@ -1,0 +1,293 @@
+//! Every expression of a statement, evaluated by itself.
+//!
+//! A probe is a query that shows one expression of a statement, for every row with every other of the tables that it names. No
+//! condition, join, group or limit keeps a row away from it, so a server that knows an error of the expression gives it there.
+//!
+//! 1. The probes of all that an expression evaluates, its subqueries included, stand directly before its own: [`Probe::below`].
+//! 2. A condition has a second probe that negates it, since its conversion to a truth value may be what fails.
+
+use std::ops::Range;
+
+use crate::ast::{Body, Cte, Expr, Item, Query, Rows, Select, Source, Statement};
+use crate::forms;
+use crate::walk;
+
+/// Tables that a probe joins at most: it reads each row with each.
+const SOURCES_MAX: usize = 3;
+/// Probes of a statement at most.
+const PROBES_MAX: usize = 120;
+
+/// One expression by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probe {
+    /// The expression, as the statement has it.
+    pub expr: Expr,
+    /// What evaluates it.
+    pub query: Query,
+    /// The probes of what it evaluates.
+    pub below: Range<usize>,
+}
+
+impl Probe {
+    /// Whether it only shows a column: an error is of the derived table that computes it.
+    #[must_use]
+    pub fn is_column(&self) -> bool {
+        match &self.query.body {
+            Body::Select(select) => select.items.iter().all(|item| matches!(item.expr, Expr::Column { .. })),
+            Body::Set { .. } => false,
+        }
+    }
+}
+
+/// The probes of a statement; nothing if they are too many.
+#[must_use]
+pub fn of(statement: &Statement) -> Option<Vec<Probe>> {
+    let mut gather = Gather::default();
+    let scope = Scope::default();
+    match statement {
+        Statement::Query(query) | Statement::CreateSelect { query, .. } => gather.query(query, &scope),
+        Statement::Insert { rows: Rows::Query(query), .. } => gather.query(query, &scope),
+        Statement::Insert { rows: Rows::Values(rows), .. } => {
+            rows.iter().flatten().flatten().for_each(|expr| gather.expr(expr, &scope));
+        }
+        Statement::Update { from, sets, filter, .. } => {
+            let scope = gather.source(from, &scope);
+            sets.iter().for_each(|(_, expr)| gather.expr(expr, &scope));
+            filter.iter().for_each(|expr| gather.condition(expr, &scope));
+        }
+        Statement::Delete { from, filter, .. } => {
+            let scope = gather.source(from, &scope);
+            filter.iter().for_each(|expr| gather.condition(expr, &scope));
+        }
+        Statement::Alter { .. } | Statement::Plain(_) => {}
+    }
+    (gather.found.len() <= PROBES_MAX).then_some(gather.found)
+}
+
+/// Which of the failing probes fail by themselves, not because of what they evaluate.
+#[must_use]
+pub fn by_themselves(probes: &[Probe], fails: &[bool]) -> Vec<usize> {
+    let is_own = |&at: &usize| {
+        let probe = &probes[at];
+        fails[at] && !probe.is_column() && !probe.below.clone().any(|below| fails[below])
+    };
+    (0..probes.len()).filter(is_own).collect()
+}
+
+/// What an expression may name.
+#[derive(Clone, Default)]
+struct Scope {
+    is_recursive: bool,
+    with: Vec<Cte>,
+    /// Tables and derived tables, of the queries around as well.
+    sources: Vec<Source>,
+}
+
+impl Scope {
+    /// The query that shows `expr`; nothing if it would read too much.
+    fn query(&self, expr: &Expr) -> Option<Query> {
+        let mut names = Vec::new();
+        walk::expressions(&mut expr.clone(), &mut |expr| {
+            if let Expr::Column { relation, .. } = expr {
+                names.push(relation.clone());
+            }
+        });
+        let is_named = |source: &&Source| match source {
+            Source::Table { alias, .. } | Source::Derived { alias, .. } => {
+                names.iter().any(|name| name == alias || name.is_empty())
+            }
+            Source::Join { .. } => false,
+        };
+        let sources: Vec<Source> = self.sources.iter().filter(is_named).cloned().collect();
+        if sources.len() > SOURCES_MAX {
+            return None;
+        }
+        let from = sources.into_iter().reduce(|left, right| Source::Join {
+            kind: "CROSS JOIN",
+            left: Box::new(left),
+            right: Box::new(right),
+            on: None,
+            using: Vec::new(),
+        });
+        let items = vec![Item { expr: expr.clone(), alias: Some("probed".to_owned()) }];
+        let mut query = Query::of(Select { items, from, ..Select::default() });
+        query.is_recursive = self.is_recursive;
+        query.with.clone_from(&self.with);
+        Some(query)
+    }
+}
+
+#[derive(Default)]
+struct Gather {
+    found: Vec<Probe>,
+}
+
+impl Gather {
+    fn query(&mut self, query: &Query, around: &Scope) {
+        let mut scope = around.clone();
+        scope.is_recursive |= query.is_recursive;
+        for cte in &query.with {
+            self.query(&cte.query, &scope);
+            scope.with.push(cte.clone());
+        }
+        match &query.body {
+            Body::Set { left, right, .. } => {
+                self.query(left, &scope);
+                self.query(right, &scope);
+            }
+            Body::Select(select) => {
+                if let Some(from) = &select.from {
+                    scope = self.source(from, &scope);
+                }
+                select.items.iter().for_each(|item| self.expr(&item.expr, &scope));
+                select.group.iter().for_each(|expr| self.expr(expr, &scope));
+                let conditions = select.filter.iter().chain(&select.having);
+                conditions.for_each(|expr| self.condition(expr, &scope));
+            }
+        }
+    }
+
+    /// What is below a FROM. Answers the scope of the expressions beside it.
+    fn source(&mut self, from: &Source, around: &Scope) -> Scope {
+        let mut scope = around.clone();
+        leaves(from, &mut scope.sources);
+        self.below_source(from, around, &scope);
+        scope
+    }
+
+    fn below_source(&mut self, source: &Source, around: &Scope, scope: &Scope) {
+        match source {
+            Source::Table { .. } => {}
+            Source::Derived { query, .. } => self.query(query, around),
+            Source::Join { left, right, on, .. } => {
+                self.below_source(left, around, scope);
+                self.below_source(right, around, scope);
+                on.iter().for_each(|on| self.condition(on, scope));
+            }
+        }
+    }
+
+    fn condition(&mut self, expr: &Expr, scope: &Scope) {
+        let first = self.found.len();
+        self.expr(expr, scope);
+        if let Some(form) = forms::by_template("(NOT {})") {
+            let negated = Expr::Call { form, arguments: vec![expr.clone()] };
+            self.push(expr, &negated, first, scope);
+        }
+    }
+
+    fn push(&mut self, expr: &Expr, shown: &Expr, first: usize, scope: &Scope) {
+        if let Some(query) = scope.query(shown) {
+            let below = first..self.found.len();
+            self.found.push(Probe { expr: expr.clone(), query, below });
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr, scope: &Scope) {
+        let first = self.found.len();
+        match expr {
+            Expr::Column { .. } => {}
+            Expr::Literal { .. } => return,
+            Expr::Call { arguments, .. } | Expr::Aggregate { arguments, .. } => {
+                arguments.iter().for_each(|argument| self.expr(argument, scope));
+            }
+            Expr::Row(items) => {
+                items.iter().for_each(|item| self.expr(item, scope));
+                return;
+            }
+            Expr::Case { operand, branches, otherwise } => {
+                operand.iter().chain(otherwise).for_each(|part| self.expr(part, scope));
+                for (when, then) in branches {
+                    self.expr(when, scope);
+                    self.expr(then, scope);
+                }
+            }
+            Expr::In { left, list, .. } => {
+                self.expr(left, scope);
+                list.iter().for_each(|item| self.expr(item, scope));
+            }
+            Expr::Scalar(query) | Expr::Exists { query, .. } => self.query(query, scope),
+            Expr::InQuery { left, query, .. } | Expr::Quantified { left, query, .. } => {
+                self.expr(left, scope);
+                self.query(query, scope);
+            }
+        }
+        self.push(expr, expr, first, scope);
+    }
+}
+
+fn leaves(source: &Source, found: &mut Vec<Source>) {
+    match source {
+        Source::Table { .. } | Source::Derived { .. } => found.push(source.clone()),
+        Source::Join { left, right, .. } => {
+            leaves(left, found);
+            leaves(right, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Value;
+
+    fn table(name: &str, alias: &str) -> Source {
+        Source::Table { name: name.to_owned(), alias: alias.to_owned(), hint: None }
+    }
+
+    fn column(relation: &str, name: &str) -> Expr {
+        Expr::Column { relation: relation.to_owned(), name: name.to_owned() }
+    }
+
+    fn equal(left: Expr, right: Expr) -> Expr {
+        Expr::Call { form: forms::by_template("({} = {})").unwrap(), arguments: vec![left, right] }
+    }
+
+    fn texts(statement: &Statement) -> Vec<String> {
+        of(statement).unwrap().into_iter().map(|probe| Statement::Query(probe.query).sql()).collect()
+    }
+
+    /// `DELETE FROM t0 r1 WHERE (r1.a = (SELECT (r2.b = 1) FROM t1 r2 WHERE r1.c))`
+    fn delete() -> Statement {
+        let one = Expr::literal(Value::Int(1));
+        let item = Item { expr: equal(column("r2", "b"), one), alias: None };
+        let inner = Query::of(Select {
+            items: vec![item],
+            from: Some(table("t1", "r2")),
+            filter: Some(column("r1", "c")),
+            ..Select::default()
+        });
+        let filter = Some(equal(column("r1", "a"), Expr::Scalar(Box::new(inner))));
+        let (targets, order) = (Vec::new(), Vec::new());
+        Statement::Delete { is_ignore: false, targets, from: table("t0", "r1"), filter, order, limit: None }
+    }
+
+    #[test]
+    fn an_expression_is_shown_for_all_rows_it_names() {
+        let texts = texts(&delete());
+        let has = |wanted: &str| texts.iter().any(|text| text == wanted);
+        assert!(has("SELECT (r2.b = 1) AS probed FROM t1 r2"), "{texts:?}");
+        // A condition of the outer row, as a truth value; without the query it stands in.
+        assert!(has("SELECT (NOT r1.c) AS probed FROM t0 r1"), "{texts:?}");
+        assert!(texts.iter().all(|text| !text.contains("WHERE") || text.contains("(SELECT")), "{texts:?}");
+    }
+
+    #[test]
+    fn what_an_expression_evaluates_stands_before_it() {
+        let probes = of(&delete()).unwrap();
+        let last = probes.last().unwrap();
+        assert_eq!(last.below, 0..probes.len() - 1);
+        let mut fails = vec![false; probes.len()];
+        // The whole fails because of a part of it.
+        fails[probes.len() - 1] = true;
+        assert_eq!(by_themselves(&probes, &fails), [probes.len() - 1]);
+        let part = probes
+            .iter()
+            .position(|probe| probe.expr == equal(column("r2", "b"), Expr::literal(Value::Int(1))));
+        fails[part.unwrap()] = true;
+        assert_eq!(by_themselves(&probes, &fails), [part.unwrap()]);
+        // A column fails because of the derived table that computes it.
+        let column = probes.iter().position(Probe::is_column).unwrap();
+        assert_eq!(by_themselves(&probes, &(0..probes.len()).map(|at| at == column).collect::<Vec<_>>()), []);
+    }
+}
