@@ -169,6 +169,7 @@ impl plan::bind::Session for BindSession<'_> {
             div_precision_increment: self.session.variables.settings().div_precision_increment,
             locale: self.session.variables.settings().locale,
             group_concat_bytes: self.session.variables.settings().group_concat_bytes,
+            packet_bytes_max: self.session.variables.settings().packet_bytes_max,
             no_unsigned_subtraction: sql_mode.has(SqlModes::NO_UNSIGNED_SUBTRACTION),
             is_strict: sql_mode.is_strict(),
             fixes_parameters: self.has_client_parameters(),

@@ -45,7 +45,9 @@ pub struct Settings {
     pub locale: LocaleId,
     /// `group_concat_max_len`, or as much of it as a length can say.
     pub group_concat_bytes: u32,
-    /// The three above as one number: lengths and scales of results depend on them.
+    /// `max_allowed_packet`, which a session keeps.
+    pub packet_bytes_max: u32,
+    /// The four above as one number: lengths and scales of results, and whether texts may be NULL, depend on them.
     pub shapes: u64,
     /// `character_set_results`; `None` when it is NULL.
     pub results_charset: Option<Charset>,
@@ -99,6 +101,8 @@ impl Settings {
             u8::try_from(variables.unsigned(known::div_precision_increment())).unwrap_or(u8::MAX);
         let group_concat_bytes =
             u32::try_from(variables.unsigned(known::group_concat_max_len())).unwrap_or(u32::MAX);
+        let packet_bytes_max =
+            u32::try_from(variables.unsigned(known::max_allowed_packet())).unwrap_or(u32::MAX);
         Self {
             // A stored value passed its check, so it parses.
             sql_mode: SqlModes::parse(variables.text(known::sql_mode())).unwrap_or_default(),
@@ -112,9 +116,8 @@ impl Settings {
             locale,
             div_precision_increment,
             group_concat_bytes,
-            shapes: u64::from(locale.number()) << 40
-                | u64::from(div_precision_increment) << 32
-                | u64::from(group_concat_bytes),
+            packet_bytes_max,
+            shapes: shapes(locale, div_precision_increment, group_concat_bytes, packet_bytes_max),
             results_charset: match variables.get(known::character_set_results()) {
                 Setting::Null => None,
                 _ => Some(charset(known::character_set_results())),
@@ -159,4 +162,21 @@ impl Settings {
             log_off: variables.boolean(known::sql_log_off()),
         }
     }
+}
+
+/// The settings that results are described by, as one number.
+fn shapes(
+    locale: LocaleId,
+    div_precision_increment: u8,
+    group_concat_bytes: u32,
+    packet_bytes_max: u32,
+) -> u64 {
+    /// `max_allowed_packet` is a multiple of it.
+    const PACKET_UNIT_BYTES: u32 = 1024;
+    // 32 bits, 5 (at most 30), 7 (a hundred locales) and 20 (at most 1 GB).
+    let packet = u64::from((packet_bytes_max / PACKET_UNIT_BYTES).saturating_sub(1));
+    packet << 44
+        | u64::from(locale.number()) << 37
+        | u64::from(div_precision_increment) << 32
+        | u64::from(group_concat_bytes)
 }

@@ -1028,6 +1028,32 @@ pub(super) fn limit_chars(collation: CollationId) -> u64 {
     u64::from(UNKNOWN_CHARS) / collation.charset().max_bytes_per_char() as u64
 }
 
+/// Whether a function makes a text that may be longer than `max_allowed_packet`: its value is NULL then. These functions look.
+pub(super) fn may_exceed_packet(function: FunctionId, data_type: &DataType, context: &TypeContext) -> bool {
+    use FunctionId as F;
+    let looks = matches!(
+        function,
+        F::Cast
+            | F::Concat
+            | F::ConcatWs
+            | F::ConvertUsing
+            | F::ExportSet
+            | F::Insert
+            | F::Lpad
+            | F::Quote
+            | F::Repeat
+            | F::Replace
+            | F::Rpad
+            | F::Space
+            | F::ToBase64
+    );
+    if !looks || !data_type.is_string() {
+        return false;
+    }
+    let bytes_per_char = data_type.collation.charset().max_bytes_per_char() as u64;
+    u64::from(text_chars(data_type)) * bytes_per_char > u64::from(context.packet_bytes_max)
+}
+
 /// A text of at most this number of characters, but of no more bytes than most functions say they give.
 fn limited(chars: u64, collation: CollationId) -> DataType {
     string_type(chars.min(limit_chars(collation)) as u32, collation)

@@ -59,6 +59,8 @@ pub struct TypeContext {
     pub locale: LocaleId,
     /// `group_concat_max_len`, or as much of it as a length can say.
     pub group_concat_bytes: u32,
+    /// `max_allowed_packet`: a function whose text would be longer gives NULL.
+    pub packet_bytes_max: u32,
     /// NO_UNSIGNED_SUBTRACTION.
     pub no_unsigned_subtraction: bool,
     /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES.
@@ -74,6 +76,7 @@ impl Default for TypeContext {
             div_precision_increment: 4,
             locale: LocaleId::EN_US,
             group_concat_bytes: 1024,
+            packet_bytes_max: 64 << 20,
             no_unsigned_subtraction: false,
             is_strict: true,
             fixes_parameters: false,
@@ -152,7 +155,8 @@ pub fn build(
     if !matches!(option, CallOption::AsIs) {
         beside::convert(function, &mut args, context);
     }
-    let typed = infer::infer(function, &mut args, &option, context)?;
+    let mut typed = infer::infer(function, &mut args, &option, context)?;
+    typed.nullable |= infer::may_exceed_packet(function, &typed.data_type, context);
     let shows_values = typed.data_type.is_string() || typed.data_type.kind == TypeKind::Json;
     if shows_values || matches!(function, FunctionId::Length | FunctionId::CharLength | FunctionId::NullIf) {
         args.iter_mut().for_each(keep_own_scale);
@@ -282,7 +286,9 @@ pub(crate) fn build_typed(
     }
     // MySQL checks the bytes of a text in strict modes, and whether a long one is too long.
     let is_text_nullable = data_type.is_string()
-        && (context.is_strict || u64::from(text_chars(&data_type)) > infer::limit_chars(data_type.collation));
+        && (context.is_strict
+            || u64::from(text_chars(&data_type)) > infer::limit_chars(data_type.collation)
+            || infer::may_exceed_packet(function, &data_type, context));
     let nullable = args.iter().any(|arg| arg.nullable)
         || data_type.is_temporal()
         || function == FunctionId::JsonValue
@@ -353,6 +359,27 @@ pub(crate) fn aggregate_name(function: AggregateFunc) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_that_may_be_longer_than_a_packet_may_be_null() {
+        let text = |chars: u32| {
+            let column = crate::expr::ColumnId(0);
+            Expr::column(column, DataType::varchar(chars, types::CollationId::UTF8MB4_BIN), false)
+        };
+        let length_may_be_null = |packet_bytes_max: u32, is_strict: bool| {
+            let context = TypeContext { packet_bytes_max, is_strict, ..TypeContext::default() };
+            let call = |function, args| build(function, args, CallOption::None, &context).unwrap();
+            let twice = call(FunctionId::Concat, vec![text(250), text(250)]);
+            assert!(
+                !call(FunctionId::Lower, vec![text(500)]).nullable || is_strict,
+                "no longer than what it gets"
+            );
+            call(FunctionId::Length, vec![twice]).may_be_null()
+        };
+        assert!(!length_may_be_null(2000, false));
+        assert!(length_may_be_null(1999, false), "2000 bytes are NULL and 1301");
+        assert!(length_may_be_null(2000, true), "bytes may be no characters");
+    }
 
     #[test]
     fn names_find_functions_and_operators_stay_hidden() {
