@@ -71,7 +71,7 @@ const ORDER: &[(&str, &[Line])] = &[
             Apart(&["alone", "explained", "generate", "probes"]),
             Apart(&["round"]),
             Apart(&["bad_values", "minimise", "oracle"]),
-            Apart(&["plan_errors"]),
+            Apart(&["plan_errors", "temporary"]),
         ],
     ),
     (
