@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use catalog::Catalog;
 use exec::Prepared;
+use exec::expr::EvalSettings;
 use plan::logical::Bound;
 use plan::{PlanError, PlanResult};
 use service::SqlError;
@@ -205,6 +206,18 @@ impl plan::bind::Session for BindSession<'_> {
             TypeKind::Time => DataType::time(FRACTION_DIGITS_MAX),
             _ => data_type,
         })
+    }
+
+    fn constant(&self, constant: &plan::Expr) -> Option<Value> {
+        let settings = self.session.variables.settings();
+        let settings = EvalSettings {
+            sql_mode: settings.sql_mode.0,
+            connection_collation: settings.connection_collation,
+            max_allowed_packet: settings.packet_bytes_max as usize,
+            locale: settings.locale,
+            ..EvalSettings::default()
+        };
+        exec::expr::fold(constant, &settings)
     }
 
     fn date_mode(&self) -> types::temporal::parse::DateMode {

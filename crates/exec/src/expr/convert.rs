@@ -232,19 +232,30 @@ fn rounded_micros(micros: i64, digits: u8, ctx: &EvalContext<'_>) -> i64 {
 }
 
 /// A text for a message: cut, printable.
-fn shown(text: &[u8]) -> String {
-    String::from_utf8_lossy(&text[..text.len().min(512)]).into_owned()
+fn shown(text: &[u8], from: &DataType) -> String {
+    let text = &text[..text.len().min(512)];
+    if !from.is_binary_string() {
+        return String::from_utf8_lossy(text).into_owned();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for &byte in text {
+        match byte {
+            b' '..=b'~' => shown.push(char::from(byte)),
+            _ => shown += &format!("\\x{byte:02X}"),
+        }
+    }
+    shown
 }
 
 #[cold]
-fn truncated(kind: &str, text: &[u8], ctx: &mut EvalContext<'_>) -> SqlResult<()> {
-    ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&kind, &shown(text)])
+fn truncated(kind: &str, text: &[u8], from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<()> {
+    ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&kind, &shown(text, from)])
 }
 
 #[cold]
-fn incorrect(kind: &str, text: &[u8], ctx: &mut EvalContext<'_>) -> SqlResult<()> {
+fn incorrect(kind: &str, text: &[u8], from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<()> {
     // "Incorrect datetime value" has the number 1292 and another text than the table's.
-    let message = format!("Incorrect {kind} value: '{}'", shown(text));
+    let message = format!("Incorrect {kind} value: '{}'", shown(text, from));
     let error = ER_TRUNCATED_WRONG_VALUE.saying(message);
     if ctx.settings.strict_dml {
         return Err(error);
@@ -291,7 +302,7 @@ fn to_double(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlR
             // Nothing but spaces is 0 without a warning, unlike for an integer or decimal.
             let rest = &text[parsed.consumed..];
             if parsed.overflow || rest.iter().any(|&byte| !number::is_space(byte)) {
-                truncated("DOUBLE", text, ctx)?;
+                truncated("DOUBLE", text, from, ctx)?;
             }
             parsed.value
         }
@@ -311,7 +322,7 @@ fn to_decimal(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> Sql
         (Cell::Double(value), _) => match Decimal::from_f64(value) {
             Ok(value) => value,
             Err(clipped) => {
-                truncated("DECIMAL", &text_of(cell, from), ctx)?;
+                truncated("DECIMAL", &text_of(cell, from), from, ctx)?;
                 clipped.0
             }
         },
@@ -330,7 +341,7 @@ fn to_decimal(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> Sql
             let parsed = Decimal::parse(text);
             let rest = &text[parsed.consumed..];
             if parsed.overflow || parsed.consumed == 0 || rest.iter().any(|&byte| !number::is_space(byte)) {
-                truncated("DECIMAL", text, ctx)?;
+                truncated("DECIMAL", text, from, ctx)?;
             }
             parsed.value
         }
@@ -388,7 +399,7 @@ fn to_int(
             let whole = value.to_units(0).unwrap_or(if value.is_negative() { i128::MIN } else { i128::MAX });
             let (result, clipped) = clip(whole);
             if clipped {
-                truncated("DECIMAL", &text_of(cell, from), ctx)?;
+                truncated("DECIMAL", &text_of(cell, from), from, ctx)?;
             }
             result
         }
@@ -412,7 +423,7 @@ fn to_int(
                 ctx.warnings.push(entry);
             }
             if clipped || parsed.consumed == 0 || rest.iter().any(|&byte| !number::is_space(byte)) {
-                truncated("INTEGER", text, ctx)?;
+                truncated("INTEGER", text, from, ctx)?;
             }
             result
         }
@@ -437,7 +448,7 @@ fn to_datetime(
         match parse::datetime_from_number(number, mode) {
             Ok((value, _)) => Ok(Some(DateTime { micros, ..value })),
             Err(_) => {
-                incorrect("datetime", &text_of(cell, from), ctx)?;
+                incorrect("datetime", &text_of(cell, from), from, ctx)?;
                 Ok(None)
             }
         }
@@ -460,7 +471,7 @@ fn to_datetime(
             let value = to_decimal(cell, from, ctx)?;
             let micros = value.to_units(6).unwrap_or(-1);
             if micros < 0 {
-                incorrect(kind, &text_of(cell, from), ctx)?;
+                incorrect(kind, &text_of(cell, from), from, ctx)?;
                 return Ok(None);
             }
             let number = i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX);
@@ -482,7 +493,7 @@ fn to_datetime(
         (Cell::Bytes(text), _) => match parse::parse_datetime(text, mode) {
             Ok(parsed) => {
                 if parsed.truncated {
-                    truncated(if parsed.has_time { "datetime" } else { "date" }, text, ctx)?;
+                    truncated(if parsed.has_time { "datetime" } else { "date" }, text, from, ctx)?;
                 }
                 let value = parsed.rounded(6);
                 match (value, parsed.offset_minutes) {
@@ -495,9 +506,9 @@ fn to_datetime(
             }
             Err(_) => {
                 if kind == "date" {
-                    truncated(kind, text, ctx)?;
+                    truncated(kind, text, from, ctx)?;
                 } else {
-                    incorrect(kind, text, ctx)?;
+                    incorrect(kind, text, from, ctx)?;
                 }
                 None
             }
@@ -576,7 +587,7 @@ fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlRes
     let finish =
         |parsed: parse::ParsedTime, text: &[u8], ctx: &mut EvalContext<'_>| -> SqlResult<Option<Time>> {
             if parsed.truncated || parsed.out_of_range {
-                truncated("time", text, ctx)?;
+                truncated("time", text, from, ctx)?;
             }
             Ok(Some(parsed.value))
         };
@@ -591,7 +602,7 @@ fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlRes
         (Cell::Int(value), _) => match parse::time_from_number(value) {
             Ok(parsed) if !parsed.out_of_range => finish(parsed, &text_of(cell, from), ctx)?,
             Ok(_) | Err(_) => {
-                truncated("time", &text_of(cell, from), ctx)?;
+                truncated("time", &text_of(cell, from), from, ctx)?;
                 None
             }
         },
@@ -606,7 +617,7 @@ fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlRes
                     time.map(|time| Time { micros: time.micros + rest }.clipped())
                 }
                 Ok(_) | Err(_) => {
-                    truncated("time", &text_of(cell, from), ctx)?;
+                    truncated("time", &text_of(cell, from), from, ctx)?;
                     None
                 }
             }
@@ -636,7 +647,7 @@ fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlRes
             match parse::parse_time_with(text, ctx.settings.has(sql_mode::TIME_TRUNCATE_FRACTIONAL)) {
                 Ok(parsed) => finish(parsed, text, ctx)?,
                 Err(_) => {
-                    truncated("time", text, ctx)?;
+                    truncated("time", text, from, ctx)?;
                     None
                 }
             }
@@ -691,9 +702,9 @@ pub(super) fn cell(
             {
                 // In strict data changes the warning before that error is the error.
                 if ctx.settings.strict_dml {
-                    incorrect(if *name == "DATE" { "date" } else { "datetime" }, text, ctx)?;
+                    incorrect(if *name == "DATE" { "date" } else { "datetime" }, text, from, ctx)?;
                 }
-                return Err(ER_WRONG_VALUE.with(&[name, &shown(text)]));
+                return Err(ER_WRONG_VALUE.with(&[name, &shown(text, from)]));
             }
             let value = to_datetime(cell, from, query_dates(ctx), "datetime", ctx)?;
             push_packed(value, out);
@@ -701,7 +712,7 @@ pub(super) fn cell(
         Target::ComparedText(name) => {
             let value = match cell {
                 Cell::Bytes(text) if parse::parse_datetime(text, ctx.settings.date_mode()).is_err() => {
-                    truncated(name, text, ctx)?;
+                    truncated(name, text, from, ctx)?;
                     None
                 }
                 // Beside a date a year has neither month nor day.
@@ -716,7 +727,7 @@ pub(super) fn cell(
             let mode = ctx.settings.date_mode();
             let value = match cell {
                 Cell::Bytes(text) if parse::parse_datetime(text, mode).is_err() => {
-                    incorrect(name, text, ctx)?;
+                    incorrect(name, text, from, ctx)?;
                     None
                 }
                 _ => to_datetime(cell, from, query_dates(ctx), name, ctx)?,
@@ -727,7 +738,7 @@ pub(super) fn cell(
             let mode = query_dates(ctx);
             let value = match cell {
                 Cell::Bytes(text) if parse::parse_datetime(text, mode).is_err() => {
-                    truncated(name, text, ctx)?;
+                    truncated(name, text, from, ctx)?;
                     None
                 }
                 _ => to_datetime(cell, from, mode, name, ctx)?,
@@ -738,7 +749,7 @@ pub(super) fn cell(
             let value = match cell {
                 Cell::Bytes(text) if text.iter().all(|&byte| number::is_space(byte)) => None,
                 Cell::Bytes(text) if parse::parse_time(text).is_err() => {
-                    incorrect("time", text, ctx)?;
+                    incorrect("time", text, from, ctx)?;
                     None
                 }
                 _ => to_time(cell, from, ctx)?,
@@ -768,7 +779,7 @@ pub(super) fn cell(
                 && mode.check(DateTime::unpack(packed)).is_err()
             {
                 if matches!(to, Target::CheckedParameter(_)) {
-                    truncated("date", &text_of(cell, from), ctx)?;
+                    truncated("date", &text_of(cell, from), from, ctx)?;
                 }
                 out.push_null();
                 return Ok(());
@@ -1060,7 +1071,7 @@ fn cast_year(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>, out: &m
         (Cell::Int(packed), TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp) => {
             let year = i64::from(DateTime::unpack(packed).year);
             if year != 0 && !(1901..=2155).contains(&year) {
-                truncated("YEAR", &text_of(cell, from), ctx)?;
+                truncated("YEAR", &text_of(cell, from), from, ctx)?;
                 out.push_null();
                 return Ok(());
             }
@@ -1083,7 +1094,7 @@ fn cast_year(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>, out: &m
                 1..=69 => number + 2000,
                 70..=99 => number + 1900,
                 _ => {
-                    truncated("YEAR", &text_of(cell, from), ctx)?;
+                    truncated("YEAR", &text_of(cell, from), from, ctx)?;
                     out.push_null();
                     return Ok(());
                 }
@@ -1119,7 +1130,7 @@ fn cast_text(
         out.truncate(row);
         out.push_bytes(&cut[..kept]);
         let name = format!("{kind}({})", to.length);
-        truncated(&name, &cut, ctx)?;
+        truncated(&name, &cut, from, ctx)?;
     } else if to.kind == TypeKind::Char && charset == Charset::Binary && kept < to.length as usize {
         let mut filled = text.to_vec();
         if to.length as usize > ctx.settings.max_allowed_packet {

@@ -19,9 +19,11 @@ mod compare;
 mod compile;
 mod context;
 mod convert;
+mod fold;
 mod kernels;
 mod program;
 mod vector;
 
 pub use context::{EvalContext, EvalSettings, NoSession, SessionState, SqlResult, Warnings, sql_mode};
+pub use fold::fold;
 pub use program::{Program, Scratch};

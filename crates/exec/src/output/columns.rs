@@ -166,14 +166,12 @@ fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> Col
 
 /// The type as the protocol names it: computed texts by their size, those of columns all as BLOB.
 fn protocol_type(column: &ResultColumn<'_>) -> u8 {
-    const MEDIUM_TEXT_BYTES_MAX: u32 = 0xff_ffff;
     let is_computed = column.source.is_computed();
     match column.data_type.kind {
         TypeKind::Enum if column.source == OutputSource::Expression => ColumnType::Enum as u8,
         TypeKind::Set if column.source == OutputSource::Expression => ColumnType::Set as u8,
         kind if is_member(kind) && column.source == OutputSource::Kept => ColumnType::VarString as u8,
-        // What MAX and its like make of a column of this kind is larger.
-        TypeKind::MediumText if is_computed && column.data_type.length <= MEDIUM_TEXT_BYTES_MAX => 250,
+        TypeKind::MediumText if is_computed => 250,
         TypeKind::LongText if is_computed => 251,
         _ => column.data_type.protocol_type(),
     }

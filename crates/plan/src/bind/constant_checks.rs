@@ -661,7 +661,7 @@ fn has_no_table(tree: &Logical) -> bool {
 }
 
 /// What `(SELECT value)` computes.
-fn value_without_table(subquery: &Subquery) -> Option<&Expr> {
+pub(super) fn value_without_table(subquery: &Subquery) -> Option<&Expr> {
     let (SubqueryKind::Scalar, Logical::Project { input, items }) = (&subquery.kind, &subquery.plan) else {
         return None;
     };

@@ -53,6 +53,31 @@ fn is_one_row(plan: &Logical) -> bool {
 /// Width of CAST to an integer: digits of any and a sign.
 const INTEGER_CAST_WIDTH: u32 = 21;
 
+/// 1267 of a comparison that NOT turns round: it names the one that is left.
+#[cold]
+fn turned(mut error: Box<PlanError>, op: CompareOp) -> Box<PlanError> {
+    let opposite = match op {
+        CompareOp::Eq => "<>",
+        CompareOp::Ne => "=",
+        CompareOp::Lt => ">=",
+        CompareOp::Le => ">",
+        CompareOp::Gt => "<=",
+        CompareOp::Ge => "<",
+        CompareOp::NullSafeEq => return error,
+    };
+    let written = format!("for operation '{}'", compare_function(op).name());
+    if error.number == 1267 && error.message.ends_with(&written) {
+        let rest = error.message.len() - written.len();
+        error.message.truncate(rest);
+        error.message += &format!("for operation '{opposite}'");
+    }
+    error
+}
+
+fn has_document(args: &[Expr]) -> bool {
+    args.iter().any(|arg| arg.data_type.kind == TypeKind::Json)
+}
+
 impl<'a> Binder<'a> {
     /// Makes a call.
     pub(crate) fn call(&self, function: FunctionId, args: Vec<Expr>) -> PlanResult<Expr> {
@@ -180,6 +205,7 @@ impl<'a> Binder<'a> {
 
     fn expr_here(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Expr> {
         let is_conjunct = std::mem::take(&mut self.is_conjunct);
+        let is_negated = std::mem::take(&mut self.is_negated);
         match &expr.kind {
             Ast::Literal(literal) => self.literal(literal, expr.span.start),
             Ast::Column(name) => self.column(name),
@@ -201,9 +227,9 @@ impl<'a> Binder<'a> {
                 };
                 Ok(Expr::literal(self.session.system_variable(variable.scope, &name)?))
             }
-            Ast::Unary { op, expr: operand } => self.unary(*op, operand),
-            Ast::Binary { op, left, right } => self.binary(*op, left, right, is_conjunct),
-            Ast::Compare { op, left, right } => self.compare(*op, left, right),
+            Ast::Unary { op, expr: operand } => self.unary(*op, operand, is_negated),
+            Ast::Binary { op, left, right } => self.binary(*op, left, right, is_conjunct, is_negated),
+            Ast::Compare { op, left, right } => self.compare(*op, left, right, is_negated),
             Ast::Quantified { op, all, left, query } => {
                 let left = self.row(left)?;
                 let side = match op {
@@ -242,7 +268,11 @@ impl<'a> Binder<'a> {
             }
             Ast::Between { expr, low, high, negated } => {
                 let args = vec![self.expr(expr)?, self.expr(low)?, self.expr(high)?];
+                let has_document = has_document(&args);
                 let call = self.call(FunctionId::Between, args)?;
+                if has_document {
+                    self.warn_of_documents("BETWEEN operator");
+                }
                 self.negate(call, *negated)
             }
             Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated),
@@ -406,16 +436,42 @@ impl<'a> Binder<'a> {
         Expr::new(ExprKind::UserVar(name), data_type, true)
     }
 
-    fn unary(&mut self, op: UnaryOp, operand: &'a ast::Expr<'a>) -> PlanResult<Expr> {
+    /// `-operand`. Of a negative integer that is a constant MySQL makes a decimal.
+    fn negative(&self, operand: Expr) -> PlanResult<Expr> {
+        let is_negative = operand.data_type.is_integer()
+            && self.constant(&operand).is_some_and(|value| matches!(value, Value::Int(..0)));
+        let mut call = self.call(FunctionId::Neg, vec![operand])?;
+        if is_negative && call.data_type.is_integer() {
+            let digits = call.data_type.length.saturating_sub(1).max(1);
+            call.data_type = DataType::decimal(digits, 0);
+        }
+        Ok(call)
+    }
+
+    /// The value of a constant, where it is known now.
+    pub(crate) fn constant(&self, expr: &Expr) -> Option<Value> {
+        match expr.as_literal() {
+            Some(value) => Some(value.clone()),
+            None if expr.is_foldable() => self.session.constant(expr),
+            None => match &expr.kind {
+                ExprKind::Subquery(subquery) => super::constant_checks::value_without_table(subquery)
+                    .and_then(|value| self.constant(value)),
+                _ => None,
+            },
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: &'a ast::Expr<'a>, is_negated: bool) -> PlanResult<Expr> {
         if let (UnaryOp::Neg, Ast::Literal(ast::Literal::Number(kind, text))) = (op, &operand.kind)
             && self.session.literal_parameter(operand.span.start).is_none()
         {
             return super::literal::number_literal(*kind, text, true);
         }
+        self.is_negated = op == UnaryOp::Not && !is_negated;
         let operand = self.expr(operand)?;
         match op {
             UnaryOp::Plus => Ok(operand),
-            UnaryOp::Neg => self.call(FunctionId::Neg, vec![operand]),
+            UnaryOp::Neg => self.negative(operand),
             UnaryOp::BitNot => self.call(FunctionId::BitNot, vec![operand]),
             UnaryOp::Not => {
                 let operand = self.truth(operand)?;
@@ -430,6 +486,7 @@ impl<'a> Binder<'a> {
         left: &'a ast::Expr<'a>,
         right: &'a ast::Expr<'a>,
         is_conjunct: bool,
+        is_negated: bool,
     ) -> PlanResult<Expr> {
         let function = match op {
             BinaryOp::Add => FunctionId::Add,
@@ -462,6 +519,7 @@ impl<'a> Binder<'a> {
             let mut args = Vec::with_capacity(operands.len());
             for operand in operands.into_iter().rev() {
                 self.is_conjunct = is_conjunct && op == BinaryOp::And;
+                self.is_negated = is_negated;
                 let bound = self.expr(operand)?;
                 match bound.kind {
                     ExprKind::Call { function: inner, args: inner_args, .. } if inner == function => {
@@ -484,6 +542,7 @@ impl<'a> Binder<'a> {
         op: CompareOp,
         left: &'a ast::Expr<'a>,
         right: &'a ast::Expr<'a>,
+        is_negated: bool,
     ) -> PlanResult<Expr> {
         if matches!(left.kind, Ast::Row(_)) || matches!(right.kind, Ast::Row(_)) {
             if let (Ast::Row(_), Ast::Subquery(query)) = (&left.kind, &right.kind)
@@ -497,6 +556,7 @@ impl<'a> Binder<'a> {
         }
         let args = vec![self.expr(left)?, self.expr(right)?];
         self.call(compare_function(op), args)
+            .map_err(|error| if is_negated { turned(error, op) } else { error })
     }
 
     fn compare_rows(&self, op: CompareOp, left: Vec<Expr>, right: Vec<Expr>) -> PlanResult<Expr> {
@@ -834,7 +894,18 @@ impl<'a> Binder<'a> {
             self.warn_deprecated("FOUND_ROWS()", "Consider using COUNT(*) instead.");
         }
         let args = self.exprs(call.args)?;
-        self.call(function, args)
+        let is_extreme = matches!(function, FunctionId::Least | FunctionId::Greatest);
+        let has_document = is_extreme && has_document(&args);
+        let call = self.call(function, args)?;
+        if has_document {
+            self.warn_of_documents("LEAST and GREATEST operators");
+        }
+        Ok(call)
+    }
+
+    /// 1235 where documents are compared as other values are.
+    fn warn_of_documents(&mut self, what: &str) {
+        self.warnings.push(*PlanError::not_supported(&format!("comparison of JSON in the {what}")));
     }
 
     /// 1287, with what to use instead as a sentence of its own.

@@ -173,6 +173,10 @@ impl<'a> Binder<'a> {
         let before = self.tables.len();
         let mut bound = self.query_in(query, true)?;
         self.keep_unless_merged(query, &mut bound);
+        // What the query says may be NULL is said of its columns here, too.
+        for column in &bound.output {
+            self.columns[column.id.0 as usize].nullable |= column.nullable;
+        }
         self.derived_tables.extend((before..self.tables.len()).map(|index| TableIndex(index as u32)));
         let columns = rename(&bound.output, names)?;
         self.show_derived(alias, columns)?;

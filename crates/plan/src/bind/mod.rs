@@ -14,6 +14,8 @@ mod expr;
 pub mod from;
 mod group;
 mod literal;
+mod no_rows;
+mod passed_on;
 mod scope;
 mod select;
 mod set_op;
@@ -32,8 +34,8 @@ use crate::error::{PartlyBound, PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr};
 use crate::function::TypeContext;
 use crate::logical::{
-    Bound, BoundKind, BoundRowQuery, BoundTable, ColumnInfo, ColumnNeed, Logical, Needs, TableIndex,
-    TableNeed,
+    Bound, BoundKind, BoundRowQuery, BoundTable, ColumnInfo, ColumnNeed, Logical, Needs, OutputColumn,
+    TableIndex, TableNeed,
 };
 
 use scope::Block;
@@ -70,6 +72,13 @@ pub trait Session {
 
     /// The type of `@name` as it is set now; `None`: never set.
     fn user_variable(&self, name: &str) -> Option<DataType>;
+
+    /// The value of a constant ([`Expr::is_foldable`]), under the session's modes; `None`: computing it is an error, which belongs to the
+    /// execution, or nothing here computes.
+    fn constant(&self, constant: &Expr) -> Option<Value> {
+        let _ = constant;
+        None
+    }
 
     /// The variable of the stored program that runs which this name means: the number of the parameter that holds its
     /// value, and its type.
@@ -258,6 +267,8 @@ pub(crate) struct Binder<'a> {
     depth: u32,
     /// The expression that is bound next is a condition of WHERE or ON, or one of those that AND joins there.
     is_conjunct: bool,
+    /// The expression that is bound next stands below NOT, with nothing but AND and OR between: MySQL turns a comparison round there.
+    is_negated: bool,
     /// The tables of the outermost FROM of UPDATE or DELETE.
     top_tables: Vec<TableIndex>,
     /// What an INSERT computes with subqueries.
@@ -305,6 +316,7 @@ impl<'a> Binder<'a> {
             view_depth: 0,
             depth: 0,
             is_conjunct: false,
+            is_negated: false,
             top_tables: Vec::new(),
             row_queries: Vec::new(),
             last_block: None,
@@ -314,7 +326,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn finish(mut self, kind: BoundKind, output: Vec<crate::logical::OutputColumn>) -> Bound {
+    fn finish(mut self, kind: BoundKind, output: Vec<OutputColumn>) -> Bound {
         self.note_locks();
         let constant_checks =
             constant_checks::of(&kind, &self.columns, &self.kept_columns, self.literals_are_parameters);
@@ -336,14 +348,12 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn statement(
-        &mut self,
-        statement: &'a Statement<'a>,
-    ) -> PlanResult<(BoundKind, Vec<crate::logical::OutputColumn>)> {
+    fn statement(&mut self, statement: &'a Statement<'a>) -> PlanResult<(BoundKind, Vec<OutputColumn>)> {
         Ok(match statement {
             Statement::Query(query) => {
                 self.has_limit = has_limit(query);
-                let bound = self.query(query)?;
+                let mut bound = self.query(query)?;
+                bound.output.iter_mut().for_each(OutputColumn::describe_to_client);
                 (BoundKind::Query(Box::new(bound.plan)), bound.output)
             }
             Statement::Insert(insert) => (BoundKind::Insert(self.insert(insert)?), Vec::new()),

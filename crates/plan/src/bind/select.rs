@@ -254,6 +254,7 @@ impl<'a> Binder<'a> {
         let steps = super::temporary::Steps {
             rows: &tree,
             conditions: &conditions,
+            having: &having,
             keys: &keys,
             rollup,
             distinct: select.options.distinct,
@@ -261,11 +262,13 @@ impl<'a> Binder<'a> {
             gives_no_row: limit.is_some_and(is_limit_zero),
             sort: &sort,
             items: &items,
+            follows_merged: super::temporary::follows_merged(&tree),
             positions: super::temporary::Positions::of(&items),
         };
         self.describe(&steps, &mut output);
         let kept_bits = kept_bits(&items, &output);
         self.describe_nulled(&items, &mut output);
+        self.describe_passed_on(&steps, &mut output);
         let rolled: Vec<Expr> =
             if rollup { keys.iter().map(|(_, key)| key.clone()).collect() } else { Vec::new() };
         // What is the same in all rows orders none, and is not computed for it.
@@ -803,6 +806,7 @@ pub(super) fn plain_output(
         source: OutputSource::Expression,
         created: Created::Column,
         created_type: None,
+        described_type: None,
     }
 }
 

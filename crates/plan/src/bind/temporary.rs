@@ -10,12 +10,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use types::data_type::column_flag as flag;
-use types::{CollationId, DataType, TypeKind};
+use types::{CollationId, DataType, TypeKind, Value};
 
 use super::Binder;
 use super::scope::{ScopeColumns, ScopeTable};
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
-use crate::function::{FunctionId, text_chars};
+use crate::function::{self, FunctionId, text_chars};
 use crate::logical::{
     AggregateCall, AggregateFunction, BoundTable, JoinKind, Logical, OutputColumn, OutputSource, SortKey,
 };
@@ -40,6 +40,7 @@ pub(super) struct Steps<'s> {
     pub(super) rows: &'s Logical,
     /// WHERE.
     pub(super) conditions: &'s [Expr],
+    pub(super) having: &'s [Expr],
     pub(super) keys: &'s [(ColumnId, Expr)],
     pub(super) rollup: bool,
     pub(super) distinct: bool,
@@ -50,6 +51,8 @@ pub(super) struct Steps<'s> {
     pub(super) sort: &'s [SortKey],
     /// Items that are no plain columns.
     pub(super) items: &'s [(ColumnId, Expr)],
+    /// Columns of derived tables that are merged into the block are followed to what computes them.
+    pub(super) follows_merged: bool,
     /// Where the items stand, if they are many.
     pub(super) positions: Positions,
 }
@@ -157,7 +160,7 @@ impl Binder<'_> {
                     if is_key(column.id) {
                         column.data_type = match column.data_type.kind {
                             TypeKind::Year => DataType::COMPUTED_YEAR,
-                            _ => crate::function::computed(&column.data_type),
+                            _ => function::computed(&column.data_type),
                         };
                     }
                     false
@@ -170,7 +173,8 @@ impl Binder<'_> {
                 }
             };
             // Constants are not kept, unless the rows above the groups have NULL in their place.
-            let is_fixed = item.is_some_and(is_fixed_value) && !is_padded(steps.rows, column.id);
+            let is_fixed = item.is_some_and(|item| self.is_fixed_value(steps, item))
+                && !is_padded(steps.rows, column.id);
             if is_kept && (is_key_item || !is_fixed) {
                 self.keep(column, self.blocks.last().map_or(&[][..], |block| &block.aggregates));
             }
@@ -178,12 +182,20 @@ impl Binder<'_> {
     }
 
     /// Of a table whose columns an aggregate query in the select list reads for each row, MySQL says that all columns may be NULL.
-    pub(super) fn describe_nulled(&self, items: &[(ColumnId, Expr)], output: &mut [OutputColumn]) {
+    pub(super) fn describe_nulled(&mut self, items: &[(ColumnId, Expr)], output: &mut [OutputColumn]) {
         let mut read = Vec::new();
         items.iter().for_each(|(_, item)| read_by_aggregates(item, &mut read));
         if read.is_empty() {
             return;
         }
+        let reads = |item: &Expr| {
+            let mut own = Vec::new();
+            read_by_aggregates(item, &mut own);
+            !own.is_empty()
+        };
+        let readers: Vec<ColumnId> =
+            items.iter().filter(|(_, item)| reads(item)).map(|(id, _)| *id).collect();
+        let first_reader = output.iter().position(|column| readers.contains(&column.id));
         let tables = self.blocks.last().map_or(&[][..], |block| &block.tables);
         for column in output.iter_mut().filter(|column| !column.source.is_computed()) {
             // A table that is merged into this query is none of its own.
@@ -193,6 +205,12 @@ impl Binder<'_> {
             let is_of_one = |table: &&ScopeTable| table.holds(column.id) && is_own(table);
             let table = tables.iter().find(is_of_one);
             column.nullable |= table.is_some_and(|table| read.iter().any(|id| table.holds(*id)));
+        }
+        // So does a set operation say of those that stand behind such a query.
+        for column in
+            output.iter().skip(first_reader.unwrap_or(output.len())).filter(|column| column.nullable)
+        {
+            self.columns[column.id.0 as usize].nullable = true;
         }
     }
 
@@ -260,6 +278,14 @@ impl Binder<'_> {
                 } else if data_type.integer_bytes().is_some() || data_type.kind == TypeKind::Year {
                     data_type.kind = TypeKind::BigInt;
                     data_type.zerofill = false;
+                    // A number of years or bits is as long as these.
+                    if let Some(of) = call.args.first().and_then(super::passed_on::converted) {
+                        match (function::bits_of(of), of.data_type.kind) {
+                            (Some(bits), _) => data_type.length = bits,
+                            (None, TypeKind::Year) => data_type.length = of.data_type.length,
+                            _ => {}
+                        }
+                    }
                 } else {
                     keep_computed(column);
                 }
@@ -319,18 +345,34 @@ impl Binder<'_> {
 
     /// The temporary table that the block needs, if it needs one.
     fn table_of(&self, steps: &Steps<'_>, output: &[OutputColumn]) -> Option<Kept> {
-        let mut leaves = Leaves::of(steps.rows, steps.conditions, &self.tables);
+        let mut leaves =
+            Leaves::of(steps.rows, steps.conditions, &self.tables, &|part| self.is_never_true(part));
         let mut fixed = fixed_columns(steps.conditions);
+        // A column of a derived table that is merged is the one that it is made of.
+        for id in &mut fixed {
+            while let Some(of) = self.merged(steps, *id).and_then(Expr::as_column) {
+                *id = of;
+            }
+        }
         // MySQL reads the row of a table whose unique key is fixed before it plans the rest.
-        leaves.nodes.retain(|leaf| {
-            let is_one_row = self.is_one_row(leaf, &fixed);
+        leaves.nodes.retain(|(leaf, is_inner)| {
+            let is_one_row = match leaf {
+                Logical::Scan { .. } => self.is_one_row(leaf, &fixed),
+                // The inner side of an outer join depends on the other.
+                derived => !is_inner && has_one_row(derived),
+            };
             if is_one_row {
                 fixed.extend(leaf.output(&self.tables));
             }
             !is_one_row
         });
-        let first = leaves.nodes.first()?;
-        if steps.gives_no_row {
+        leaves.find_buffers(&self.tables);
+        leaves.nulls.iter().for_each(|leaf| fixed.extend(leaf.output(&self.tables)));
+        let (first, _) = *leaves.nodes.first()?;
+        if steps.gives_no_row
+            || steps.having.iter().any(|condition| self.is_never_true(condition))
+            || self.has_no_row(steps.rows)
+        {
             return None;
         }
         let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
@@ -338,8 +380,11 @@ impl Binder<'_> {
             let is_one_row = steps.keys.is_empty() && !aggregates.is_empty();
             return (!is_one_row).then_some(Kept::Table);
         }
-        let is_fixed =
-            |expr: &Expr| expr.is_constant() || expr.as_column().is_some_and(|id| fixed.contains(&id));
+        let is_fixed = |expr: &Expr| {
+            expr.is_constant()
+                || expr.as_column().is_some_and(|id| fixed.contains(&id))
+                || self.is_fixed_below(steps, expr, &fixed, &mut 0)
+        };
         let mut groups: Vec<Expr> = Vec::new();
         for (_, key) in steps.keys {
             let key = key.as_column().map_or_else(|| key.clone(), |id| self.output_expr(steps, id));
@@ -391,6 +436,48 @@ impl Binder<'_> {
             (false, _) if !is_distinct && !is_sorted => Some(Kept::Groups),
             (false, true) if !is_distinct && !steps.rollup => Some(Kept::Rows),
             _ => Some(Kept::Table),
+        }
+    }
+
+    /// What computes a column of a derived table that is merged into the block.
+    fn merged<'s>(&self, steps: &Steps<'s>, id: ColumnId) -> Option<&'s Expr> {
+        let is_followed = steps.follows_merged && !self.kept_columns.contains(&id);
+        if is_followed { merged_item(steps.rows, id) } else { None }
+    }
+
+    /// As [`Expr::is_constant`], of columns of derived tables too that a constant computes, unless an outer join adds NULL to their rows.
+    fn is_fixed_value(&self, steps: &Steps<'_>, item: &Expr) -> bool {
+        if is_fixed_value(item) {
+            return true;
+        }
+        self.is_fixed_below(steps, item, &[], &mut 0)
+    }
+
+    fn is_fixed_below(&self, steps: &Steps<'_>, item: &Expr, fixed: &[ColumnId], nodes: &mut usize) -> bool {
+        /// Nodes of the largest expression that is followed.
+        const NODES_MAX: usize = 256;
+        *nodes += 1;
+        match &item.kind {
+            _ if *nodes > NODES_MAX => false,
+            ExprKind::Column(id) if fixed.contains(id) => true,
+            ExprKind::Column(id) => {
+                self.merged(steps, *id).is_some_and(|of| self.is_fixed_below(steps, of, fixed, nodes))
+                    && !is_padded(steps.rows, *id)
+            }
+            ExprKind::UserVar(_) | ExprKind::UserVarAssign { .. } | ExprKind::Subquery(_) => false,
+            ExprKind::Call { function: FunctionId::IsNull, args, .. }
+                if self.is_field(&args[0]) && !args[0].nullable =>
+            {
+                true
+            }
+            ExprKind::Call { function, .. } if !function.is_deterministic() => false,
+            _ => {
+                let mut is_fixed = true;
+                item.each_child(&mut |child| {
+                    is_fixed = is_fixed && self.is_fixed_below(steps, child, fixed, nodes);
+                });
+                is_fixed
+            }
         }
     }
 
@@ -456,7 +543,7 @@ impl Binder<'_> {
 
 impl Steps<'_> {
     /// What a column computes: an item of the block or of a derived table that is merged into it.
-    fn item(&self, id: ColumnId) -> Option<&Expr> {
+    pub(super) fn item(&self, id: ColumnId) -> Option<&Expr> {
         self.positions.find(self.items, id).or_else(|| merged_item(self.rows, id))
     }
 }
@@ -521,7 +608,7 @@ fn read_columns(expr: &Expr, out: &mut Vec<ColumnId>) {
 }
 
 /// The aggregates of the query block that this is the plan of.
-fn aggregates_of(plan: &Logical) -> &[(ColumnId, AggregateCall)] {
+pub(super) fn aggregates_of(plan: &Logical) -> &[(ColumnId, AggregateCall)] {
     match plan {
         Logical::Limit { input, .. }
         | Logical::Sort { input, .. }
@@ -558,8 +645,41 @@ fn find(items: &[(ColumnId, Expr)], id: ColumnId) -> Option<&Expr> {
     items.iter().find(|(item, _)| *item == id).map(|(_, expr)| expr)
 }
 
+/// Whether a query in FROM has at most one row, whatever its tables hold: MySQL computes it before it plans the rest.
+fn has_one_row(plan: &Logical) -> bool {
+    match plan {
+        Logical::OneRow | Logical::Empty { .. } => true,
+        Logical::Values { rows, .. } => rows.len() <= 1,
+        Logical::Limit { input, count, .. } => {
+            let is_one =
+                |count: &Expr| matches!(count.as_literal(), Some(Value::Int(0 | 1) | Value::UInt(0 | 1)));
+            count.as_ref().is_some_and(is_one) || has_one_row(input)
+        }
+        Logical::Project { input, .. }
+        | Logical::Filter { input, .. }
+        | Logical::Sort { input, .. }
+        | Logical::Distinct { input, .. } => has_one_row(input),
+        Logical::Aggregate { keys, rollup, .. } => keys.is_empty() && !rollup,
+        _ => false,
+    }
+}
+
+/// Whether derived tables are merged into a FROM, with so few columns that these are worth to be followed.
+pub(super) fn follows_merged(rows: &Logical) -> bool {
+    const COLUMNS_MAX: usize = 1024;
+    fn count(rows: &Logical) -> usize {
+        match rows {
+            Logical::Join { left, right, .. } => count(left) + count(right),
+            Logical::Filter { input, .. } | Logical::Sort { input, .. } => count(input),
+            Logical::Project { input, items } => items.len() + count(input),
+            _ => 0,
+        }
+    }
+    (1..=COLUMNS_MAX).contains(&count(rows))
+}
+
 /// What a column computes inside of FROM.
-fn merged_item(rows: &Logical, id: ColumnId) -> Option<&Expr> {
+pub(super) fn merged_item(rows: &Logical, id: ColumnId) -> Option<&Expr> {
     match rows {
         Logical::Join { left, right, .. } => merged_item(left, id).or_else(|| merged_item(right, id)),
         Logical::Filter { input, .. } | Logical::Sort { input, .. } => merged_item(input, id),
@@ -583,46 +703,92 @@ fn is_padded(rows: &Logical, id: ColumnId) -> bool {
 
 /// The tables of a FROM, in the order of their reading.
 struct Leaves<'t> {
-    nodes: Vec<&'t Logical>,
+    /// Each with whether it is on the inner side of an outer join.
+    nodes: Vec<(&'t Logical, bool)>,
+    /// Columns of `a = b`.
+    equalities: Vec<ColumnId>,
+    /// Inner sides of outer joins whose rows never have a partner.
+    nulls: Vec<&'t Logical>,
     /// Some table after the first has no index for its rows to be found by: all rows are joined at once, in no order.
     is_buffered: bool,
 }
 
 impl<'t> Leaves<'t> {
-    fn of(rows: &'t Logical, conditions: &[Expr], tables: &[BoundTable]) -> Leaves<'t> {
+    fn of(
+        rows: &'t Logical,
+        conditions: &[Expr],
+        tables: &[BoundTable],
+        is_never_true: &dyn Fn(&Expr) -> bool,
+    ) -> Leaves<'t> {
         let mut leaves = Leaves {
             nodes: Vec::new(),
+            equalities: Vec::new(),
+            nulls: Vec::new(),
             is_buffered: conditions.iter().any(|condition| is_semijoin(condition, tables)),
         };
-        let mut equalities = Vec::new();
-        conditions.iter().for_each(|condition| equal_columns(condition, &mut equalities));
-        leaves.collect(rows, &mut equalities);
-        for leaf in leaves.nodes.iter().skip(1) {
+        conditions.iter().for_each(|condition| equal_columns(condition, &mut leaves.equalities));
+        leaves.collect(rows, false, tables, is_never_true);
+        leaves
+    }
+
+    /// Notes whether a table after the first has no index for its rows to be found by.
+    fn find_buffers(&mut self, tables: &[BoundTable]) {
+        for (leaf, _) in self.nodes.iter().skip(1) {
             let is_key = |id: ColumnId| match leaf {
                 Logical::Scan { table } => starts_index(&tables[table.0 as usize], id),
                 // MySQL makes an index of it.
                 other => other.output(tables).contains(&id),
             };
-            leaves.is_buffered |= !equalities.iter().any(|id| is_key(*id));
+            self.is_buffered |= !self.equalities.iter().any(|id| is_key(*id));
         }
-        leaves
     }
 
-    fn collect(&mut self, rows: &'t Logical, equalities: &mut Vec<ColumnId>) {
+    fn note_conditions(&mut self, conditions: &[Expr], tables: &[BoundTable]) {
+        conditions.iter().for_each(|condition| equal_columns(condition, &mut self.equalities));
+        self.is_buffered |= conditions.iter().any(|condition| is_semijoin(condition, tables));
+    }
+
+    fn collect(
+        &mut self,
+        rows: &'t Logical,
+        is_inner: bool,
+        tables: &[BoundTable],
+        is_never_true: &dyn Fn(&Expr) -> bool,
+    ) {
         match rows {
             Logical::OneRow => {}
-            Logical::Join { left, right, conditions, .. } => {
-                conditions.iter().for_each(|condition| equal_columns(condition, equalities));
-                self.collect(left, equalities);
-                self.collect(right, equalities);
-            }
-            Logical::Filter { input, .. } | Logical::Project { input, .. } | Logical::Sort { input, .. }
-                if !matches!(**input, Logical::OneRow) =>
+            // A row of NULLs, whatever the table holds.
+            Logical::Join { kind: JoinKind::Left, left, right, conditions }
+                if conditions.iter().any(is_never_true) =>
             {
-                self.collect(input, equalities);
+                self.nulls.push(right);
+                self.collect(left, is_inner, tables, is_never_true);
             }
-            leaf => self.nodes.push(leaf),
+            Logical::Join { kind, left, right, conditions } => {
+                self.note_conditions(conditions, tables);
+                self.collect(left, is_inner, tables, is_never_true);
+                self.collect(right, is_inner || *kind == JoinKind::Left, tables, is_never_true);
+            }
+            Logical::Filter { input, conditions } if is_merged(input) => {
+                self.note_conditions(conditions, tables);
+                self.collect(input, is_inner, tables, is_never_true);
+            }
+            Logical::Project { input, .. } | Logical::Sort { input, .. } if is_merged(input) => {
+                self.collect(input, is_inner, tables, is_never_true);
+            }
+            leaf => self.nodes.push((leaf, is_inner)),
         }
+    }
+}
+
+/// Whether the tables of a query in FROM are joined to those around it.
+fn is_merged(input: &Logical) -> bool {
+    match input {
+        Logical::Scan { .. } | Logical::Join { .. } => true,
+        Logical::Project { input, .. } | Logical::Filter { input, .. } | Logical::Sort { input, .. } => {
+            is_merged(input)
+        }
+        _ => false,
     }
 }
 

@@ -6,12 +6,13 @@ use super::collate::{self, Purpose};
 use super::merge::infer_arms;
 use super::shape::{
     INT_WIDTH, Numeric, UNKNOWN_CHARS, Width, decimal, double_of, fixed_scale, int, integer_digits, numeric,
-    precision, scale, string_type, text_chars, uint,
+    precision, quotient, scale, string_type, text_chars, uint,
 };
 use super::{FunctionId, TypeContext, aggregate_name};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
 use syntax::ast::{AggregateFunc, IntervalUnit};
+use types::charset::Charset;
 use types::data_type::{DECIMAL_SCALE_MAX, FRACTION_DIGITS_MAX, SCALE_NOT_FIXED};
 use types::temporal::parse::DateMode;
 use types::{CollationId, DataType, TypeKind, Value};
@@ -139,8 +140,10 @@ fn arithmetic(function: FunctionId, args: &[Expr], context: &TypeContext) -> Dat
     };
     match class {
         Numeric::Double => {
-            let increment = u32::from(context.div_precision_increment);
-            let double = double_of(args, if function == FunctionId::Div { increment } else { 0 });
+            let double = match function {
+                FunctionId::Div => quotient(args, u32::from(context.div_precision_increment)),
+                _ => double_of(args, 0),
+            };
             let unsigned = function == FunctionId::Mod && a.unsigned && a.is_numeric();
             DataType { unsigned, ..double }
         }
@@ -179,7 +182,7 @@ fn constant(expr: Option<&Expr>) -> Option<i64> {
     match &expr?.kind {
         ExprKind::Literal(Value::Int(value)) => Some(*value),
         ExprKind::Literal(Value::UInt(value)) => i64::try_from(*value).ok(),
-        ExprKind::Call { function: FunctionId::Neg, args, .. } => constant(args.first()).map(|value| -value),
+        ExprKind::Call { function: FunctionId::Neg, args, .. } => constant(args.first())?.checked_neg(),
         _ => None,
     }
 }
@@ -500,7 +503,11 @@ pub(super) fn infer(
             };
             let operands =
                 if matches!(function, F::ShiftLeft | F::ShiftRight) { &args[..1] } else { &args[..] };
-            if operands.iter().all(|arg| arg.data_type.is_binary_string()) && operands.iter().any(bytes) {
+            // NULL goes with both.
+            let is_null = |arg: &Expr| arg.data_type.kind == TypeKind::Null;
+            if operands.iter().all(|arg| arg.data_type.is_binary_string() || is_null(arg))
+                && operands.iter().any(bytes)
+            {
                 let length = operands.iter().map(|arg| arg.data_type.length).max().unwrap_or(0);
                 Typed { nullable: any_nullable, ..binary(length) }
             } else {
@@ -579,6 +586,14 @@ pub(super) fn infer(
                 _ => computed(&first.data_type),
             };
             let coercibility = first.coercibility;
+            // Beside a document a literal is compared as one is, and says so.
+            let is_literal = collate::is_text(&data_type) && coercibility == Coercibility::Literal;
+            let data_type = match args[1].data_type.kind {
+                TypeKind::Json if is_literal && data_type.collation.charset() == Charset::Utf8mb4 => {
+                    DataType { collation: CollationId::UTF8MB4_BIN, ..data_type }
+                }
+                _ => data_type,
+            };
             collate::compare(args, name, context)?;
             Typed { data_type, nullable: true, coercibility }
         }
@@ -595,7 +610,7 @@ pub(super) fn infer(
                     for arg in args.iter_mut() {
                         *arg = super::cast(std::mem::replace(arg, Expr::null()), text.data_type.clone());
                     }
-                    Typed { nullable: typed.nullable, ..text }
+                    Typed { nullable: typed.nullable, coercibility: Coercibility::Implicit, ..text }
                 }
                 TypeKind::Char | TypeKind::VarChar if width.unwrap_or(0) > typed.data_type.length => {
                     let collation = typed.data_type.collation;
@@ -670,8 +685,18 @@ pub(super) fn infer(
             Typed { nullable: true, ..build(&mut args[1..], chars)? }
         }
         F::MakeSet => {
-            let sum = |widths: &[u64]| widths.iter().sum::<u64>() + widths.len() as u64 - 1;
-            Typed { nullable: any_nullable, ..build_of(&mut args[1..], &sum)? }
+            // MySQL counts in 32 bits, and knows no limit here.
+            let widths: Vec<(Width, TypeKind)> =
+                args[1..].iter().map(|arg| (Width::of(&arg.data_type), arg.data_type.kind)).collect();
+            let (collation, coercibility) =
+                collate::aggregate(&mut args[1..], name, context, Purpose::Build)?;
+            let chars_of = |(width, kind): &(Width, TypeKind)| match kind {
+                TypeKind::Json => u32::MAX,
+                _ => width.chars_in(collation),
+            };
+            let separators = widths.len() as u32 - 1;
+            let chars = widths.iter().fold(separators, |sum, width| sum.wrapping_add(chars_of(width)));
+            Typed { data_type: string_type(chars, collation), nullable: any_nullable, coercibility }
         }
         F::ExportSet => {
             let end = args.len().min(4);
@@ -959,7 +984,7 @@ pub(super) fn infer(
             let of = &args[2];
             let is_own = of.coercibility <= Coercibility::Implicit
                 && collate::is_text(&of.data_type)
-                && of.data_type.collation.charset() == types::charset::Charset::Utf8mb4;
+                && of.data_type.collation.charset() == Charset::Utf8mb4;
             if !is_own {
                 collate::bring_unchecked(&mut args[2], CollationId::UTF8MB4_BIN)?;
             }
@@ -995,7 +1020,12 @@ pub(super) fn infer(
         F::Uuid => Typed { coercibility: Coercibility::Literal, ..system(36, context.is_strict) },
         F::UuidToBin | F::Inet6Aton => binary(16),
         F::IsUuid => plain(DataType::BOOL, true),
-        F::Compress => binary(chars_of(args, 0).saturating_mul(4).saturating_add(12)),
+        F::Compress => {
+            // What zlib may need, the length before it and a mark behind it.
+            let bytes = bytes_of(args, 0);
+            let bound = bytes + (bytes >> 12) + (bytes >> 14) + (bytes >> 25) + 18;
+            Typed { data_type: limited(bound, CollationId::BINARY), nullable: text_nullable, ..binary(0) }
+        }
         F::Uncompress => binary(1 << 24),
         F::UncompressedLength => plain(int(11), any_nullable),
         F::Inet6Ntoa => fresh(39),

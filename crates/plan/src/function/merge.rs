@@ -2,7 +2,10 @@
 
 use super::collate::{self, Purpose};
 use super::infer::{Typed, computed};
-use super::shape::{Numeric, Width, decimal, integer_digits, numeric, scale, string_type, text_chars};
+use super::shape::{
+    Numeric, Width, decimal, fixed_scale, integer_digits, numeric, scale, string_type, text_chars,
+    whole_chars,
+};
 use super::{FunctionId, TypeContext};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
@@ -46,7 +49,7 @@ pub(super) fn infer_arms(arms: &mut [Expr], operation: &str, context: &TypeConte
 /// A number beside NULL: as wide as any of its kind, and signed.
 pub(super) fn beside_null(data_type: DataType) -> DataType {
     match data_type.kind {
-        TypeKind::Float | TypeKind::Double => {
+        TypeKind::Float | TypeKind::Double if fixed_scale(&data_type).is_none() => {
             DataType { scale: SCALE_NOT_FIXED, length: DataType::DOUBLE.length, ..data_type }
         }
         TypeKind::Decimal => DataType { unsigned: false, ..data_type },
@@ -112,19 +115,15 @@ pub(super) fn merge(a: &DataType, b: &DataType) -> DataType {
                 let fits = |t: &DataType| t.is_integer() && !matches!(t.kind, K::Int | K::BigInt | K::Bit);
                 let is_float = a.kind == K::Float && (b.kind == K::BigInt || b.kind == K::Float || fits(b))
                     || b.kind == K::Float && fits(a);
-                if is_float {
-                    let length = DataType::DOUBLE.length;
-                    DataType { scale: SCALE_NOT_FIXED, length, ..DataType::FLOAT }
-                } else {
-                    // The digits of PI() hold beside numbers that have theirs.
-                    let digits = |t: &DataType| match t.kind {
-                        K::Float | K::Double => Some(t.scale).filter(|scale| *scale != SCALE_NOT_FIXED),
-                        _ => Some(t.scale),
-                    };
-                    match digits(a).zip(digits(b)) {
-                        Some((a, b)) => DataType { scale: a.max(b), ..DataType::DOUBLE },
-                        None => DataType::DOUBLE,
+                let kind = if is_float { DataType::FLOAT } else { DataType::DOUBLE };
+                // Digits that are fixed, as those of PI(), hold beside numbers that have theirs.
+                match fixed_scale(a).zip(fixed_scale(b)) {
+                    Some((of_a, of_b)) => {
+                        let scale = of_a.max(of_b);
+                        let length = whole_chars(a).max(whole_chars(b)) + scale;
+                        DataType { scale: scale as u8, length, ..kind }
                     }
+                    None => DataType { scale: SCALE_NOT_FIXED, length: DataType::DOUBLE.length, ..kind },
                 }
             }
             Numeric::Decimal => decimal(integer_digits(a).max(integer_digits(b)), scale(a).max(scale(b))),

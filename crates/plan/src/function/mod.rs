@@ -92,6 +92,16 @@ impl FunctionId {
     }
 }
 
+impl FunctionId {
+    /// Its value may be computed while a statement is planned: it depends on nothing else, and a short text takes little time.
+    #[must_use]
+    pub fn is_foldable(self) -> bool {
+        use FunctionId as F;
+        self.stability() == Stability::Pure
+            && !matches!(self, F::RegexpInstr | F::RegexpLike | F::RegexpReplace | F::RegexpSubstr)
+    }
+}
+
 /// The function a statement calls `name` (any case). Operators are not found by name.
 #[must_use]
 pub fn lookup(name: &[u8]) -> Option<FunctionId> {
@@ -364,7 +374,7 @@ mod tests {
     fn texts_that_may_be_longer_than_a_packet_may_be_null() {
         let text = |chars: u32| {
             let column = crate::expr::ColumnId(0);
-            Expr::column(column, DataType::varchar(chars, types::CollationId::UTF8MB4_BIN), false)
+            Expr::column(column, DataType::varchar(chars, CollationId::UTF8MB4_BIN), false)
         };
         let length_may_be_null = |packet_bytes_max: u32, is_strict: bool| {
             let context = TypeContext { packet_bytes_max, is_strict, ..TypeContext::default() };

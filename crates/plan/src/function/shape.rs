@@ -158,19 +158,31 @@ pub(super) fn fixed_scale(data_type: &DataType) -> Option<u32> {
 
 /// The DOUBLE that an operator gives: with the largest scale and `more` digits where those of all operands are fixed.
 pub(super) fn double_of(args: &[Expr], more: u32) -> DataType {
-    let scales = args.iter().map(|arg| fixed_scale(&arg.data_type));
-    let largest = scales.clone().try_fold(0, |most, scale| scale.map(|scale: u32| most.max(scale)));
+    let mut scales = args.iter().map(|arg| fixed_scale(&arg.data_type));
+    let largest = scales.try_fold(0, |most, scale| scale.map(|scale: u32| most.max(scale)));
     let Some(scale) = largest.map(|scale| scale + more).filter(|scale| *scale < u32::from(SCALE_NOT_FIXED))
     else {
         return DataType::DOUBLE;
     };
-    let whole = args.iter().zip(scales).map(|(arg, scale)| {
-        let chars = match arg.data_type.kind {
-            TypeKind::Null => 0,
-            TypeKind::Double => arg.data_type.length,
-            _ => text_chars(&arg.data_type),
-        };
-        chars.saturating_sub(scale.unwrap_or(0))
-    });
+    let whole = args.iter().map(|arg| whole_chars(&arg.data_type));
     DataType { scale: scale as u8, length: whole.max().unwrap_or(0) + scale, ..DataType::DOUBLE }
+}
+
+/// The DOUBLE that a division gives: as many characters before the point as the dividend has.
+pub(super) fn quotient(args: &[Expr], more: u32) -> DataType {
+    let double = double_of(args, more);
+    if double.scale >= SCALE_NOT_FIXED {
+        return double;
+    }
+    DataType { length: whole_chars(&args[0].data_type) + u32::from(double.scale), ..double }
+}
+
+/// Characters before the point of a number whose digits after it are fixed.
+pub(super) fn whole_chars(data_type: &DataType) -> u32 {
+    let chars = match data_type.kind {
+        TypeKind::Null => 0,
+        TypeKind::Double => data_type.length,
+        _ => text_chars(data_type),
+    };
+    chars.saturating_sub(fixed_scale(data_type).unwrap_or(0))
 }

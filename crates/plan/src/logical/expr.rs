@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use syntax::ast::IntervalUnit;
-use types::{DataType, Value, ValueRef};
+use types::{DataType, TypeKind, Value, ValueRef};
 
 use super::Logical;
 use crate::function_table::FunctionId;
@@ -352,6 +352,29 @@ impl Expr {
             | ExprKind::Subquery(_) => true,
             ExprKind::Call { function, .. } => !function.is_deterministic(),
             _ => false,
+        })
+    }
+
+    /// Its value may be asked for while the statement is planned: it follows from literals alone, and needs little time and memory.
+    /// Parameters are none: the plan serves later values, too.
+    #[must_use]
+    pub fn is_foldable(&self) -> bool {
+        /// Nodes of the largest constant that is computed.
+        const NODES_MAX: usize = 64;
+        /// Longest text in it, in characters.
+        const CHARS_MAX: u32 = 1024;
+        let mut nodes = 0;
+        !self.any(&mut |node| {
+            nodes += 1;
+            let is_known = match &node.kind {
+                ExprKind::Literal(_) | ExprKind::Case { .. } | ExprKind::InList { .. } => true,
+                ExprKind::Call { function, .. } => function.is_foldable(),
+                _ => false,
+            };
+            let of = &node.data_type;
+            // A TIME becomes a date of today.
+            let is_long = of.is_string() && of.length > CHARS_MAX || of.kind == TypeKind::Json;
+            nodes > NODES_MAX || !is_known || is_long || of.kind == TypeKind::Time
         })
     }
 

@@ -92,6 +92,18 @@ pub struct OutputColumn {
     pub created: Created,
     /// The type by which CREATE TABLE ... SELECT chooses its own, where that is not the one of the description.
     pub created_type: Option<DataType>,
+    /// The type by which the outermost query describes it to the client, where that is another one.
+    pub described_type: Option<DataType>,
+}
+
+impl OutputColumn {
+    /// Gives it the type by which a client sees it.
+    pub(crate) fn describe_to_client(&mut self) {
+        if let Some(described) = self.described_type.take() {
+            let usual = std::mem::replace(&mut self.data_type, described);
+            self.created_type.get_or_insert(usual);
+        }
+    }
 }
 
 /// How a column of a result is computed, as far as MySQL chooses the type by it that CREATE TABLE ... SELECT gives the column.

@@ -12,6 +12,7 @@
 //!
 //! They run in this order, each over every tree of the statement. Constant parts of expressions are computed once per
 //! execution by the compiled program, so there is no folding here beyond conditions that are plainly TRUE or FALSE.
+//! What binding knows of constants ([`crate::bind::Session::constant`]) is for types and descriptions.
 //! Unneeded columns are pruned when the physical plan is built.
 //!
 //! `tests/passes/*.script` show each pass's input and output for many queries.

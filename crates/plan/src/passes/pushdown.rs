@@ -70,7 +70,9 @@ fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_in
             let (down, mut here): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_about_rows);
             let mut input = push(bound, *input, down, outer_to_inner);
             lift_constants(&mut input, &mut here);
-            filter(input, here)
+            // Constants above the others: where one is not true, nothing else is computed for any row.
+            let (constant, others) = here.into_iter().partition(Expr::is_constant);
+            filter(filter(input, others), constant)
         }
         Logical::Project { input, items } => {
             let (down, here): (Vec<_>, Vec<_>) = conditions.into_iter().partition(|condition| {
