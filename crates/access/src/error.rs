@@ -62,7 +62,7 @@ pub enum Error {
     },
     /// Whoever keeps the table failed in another way: why. 1030 (HY000).
     Storage(Box<str>),
-    /// The server that keeps the table refused, with MySQL's number.
+    /// The server that keeps the table, or a trigger, refused, with MySQL's number.
     Server(Box<ServerError>),
 }
 
@@ -120,7 +120,7 @@ impl From<ForeignKeyViolation> for Error {
     }
 }
 
-/// What a server that keeps tables answered.
+/// What a server that keeps tables, or a trigger, answered.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ServerError {
     /// MySQL's number.

@@ -116,19 +116,19 @@ fn delete_row(
     locator: &[u8],
     ctx: &mut ExecContext<'_>,
 ) -> SqlResult<bool> {
-    let mut old = None;
-    if table.trigger.is_there() {
-        let row = old.insert(Batch::default());
-        if !table.read_old(locator, row, ctx)? {
+    let mut fired = None;
+    if let Some(trigger) = table.trigger {
+        let (_, old) = fired.insert((trigger, Batch::default()));
+        if !table.read_old(locator, old, ctx)? {
             return Ok(false);
         }
-        table.trigger.before(Some(RowAt { batch: row, row: 0, positions: None }), None)?;
+        trigger.before(Some(RowAt { batch: old, row: 0, positions: None }), None)?;
     }
     match table.delete(locator, None, ctx)? {
         Ok(deleted) => {
             ctx.status.add(StatusKind::Delete, u64::from(deleted));
-            if deleted && let Some(old) = &old {
-                table.trigger.after(Some(RowAt { batch: old, row: 0, positions: None }), None)?;
+            if deleted && let Some((trigger, old)) = &fired {
+                trigger.after(Some(RowAt { batch: old, row: 0, positions: None }), None)?;
             }
             Ok(deleted)
         }

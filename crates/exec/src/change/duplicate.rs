@@ -12,7 +12,7 @@ use types::{Batch, Cell, Column};
 use super::insert::Insert;
 use super::row::violated;
 use super::rules::{self, Computed};
-use super::trigger::{NewRow, RowAt};
+use super::trigger::{NewRow, RowAt, Trigger};
 use super::values::{Target, changes_row, given_by_query};
 use super::{check_violated, warn_duplicate};
 use crate::context::ExecContext;
@@ -128,8 +128,8 @@ impl Insert<'_, '_> {
         if !writer.lock_duplicate(duplicate, &[], &mut Batch::default(), ctx)? {
             return Ok(None);
         }
-        if writer.trigger.is_there() {
-            return self.replace_with_trigger(locator, ctx);
+        if let Some(trigger) = writer.trigger {
+            return self.replace_with_trigger(trigger, locator, ctx);
         }
         if writer.has_children() {
             // Their foreign keys must see the row go, unless it comes back with the same key.
@@ -166,21 +166,26 @@ impl Insert<'_, '_> {
 
     /// As [`Insert::replace`], where triggers must see the other row go: it is not changed in place.
     #[cold]
-    fn replace_with_trigger(&mut self, locator: &[u8], ctx: &mut ExecContext<'_>) -> SqlResult<Option<bool>> {
+    fn replace_with_trigger(
+        &mut self,
+        trigger: &Trigger,
+        locator: &[u8],
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<Option<bool>> {
         let writer = &self.writer;
         let mut old = Batch::default();
         if !writer.read_old(locator, &mut old, ctx)? {
             return Ok(None);
         }
         let old = Some(RowAt { batch: &old, row: 0, positions: None });
-        writer.trigger.before(old, None)?;
+        trigger.before(old, None)?;
         let new: Vec<Cell<'_>> = self.row.columns.iter().map(|column| column.cell(0)).collect();
         let replaced_by = writer.has_children().then_some(&*new);
         let gone = writer.delete(locator, replaced_by, ctx)?.map_err(|error| writer.failed(&error))?;
         self.counts.deleted += u64::from(gone);
         ctx.status.add(StatusKind::Delete, u64::from(gone));
         if gone {
-            writer.trigger.after(old, None)?;
+            trigger.after(old, None)?;
         }
         Ok(None)
     }
@@ -252,7 +257,8 @@ impl Insert<'_, '_> {
             let data_type = &definition.columns[ordinal].data_type;
             changes_row(old.columns[ordinal].cell(0), input.columns[ordinal].cell(0), data_type)
         };
-        let fires = self.writer.trigger.is_there();
+        let trigger = self.writer.trigger;
+        let fires = trigger.is_some();
         let before = RowAt { batch: old, row: 0, positions: None };
         if !compiled.assigned.iter().any(is_changed) && !fires {
             return Ok(Some(false));
@@ -263,7 +269,7 @@ impl Insert<'_, '_> {
                 self.storing_changes.put_now(&column.data_type, &mut input.columns[ordinal]);
             }
         }
-        if fires {
+        if let Some(trigger) = trigger {
             let mut new = NewRow {
                 definition,
                 batch: input,
@@ -272,10 +278,10 @@ impl Insert<'_, '_> {
                 storing: &self.storing_changes,
                 warnings: ctx.eval.warnings,
             };
-            self.writer.trigger.before(Some(before), Some(&mut new))?;
+            trigger.before(Some(before), Some(&mut new))?;
             if !(0..width).any(|ordinal| differs(ordinal, input)) {
                 let after = RowAt { batch: input, row: 0, positions: None };
-                self.writer.trigger.after(Some(before), Some(after))?;
+                trigger.after(Some(before), Some(after))?;
                 return Ok(Some(false));
             }
         }
@@ -311,9 +317,9 @@ impl Insert<'_, '_> {
                         numbers.observe(&*writer.table, value as u64, signed).map_err(access_error)?;
                     }
                 }
-                if fires {
+                if let Some(trigger) = trigger {
                     let after = RowAt { batch: input, row: 0, positions: None };
-                    writer.trigger.after(Some(before), Some(after))?;
+                    trigger.after(Some(before), Some(after))?;
                 }
                 Ok(Some(false))
             }

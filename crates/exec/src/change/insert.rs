@@ -94,8 +94,7 @@ impl Compiled {
                 && !foreign_keys.any()
                 && rules.generated.is_empty()
                 && rules.checks.is_empty()
-                && expression_defaults.is_empty()
-                && entry.source.row_trigger().is_none(),
+                && expression_defaults.is_empty(),
             rules,
             cells,
             cells_read_row,
@@ -538,8 +537,8 @@ impl<'p> Insert<'p, '_> {
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
         let compiled = self.compiled;
-        let fires = self.writer.trigger.is_there();
-        if fires {
+        let trigger = self.writer.trigger;
+        if trigger.is_some() {
             // It may have set them in the row before.
             for &ordinal in &compiled.unwritten {
                 self.put_constant_default(ordinal, ctx)?;
@@ -561,7 +560,7 @@ impl<'p> Insert<'p, '_> {
                 self.put_expression_default(ordinal, ctx)?;
             }
         }
-        if fires {
+        if let Some(trigger) = trigger {
             let mut new = NewRow {
                 definition: self.writer.definition,
                 batch: &mut self.row,
@@ -570,7 +569,7 @@ impl<'p> Insert<'p, '_> {
                 storing: &self.storing,
                 warnings: ctx.eval.warnings,
             };
-            self.writer.trigger.before(None, Some(&mut new))?;
+            trigger.before(None, Some(&mut new))?;
         }
         for (generated, running) in compiled.rules.generated.iter().zip(&mut self.running.generated) {
             let value = running.eval(generated, &self.row, &mut ctx.eval)?;
@@ -631,16 +630,18 @@ impl<'p> Insert<'p, '_> {
                     (Written::Duplicate, Number::Generated(_)) => {}
                 }
             }
-            // The next row starts without a number where none is written; after a trigger its defaults are put anyhow.
-            if !fires && compiled.unwritten.contains(&numbers.ordinal) {
+            // The next row starts without a number where none is written.
+            if trigger.is_none() && compiled.unwritten.contains(&numbers.ordinal) {
                 let column = &mut self.row.columns[numbers.ordinal];
                 column.clear();
                 column.push_null();
             }
         }
-        if fires && written == Written::Inserted {
+        if written == Written::Inserted
+            && let Some(trigger) = trigger
+        {
             let new = RowAt { batch: &self.row, row: 0, positions: None };
-            self.writer.trigger.after(None, Some(new))?;
+            trigger.after(None, Some(new))?;
         }
         Ok(())
     }

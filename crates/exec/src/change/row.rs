@@ -37,9 +37,16 @@ use crate::error::{access_error, row_error};
 use crate::expr::{SqlResult, Warnings};
 use crate::stored_table::{StoredTable, stored_table};
 
-/// The foreign keys of a plan.
+/// The foreign keys and the triggers of a plan; most have neither.
 #[derive(Debug)]
-pub(super) struct Compiled(Option<ResolvedKeys>);
+pub(super) struct Compiled(Option<Hooks>);
+
+#[derive(Debug)]
+struct Hooks {
+    keys: Option<ResolvedKeys>,
+    /// By table of the plan.
+    triggers: Vec<Option<Trigger>>,
+}
 
 #[derive(Debug)]
 struct ResolvedKeys {
@@ -50,33 +57,40 @@ struct ResolvedKeys {
 
 impl Compiled {
     pub(super) fn new(plan: &PhysicalPlan) -> Compiled {
-        let resolve = || {
+        let resolve = || -> Option<ResolvedKeys> {
             let graph = plan.foreign_keys.as_ref()?;
             let keys = graph.nodes.first()?.table.source.foreign_keys(graph)?;
             let tables = graph.nodes.iter().map(|node| node.table.definition.id).collect();
             Some(ResolvedKeys { keys, tables })
         };
-        Compiled(resolve())
+        let keys = resolve();
+        let trigger = |table: &plan::physical::PlanTable| table.entry.source.row_trigger().map(Trigger::new);
+        let triggers: Vec<Option<Trigger>> = plan.tables.iter().map(trigger).collect();
+        let any = keys.is_some() || triggers.iter().any(Option::is_some);
+        Compiled(any.then_some(Hooks { keys, triggers }))
     }
 
-    /// Whether any key concerns the statement.
+    /// Whether any key or trigger concerns the statement.
     pub(super) fn any(&self) -> bool {
         self.0.is_some()
     }
 
     /// The way to a table of the plan.
     pub(super) fn writer<'p>(
-        &self,
+        &'p self,
         plan: &'p PhysicalPlan,
         table: TableIndex,
         ctx: &ExecContext<'_>,
     ) -> SqlResult<RowWriter<'p>> {
         let StoredTable { definition, rows } = stored_table(plan, table)?;
-        let keys = self.0.as_ref().filter(|_| ctx.change.foreign_key_checks).and_then(|resolved| {
+        let Some(hooks) = &self.0 else {
+            return Ok(RowWriter { definition, table: rows, keys: None, trigger: None });
+        };
+        let keys = hooks.keys.as_ref().filter(|_| ctx.change.foreign_key_checks).and_then(|resolved| {
             let node = resolved.tables.iter().position(|id| *id == definition.id)?;
             Some((Arc::clone(&resolved.keys), node))
         });
-        let trigger = Trigger::new(plan.tables[table.0 as usize].entry.source.row_trigger());
+        let trigger = hooks.triggers[table.0 as usize].as_ref();
         Ok(RowWriter { definition, table: rows, keys, trigger })
     }
 }
@@ -88,7 +102,7 @@ pub(super) struct RowWriter<'p> {
     /// The keys that concern it, and which table it is among them.
     keys: Option<(Arc<dyn ForeignKeys>, usize)>,
     /// What its rows fire.
-    pub(super) trigger: Trigger,
+    pub(super) trigger: Option<&'p Trigger>,
 }
 
 impl RowWriter<'_> {

@@ -73,19 +73,13 @@ fn passed_on(error: &SqlError) -> access::Error {
     access::Error::Server(Box::new(ServerError { number: *number, message: message.clone() }))
 }
 
-/// The trigger of a table that is changed; most have none.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Trigger(Option<Arc<dyn RowTrigger>>);
+/// The trigger of a table that is changed.
+#[derive(Debug)]
+pub(super) struct Trigger(Arc<dyn RowTrigger>);
 
 impl Trigger {
-    pub(super) fn new(trigger: Option<&Arc<dyn RowTrigger>>) -> Trigger {
-        Trigger(trigger.map(Arc::clone))
-    }
-
-    /// Whether there is one.
-    #[inline]
-    pub(super) fn is_there(&self) -> bool {
-        self.0.is_some()
+    pub(super) fn new(trigger: &Arc<dyn RowTrigger>) -> Trigger {
+        Trigger(Arc::clone(trigger))
     }
 
     /// Fires it before a row is written.
@@ -94,10 +88,9 @@ impl Trigger {
     /// It refuses the row.
     #[cold]
     pub(super) fn before(&self, old: Option<RowAt<'_>>, new: Option<&mut NewRow<'_>>) -> SqlResult<()> {
-        let Some(trigger) = &self.0 else { return Ok(()) };
         let old = old.as_ref().map(|old| old as &dyn RowCells);
         let new = new.map(|new| new as &mut dyn NewRowCells);
-        trigger.before(old, new).map_err(access_error)
+        self.0.before(old, new).map_err(access_error)
     }
 
     /// Fires it after a row was written.
@@ -106,9 +99,8 @@ impl Trigger {
     /// It refuses the row.
     #[cold]
     pub(super) fn after(&self, old: Option<RowAt<'_>>, new: Option<RowAt<'_>>) -> SqlResult<()> {
-        let Some(trigger) = &self.0 else { return Ok(()) };
         let old = old.as_ref().map(|old| old as &dyn RowCells);
         let new = new.as_ref().map(|new| new as &dyn RowCells);
-        trigger.after(old, new).map_err(access_error)
+        self.0.after(old, new).map_err(access_error)
     }
 }

@@ -315,8 +315,8 @@ impl Target<'_> {
             changes_row(old.columns[position].cell(row), input.columns[position].cell(0), data_type)
         };
         let is_changed = assigned.iter().any(is_changed);
-        let fires = self.writer.trigger.is_there();
-        if !is_changed && !fires {
+        let trigger = self.writer.trigger;
+        if !is_changed && trigger.is_none() {
             return Ok(false);
         }
         if is_changed {
@@ -326,13 +326,13 @@ impl Target<'_> {
         }
         let positions = Some(&*self.plan.row);
         let before = RowAt { batch: old, row, positions };
-        if fires {
+        if let Some(trigger) = trigger {
             let warnings = &mut *ctx.eval.warnings;
             let mut new = NewRow { definition, batch: input, positions, number, storing, warnings };
-            self.writer.trigger.before(Some(before), Some(&mut new))?;
+            trigger.before(Some(before), Some(&mut new))?;
             if !self.plan.row.iter().any(|&position| differs(position as usize, input)) {
                 let after = RowAt { batch: input, row: 0, positions };
-                self.writer.trigger.after(Some(before), Some(after))?;
+                trigger.after(Some(before), Some(after))?;
                 return Ok(false);
             }
         }
@@ -357,7 +357,7 @@ impl Target<'_> {
             .filter(|&&(_, position)| differs(position, input))
             .map(|&(ordinal, position)| (ordinal, input.columns[position].cell(0)))
             .collect();
-        if fires {
+        if trigger.is_some() {
             // It may have set any column.
             let row = self.plan.row.iter().map(|&position| position as usize).enumerate();
             let row = row.filter(|&(_, position)| differs(position, input));
@@ -373,8 +373,8 @@ impl Target<'_> {
                 {
                     writer.table.observe_number(value as u64).map_err(access_error)?;
                 }
-                if fires {
-                    writer.trigger.after(Some(before), Some(RowAt { batch: input, row: 0, positions }))?;
+                if let Some(trigger) = trigger {
+                    trigger.after(Some(before), Some(RowAt { batch: input, row: 0, positions }))?;
                 }
                 Ok(true)
             }
