@@ -127,6 +127,10 @@ fn memory_bombs() -> Vec<Bomb> {
         bomb("INSERT SELECT", "INSERT INTO big (v) SELECT REPEAT('x', 30000000 + id) FROM t"),
         bomb("UPDATE wide", "UPDATE big SET v = CONCAT(v, REPEAT('y', 60000000))"),
         bomb("select list", format!("SELECT {}", list(1_000_000, ",", |_| "1".into()))),
+        // A call of many arguments is one expression.
+        bomb("ELT", format!("SELECT ELT(a, {}) FROM t", list(50_000, ",", |_| "REPEAT(s, 10)".into()))),
+        bomb("COALESCE", format!("SELECT COALESCE({}) FROM t", list(50_000, ",", |_| "NULLIF(a, a)".into()))),
+        bomb("GREATEST", format!("SELECT GREATEST({}) FROM t", list(50_000, ",", |at| format!("a + {at}")))),
         bomb("calls", format!("SELECT {}", list(300_000, ",", |_| "CONCAT('a',1)".into()))),
         bomb("INTO", "SELECT GROUP_CONCAT(x.s) INTO @a FROM t x, t y, t z"),
         Bomb(

@@ -212,6 +212,7 @@ pub(super) fn eval_in<'b>(
         let mut open: Vec<u32> = Vec::new();
         let mut input_rows: Vec<u32> = Vec::new();
         for (how, item) in items {
+            run.look(items.len(), count)?;
             let is_whole = item.is_harmless() || !results.contains(&Some(true));
             let listed = if is_whole {
                 item.eval(input, run, rows)?

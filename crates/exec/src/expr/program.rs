@@ -30,6 +30,10 @@ pub struct Program {
 const WIDE_BYTES: u32 = 64 << 10;
 /// Bytes of results between two looks whether the statement must end.
 const LOOK_BYTES: usize = 1 << 20;
+/// Values computed between two such looks, by expressions of many parts.
+const LOOK_VALUES: usize = 64 << 10;
+/// Parts of an expression whose computing ends sooner than anybody would look.
+const FEW_PARTS: usize = 8;
 /// The most bytes of a column: no batch may come near 4 GiB.
 const COLUMN_BYTES_MAX: usize = 2 << 30;
 
@@ -43,6 +47,8 @@ pub struct Scratch {
     wide_bytes: usize,
     /// Rows that a wide program takes at a time.
     rows_max: usize,
+    /// Values of expressions of many parts computed since the last look whether the statement must end.
+    values_since_look: usize,
     /// What is wrong with the row after those that [`Program::filter_to_error`] gave.
     failure: Option<Box<service::SqlError>>,
 }
@@ -531,6 +537,24 @@ pub(super) struct Run<'s, 'x> {
     pub(super) ctx: &'s mut EvalContext<'x>,
 }
 
+impl Run<'_, '_> {
+    /// Called before each of `parts` parts of an expression is computed for `values` rows, or for each row of a call: one row or one
+    /// batch of many thousand parts may be a long work, and what it takes is looked at in between.
+    #[inline]
+    pub(super) fn look(&mut self, parts: usize, values: usize) -> SqlResult<()> {
+        if parts <= FEW_PARTS {
+            return Ok(());
+        }
+        self.scratch.values_since_look += values;
+        if self.scratch.values_since_look < LOOK_VALUES {
+            return Ok(());
+        }
+        self.scratch.values_since_look = 0;
+        env::blocking::pause();
+        self.ctx.session.check_killed()
+    }
+}
+
 impl Node {
     /// Evaluating it cannot be noticed and costs little: no error, no warning, no effect.
     pub(super) fn is_harmless(&self) -> bool {
@@ -790,6 +814,7 @@ fn eval_logic<'b>(
     let mut open: Vec<u32> = (0..count as u32).collect();
     let mut open_rows: Vec<u32> = Vec::new();
     for node in nodes {
+        run.look(nodes.len(), open.len())?;
         let all = open.len() == count || node.is_harmless();
         let operand = if all {
             node.eval(input, run, rows)?
@@ -882,6 +907,7 @@ fn eval_case<'b>(
         if open.is_empty() {
             break;
         }
+        run.look(whens.len(), open.len())?;
         input_rows.clear();
         input_rows.extend(open.iter().map(|&i| rows.input_row(i as usize)));
         let truth = when.eval(input, run, Rows::Some(&input_rows))?;
@@ -929,6 +955,7 @@ fn eval_coalesce<'b>(
         if open.is_empty() {
             break;
         }
+        run.look(items.len(), open.len())?;
         input_rows.clear();
         input_rows.extend(open.iter().map(|&i| rows.input_row(i as usize)));
         let value = item.eval(input, run, Rows::Some(&input_rows))?;
@@ -993,6 +1020,7 @@ fn eval_call<'b>(
     let count = rows.len();
     let mut operands = smallvec::SmallVec::<[Operand<'b>; 4]>::new();
     for arg in &call.args {
+        run.look(call.args.len(), count)?;
         let operand = if call.stops_at_null {
             eval_without_nulls(arg, &operands, call.result.physical(), input, run, rows)?
         } else {
@@ -1012,6 +1040,7 @@ fn eval_call<'b>(
                 out.push_null();
                 continue;
             }
+            run.look(views.len(), views.len())?;
             (call.kernel)(&mut Row {
                 args: &views,
                 row,
