@@ -184,6 +184,14 @@ fn memory_bombs() -> Vec<Bomb> {
             "REGEXP",
             "SELECT COUNT(*) FROM t WHERE REPEAT('a', 5000) REGEXP CONCAT('(a|aa)+(a|aa)+(a|aa)+b', id)",
         ),
+        (
+            "JSON_OVERLAPS",
+            "SELECT SUM(JSON_OVERLAPS(CONCAT('[', REPEAT('1,', 200000), '1]'), CONCAT('[', REPEAT('2,', 200000), id, ']'))) FROM t",
+        ),
+        (
+            "JSON_CONTAINS",
+            "SELECT SUM(JSON_CONTAINS(CONCAT('[', REPEAT('1,', 200000), '1]'), CONCAT('[', REPEAT('1,', 200000), id, ']'))) FROM t",
+        ),
         ("SHA2", "SELECT COUNT(*) FROM t WHERE SHA2(REPEAT(s, 500000), 512) = id"),
         ("AES", "SELECT COUNT(*) FROM t WHERE AES_ENCRYPT(REPEAT(s, 500000), 'k') = id"),
         ("COMPRESS", "SELECT COUNT(*) FROM t WHERE LENGTH(COMPRESS(REPEAT(s, 500000))) = id"),

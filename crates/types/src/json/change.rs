@@ -185,6 +185,20 @@ pub fn merge_preserve(left: Json, right: Json) -> Json {
     }
 }
 
+/// Elements in order, so that each of many others is looked up without comparing it with all.
+struct Sorted<'a>(Vec<View<'a>>);
+
+impl<'a> Sorted<'a> {
+    fn of(mut elements: Vec<View<'a>>) -> Self {
+        elements.sort_unstable_by(|a, b| compare_views(*a, *b));
+        Self(elements)
+    }
+
+    fn has(&self, element: View<'_>) -> bool {
+        self.0.binary_search_by(|other| compare_views(*other, element)).is_ok()
+    }
+}
+
 /// JSON_CONTAINS: is `candidate` in `target`?
 #[must_use]
 pub fn contains(target: View<'_>, candidate: View<'_>) -> bool {
@@ -193,7 +207,13 @@ pub fn contains(target: View<'_>, candidate: View<'_>) -> bool {
             .members()
             .all(|(key, value)| target.get(key).is_some_and(|found| contains(found, value))),
         (Kind::Array, Kind::Array) => {
-            candidate.elements().all(|value| target.elements().any(|element| contains(element, value)))
+            let is_nested = |element: &View<'_>| matches!(element.kind(), Kind::Array | Kind::Object);
+            let (nested, scalars): (Vec<_>, Vec<_>) = target.elements().partition(is_nested);
+            let scalars = Sorted::of(scalars);
+            candidate.elements().all(|value| {
+                !is_nested(&value) && scalars.has(value)
+                    || nested.iter().any(|&element| contains(element, value))
+            })
         }
         (Kind::Array, _) => target.elements().any(|element| contains(element, candidate)),
         (_, Kind::Array | Kind::Object) => false,
@@ -208,7 +228,10 @@ pub fn overlaps(a: View<'_>, b: View<'_>) -> bool {
         (Kind::Object, Kind::Object) => a
             .members()
             .any(|(key, value)| b.get(key).is_some_and(|other| compare_views(value, other).is_eq())),
-        (Kind::Array, Kind::Array) => a.elements().any(|x| b.elements().any(|y| compare_views(x, y).is_eq())),
+        (Kind::Array, Kind::Array) => {
+            let sorted = Sorted::of(b.elements().collect());
+            a.elements().any(|x| sorted.has(x))
+        }
         (Kind::Array, _) => a.elements().any(|x| compare_views(x, b).is_eq()),
         (_, Kind::Array) => b.elements().any(|y| compare_views(a, y).is_eq()),
         _ => compare_views(a, b).is_eq(),
