@@ -479,8 +479,16 @@ fn convert(cell: Cell<'_>, from: &DataType, stored: &DataType, mode: DateMode) -
                 }
             }
             Cell::Bytes(text) => match parse_time(text) {
-                Ok(parsed) => Converted::Exact(Value::Time(parsed.value)),
-                Err(_) => Converted::Unknown,
+                // What the column would not keep as it is, rounded or compared as a text, is left to the condition.
+                Ok(parsed)
+                    if !parsed.truncated
+                        && !parsed.out_of_range
+                        && types::temporal::truncate_micros(parsed.value.micros, stored.scale)
+                            == parsed.value.micros =>
+                {
+                    Converted::Exact(Value::Time(parsed.value))
+                }
+                Ok(_) | Err(_) => Converted::Unknown,
             },
             _ => Converted::Unknown,
         },

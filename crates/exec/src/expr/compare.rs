@@ -160,6 +160,32 @@ impl Comparison {
     }
 }
 
+/// A TIME column beside a constant text: compared as times if the text is wholly a time, otherwise as texts.
+#[derive(Debug)]
+pub(super) struct TimeComparison {
+    /// The text as a time, NULL if it is none.
+    pub(super) time: Node,
+    pub(super) as_times: Comparison,
+    pub(super) as_texts: Comparison,
+}
+
+impl TimeComparison {
+    pub(super) fn eval<'b>(
+        &'b self,
+        input: &'b Batch,
+        run: &mut Run<'_, '_>,
+        rows: Rows<'_>,
+    ) -> SqlResult<Operand<'b>> {
+        if rows.len() == 0 {
+            return self.as_times.eval(input, run, rows);
+        }
+        let time = self.time.eval(input, run, Rows::Some(&[0]))?;
+        let is_time = !time.view().is_null(0);
+        run.scratch.pool.give(time);
+        if is_time { self.as_times.eval(input, run, rows) } else { self.as_texts.eval(input, run, rows) }
+    }
+}
+
 /// A list of constants made ready for look-up.
 enum Set {
     Ints(hashbrown::HashSet<i64, foldhash::fast::FixedState>, bool),

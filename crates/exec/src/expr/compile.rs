@@ -1,7 +1,7 @@
 //! From bound expressions to nodes: every decision that depends on types falls here.
 
 use super::arith::{Arith, ArithClass, ArithOp};
-use super::compare::{CompareOp, Comparison, How};
+use super::compare::{CompareOp, Comparison, How, TimeComparison};
 use super::context::SqlResult;
 use super::convert::Target;
 use super::kernels;
@@ -391,7 +391,7 @@ impl Compiler {
     }
 
     fn null_if(&mut self, args: &[Expr], value: Node, physical: Physical) -> SqlResult<Node> {
-        let equal = Node::Compare(Box::new(self.comparison(CompareOp::Eq, &args[0], &args[1])?));
+        let equal = self.compared(CompareOp::Eq, &args[0], &args[1])?;
         let mut null = Column::new(physical);
         null.push_null();
         Ok(Node::Case { whens: vec![(equal, Node::Const(null))], otherwise: Some(Box::new(value)), physical })
@@ -473,8 +473,25 @@ impl Compiler {
         }
     }
 
-    pub(super) fn comparison(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> SqlResult<Comparison> {
-        self.comparison_in(compare_class(left, right), op, left, right)
+    /// `left op right`.
+    fn compared(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> SqlResult<Node> {
+        let class = compare_class(left, right);
+        for (column, text) in [(left, right), (right, left)] {
+            if class != CompareClass::Time || !is_text(&text.data_type) {
+                continue;
+            }
+            let digits = column.data_type.scale;
+            let mut as_times = self.comparison_in(class, op, left, right)?;
+            let side = if std::ptr::eq(text, right) { &mut as_times.right } else { &mut as_times.left };
+            *side = self.converted(text, Target::WholeTime(digits))?;
+            let as_texts = CompareClass::Text(text.data_type.collation);
+            return Ok(Node::CompareTime(Box::new(TimeComparison {
+                time: self.converted(text, Target::WholeTime(digits))?,
+                as_times,
+                as_texts: self.comparison_in(as_texts, op, left, right)?,
+            })));
+        }
+        Ok(Node::Compare(Box::new(self.comparison_in(class, op, left, right)?)))
     }
 
     fn comparison_in(
@@ -615,7 +632,7 @@ impl Compiler {
             _ => None,
         };
         if let Some(op) = compare_op {
-            return Ok(Node::Compare(Box::new(self.comparison(op, &args[0], &args[1])?)));
+            return self.compared(op, &args[0], &args[1]);
         }
         Ok(match function {
             F::And | F::Or => {

@@ -55,6 +55,9 @@ pub(super) enum Target {
     Listed(&'static str),
     /// Microseconds of a constant that is compared with a TIME: zero if it is none.
     ComparedTime,
+    /// Microseconds of a constant text that is compared with a TIME column of so many fraction digits, as the column would keep it;
+    /// NULL if the text is not wholly such a time.
+    WholeTime(u8),
     /// Microseconds of a text of a list that is compared with a TIME: equal to none if it is none.
     ListedTime,
     /// Microseconds.
@@ -95,6 +98,7 @@ impl Target {
             | Target::ComparedTime
             | Target::BesideYear
             | Target::ListedTime
+            | Target::WholeTime(_)
             | Target::Time => Physical::Int,
             Target::Double => Physical::Double,
             Target::Decimal => Physical::Decimal,
@@ -164,7 +168,8 @@ impl Target {
             | Target::CheckedParameter(_)
             | Target::ValidCharacters(_)
             | Target::BesideYear
-            | Target::ListedTime => false,
+            | Target::ListedTime
+            | Target::WholeTime(_) => false,
             Target::JsonText => {
                 from.is_string() && !from.is_binary_string() && from.collation.charset() == Charset::Utf8mb4
             }
@@ -579,6 +584,20 @@ pub(super) fn datetime_beside(
     to_datetime(cell, from, query_dates(ctx), "datetime", ctx)
 }
 
+/// What a TIME column of so many fraction digits keeps of a text. `None`, with a warning, if it would not keep all of it.
+fn whole_time(text: &[u8], digits: u8, ctx: &mut EvalContext<'_>) -> SqlResult<Option<Time>> {
+    if text.iter().all(|&byte| number::is_space(byte)) {
+        return Ok(None);
+    }
+    let parsed = parse::parse_time(text).ok().filter(|parsed| !parsed.truncated && !parsed.out_of_range);
+    let time = parsed.map(|parsed| Time { micros: rounded_micros(parsed.value.micros, digits, ctx) });
+    let time = time.filter(|time| time.in_range());
+    if time.is_none() {
+        incorrect("time", text, ctx)?;
+    }
+    Ok(time)
+}
+
 fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<Option<Time>> {
     if (from.members.is_some() || from.kind == TypeKind::Bit) && matches!(cell, Cell::Int(_)) {
         let text = text_of(cell, from);
@@ -756,6 +775,10 @@ pub(super) fn cell(
             };
             out.push_int(value.map_or(0, |time| time.micros));
         }
+        Target::WholeTime(digits) => match whole_time(&text_of(cell, from), *digits, ctx)? {
+            Some(time) => out.push_int(time.micros),
+            None => out.push_null(),
+        },
         Target::DateTimeOrZero => {
             let value = to_datetime(cell, from, query_dates(ctx), "datetime", ctx)?;
             push_packed(Some(value.unwrap_or(DateTime::ZERO)), out);

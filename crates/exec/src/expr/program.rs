@@ -1,7 +1,7 @@
 //! Compiled expressions and how they run over a batch.
 
 use super::arith::Arith;
-use super::compare::{self, Comparison};
+use super::compare::{self, Comparison, TimeComparison};
 use super::context::{EvalContext, SqlResult};
 use super::convert::{self, Target};
 use super::vector::{Operand, Pool, Rows, View, union_nulls};
@@ -157,6 +157,7 @@ pub(super) enum Node {
     },
     Arith(Box<Arith>),
     Compare(Box<Comparison>),
+    CompareTime(Box<TimeComparison>),
     Between {
         low: Box<Comparison>,
         high: Box<Comparison>,
@@ -639,6 +640,7 @@ impl Node {
             }
             Node::Arith(arith) => arith.eval(input, run, rows),
             Node::Compare(comparison) => comparison.eval(input, run, rows),
+            Node::CompareTime(comparison) => comparison.eval(input, run, rows),
             Node::Between { low, high } => {
                 let low = low.eval(input, run, rows)?;
                 let high = high.eval(input, run, rows)?;

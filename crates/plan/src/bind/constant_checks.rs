@@ -4,7 +4,7 @@
 //! | constant | when | error |
 //! | --- | --- | --- |
 //! | a text beside a date, or one of a subquery's rows that a date is looked for in | `=`, `<=>`, `<>`, `<` ..., STRCMP, NULLIF | 1525 |
-//! | a text beside a TIME column | the same, and BETWEEN of two constants | 1292 where changes are strict |
+//! | a text beside a TIME column | the same, and BETWEEN of two constants | 1292 where changes are strict, but for spaces |
 //! | a number beside a column of dates or times | the same | 1292 where changes are strict |
 //! | a document beside a TIME or BIGINT column | `=`, `<=>`, `<>`, `<` ... | 3156 where changes are strict |
 //! | a text that is written beside a column of numbers, or in the rows of a subquery that it is looked for in | the same, anywhere in WHERE, ON and HAVING | 1292 where changes are strict |
@@ -63,6 +63,17 @@ fn conversion(mut constant: Expr, to: &DataType) -> Expr {
         constant = Expr::new(kind, data_type, true);
     }
     call(F::Eq, vec![constant, typed_null(to)])
+}
+
+/// As [`conversion`] of a text to a time, but spaces are compared as a text.
+fn conversion_unless_blank(text: Expr, to: &DataType) -> Expr {
+    let trimmed = ExprKind::Call { function: F::RTrim, args: vec![text.clone()], option: CallOption::None };
+    let trimmed = Expr::new(trimmed, text.data_type.clone(), true);
+    let length = ExprKind::Call { function: F::Length, args: vec![trimmed], option: CallOption::None };
+    let is_blank = call(F::Eq, vec![Expr::new(length, DataType::BIGINT, true), Expr::int(0)]);
+    let whens = vec![(is_blank, Expr::literal(Value::Null))];
+    let kind = ExprKind::Case { whens, otherwise: Some(Box::new(conversion(text, to))) };
+    Expr::new(kind, DataType::BOOL, true)
 }
 
 fn typed_null(data_type: &DataType) -> Expr {
@@ -416,6 +427,9 @@ impl<'t> Resolve<'_, 't> {
             return None;
         }
         let constant = self.constant_of(constant, is_equality)?;
+        if constant.data_type.is_string() && other.data_type.kind == TypeKind::Time {
+            return Some(conversion_unless_blank(constant, &other.data_type));
+        }
         Some(conversion(constant, &other.data_type))
     }
 
