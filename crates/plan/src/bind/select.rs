@@ -351,11 +351,18 @@ impl<'a> Binder<'a> {
                 }
                 let name = shown_name(&match (alias, &expr.kind) {
                     (Some(alias), _) => utf8(alias.text),
+                    // A variable of a stored program is named as it is written, parentheses too.
+                    (None, ast::ExprKind::Column(_)) if matches!(bound.kind, ExprKind::Param(_)) => {
+                        utf8(source.of(self.text).trim_ascii())
+                    }
                     (None, ast::ExprKind::Column(name)) => match self.name_as_defined(&bound) {
                         Some(name) => name.to_string().into(),
                         None => utf8(name.name.text),
                     },
                     (None, ast::ExprKind::Literal(ast::Literal::Null)) => "NULL".into(),
+                    // Not its parentheses.
+                    (None, ast::ExprKind::Literal(ast::Literal::Number(_, text))) => utf8(text),
+                    (None, ast::ExprKind::Param(_)) => "?".into(),
                     (None, ast::ExprKind::Literal(ast::Literal::String { value, .. })) => utf8(value),
                     (None, _) => utf8(source.of(self.text).trim_ascii()),
                 });
