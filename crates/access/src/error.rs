@@ -145,6 +145,9 @@ pub struct DuplicateKey {
     pub key: String,
 }
 
+/// Schema and name of the table at the other end of a violated foreign key: who may nothing on it is not told of the constraint.
+pub type OtherTable = (String, String);
+
 /// How a foreign key was violated. `constraint` is what MySQL prints between parentheses:
 /// `` `schema`.`child`, CONSTRAINT `name` FOREIGN KEY (`x`) REFERENCES `parent` (`id`) ON DELETE CASCADE``.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -153,11 +156,15 @@ pub enum ForeignKeyViolation {
     NoParent {
         /// The constraint.
         constraint: String,
+        /// The parent, if the backend knows it.
+        parent: Option<OtherTable>,
     },
     /// Rows of a child stand in the way of a change of their parent. 1451 (23000).
     HasChildren {
         /// The constraint.
         constraint: String,
+        /// The child, if the backend knows it.
+        child: Option<OtherTable>,
     },
     /// ON UPDATE CASCADE or SET NULL would give a child's row a key that another one has. 1761 (23000).
     DuplicateInChild {
@@ -177,14 +184,25 @@ pub enum ForeignKeyViolation {
     },
 }
 
+impl ForeignKeyViolation {
+    /// The table at the other end of the key.
+    #[must_use]
+    pub fn other_table(&self) -> Option<&OtherTable> {
+        match self {
+            Self::NoParent { parent: other, .. } | Self::HasChildren { child: other, .. } => other.as_ref(),
+            Self::DuplicateInChild { .. } | Self::TooDeep { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for ForeignKeyViolation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoParent { constraint } => write!(
+            Self::NoParent { constraint, .. } => write!(
                 formatter,
                 "Cannot add or update a child row: a foreign key constraint fails ({constraint})"
             ),
-            Self::HasChildren { constraint } => write!(
+            Self::HasChildren { constraint, .. } => write!(
                 formatter,
                 "Cannot delete or update a parent row: a foreign key constraint fails ({constraint})"
             ),

@@ -38,7 +38,7 @@ mod transaction;
 mod value;
 mod zone;
 
-pub use error::{DuplicateKey, Error, ForeignKeyViolation, ServerError};
+pub use error::{DuplicateKey, Error, ForeignKeyViolation, OtherTable, ServerError};
 pub use key::{KeyBound, KeyBytes, KeyBytesRange, KeyForm, KeyRange, KeyRanges, PointKeys, next_prefix};
 pub use large::{
     LARGE_VALUES_READ, LargeReference, LongValue, PREFIX_BYTES, REFERENCE_BYTES, REFERENCED_BYTES_MIN,

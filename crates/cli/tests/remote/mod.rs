@@ -117,12 +117,14 @@ fn failed(error: client::Error) -> Error {
         1213 => Error::Deadlock,
         1317 => Error::Interrupted,
         3572 => Error::Locked,
-        1451 => {
-            Error::ForeignKey(Box::new(access::ForeignKeyViolation::HasChildren { constraint: constraint() }))
-        }
-        1452 => {
-            Error::ForeignKey(Box::new(access::ForeignKeyViolation::NoParent { constraint: constraint() }))
-        }
+        1451 => Error::ForeignKey(Box::new(access::ForeignKeyViolation::HasChildren {
+            constraint: constraint(),
+            child: None,
+        })),
+        1452 => Error::ForeignKey(Box::new(access::ForeignKeyViolation::NoParent {
+            constraint: constraint(),
+            parent: None,
+        })),
         number => Error::Server(Box::new(ServerError { number, message: error.message.clone() })),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use access::LockWait;
-use catalog::Catalog;
+use catalog::{Catalog, Privileges};
 use exec::expr::{EvalContext, EvalSettings, SessionState, SqlResult, Warnings};
 use exec::{ChangeSettings, ExecContext, MemoryLimits, Prepared};
 use plan::physical::PlanKind;
@@ -19,6 +19,7 @@ use super::results::LastResults;
 use crate::backend::{Access, LockWaits};
 use crate::core::Core;
 use crate::plans::CachedPlan;
+use crate::privilege;
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
 
@@ -221,6 +222,10 @@ impl SessionState for Functions<'_> {
 
     fn current_user(&self) -> String {
         format!("{}@{}", self.account.user, self.account.host)
+    }
+
+    fn may_name_table(&self, schema: &str, table: &str) -> bool {
+        privilege::on_table(self.account, schema, table).intersects(Privileges::TABLE)
     }
 
     fn current_role(&self) -> String {

@@ -133,7 +133,7 @@ fn delete_row(
             Ok(deleted)
         }
         Err(Error::ForeignKey(violation)) => {
-            violated(violation, ignore, ctx.eval.warnings)?;
+            violated(violation, ignore, &mut ctx.eval)?;
             Ok(false)
         }
         Err(error) => Err(table.failed(&error)),

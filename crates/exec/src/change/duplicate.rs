@@ -330,7 +330,7 @@ impl Insert<'_, '_> {
                 Ok(Some(false))
             }
             Err(Error::ForeignKey(violation)) => {
-                violated(violation, self.plan.ignore, ctx.eval.warnings)?;
+                violated(violation, self.plan.ignore, &mut ctx.eval)?;
                 Ok(Some(false))
             }
             Err(error) => Err(writer.failed(&error)),

@@ -669,7 +669,7 @@ impl<'p> Insert<'p, '_> {
         match outcome {
             Ok(()) => Ok(true),
             Err(Error::ForeignKey(violation)) => {
-                violated(violation, self.plan.ignore, ctx.eval.warnings)?;
+                violated(violation, self.plan.ignore, &mut ctx.eval)?;
                 Ok(false)
             }
             Err(error) => Err(self.writer.failed(&error)),
@@ -708,7 +708,7 @@ impl<'p> Insert<'p, '_> {
                 }
                 // Who keeps the table may look for the parents only now.
                 Err(Error::ForeignKey(violation)) => {
-                    violated(violation, self.plan.ignore, ctx.eval.warnings)?;
+                    violated(violation, self.plan.ignore, &mut ctx.eval)?;
                     self.counts.records -= 1;
                     return Ok(Written::LeftOut);
                 }

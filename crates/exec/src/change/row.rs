@@ -34,7 +34,7 @@ use super::trigger::Trigger;
 use super::values::diagnostic;
 use crate::context::ExecContext;
 use crate::error::{access_error, row_error};
-use crate::expr::{SqlResult, Warnings};
+use crate::expr::{EvalContext, SqlResult, Warnings};
 use crate::stored_table::{StoredTable, stored_table};
 
 /// The foreign keys and the triggers of a plan; most have neither.
@@ -230,18 +230,24 @@ impl RowWriter<'_> {
     }
 }
 
-/// A violated foreign key: a warning with IGNORE, unless the cascade was too deep.
+/// A violated foreign key: a warning with IGNORE, unless the cascade was too deep. Who may nothing on the other table is not told its
+/// name, nor the constraint's.
 #[cold]
 pub(super) fn violated(
     violation: Box<ForeignKeyViolation>,
     ignore: bool,
-    warnings: &mut Warnings,
+    eval: &mut EvalContext<'_>,
 ) -> SqlResult<()> {
     let ignorable = !matches!(*violation, ForeignKeyViolation::TooDeep { .. });
-    let error = access_error(Error::ForeignKey(violation));
+    let is_hidden =
+        violation.other_table().is_some_and(|(schema, table)| !eval.session.may_name_table(schema, table));
+    let mut error = access_error(Error::ForeignKey(violation));
+    if is_hidden && let Some(shown) = error.message.find(" (") {
+        error.message.truncate(shown);
+    }
     if !ignore || !ignorable {
         return Err(error);
     }
-    warnings.push(diagnostic(Level::Warning, error.number, &error.message));
+    eval.warnings.push(diagnostic(Level::Warning, error.number, &error.message));
     Ok(())
 }

@@ -389,7 +389,7 @@ impl Target<'_> {
                 Ok(false)
             }
             Err(Error::ForeignKey(violation)) => {
-                violated(violation, ignore, ctx.eval.warnings)?;
+                violated(violation, ignore, &mut ctx.eval)?;
                 Ok(false)
             }
             Err(error) => Err(writer.failed(&error)),

@@ -122,6 +122,10 @@ pub trait SessionState {
     fn current_user(&self) -> String {
         String::new()
     }
+    /// Whether messages may name this table: the account may do something with it.
+    fn may_name_table(&self, _schema: &str, _table: &str) -> bool {
+        true
+    }
     /// CURRENT_ROLE().
     fn current_role(&self) -> String {
         "NONE".to_owned()

@@ -274,7 +274,9 @@ impl Parent {
     #[cold]
     pub(super) fn violated(&self) -> WriteError {
         let constraint = constraint_text(&self.reference);
-        Error::ForeignKey(Box::new(ForeignKeyViolation::NoParent { constraint })).into()
+        let key = self.reference.definition();
+        let parent = Some((key.parent_schema.to_string(), key.parent_table.to_string()));
+        Error::ForeignKey(Box::new(ForeignKeyViolation::NoParent { constraint, parent })).into()
     }
 
     /// Which of the child's foreign keys it is.
@@ -287,7 +289,9 @@ impl Child {
     #[cold]
     pub(super) fn violated(&self) -> WriteError {
         let constraint = constraint_text(&self.reference);
-        Error::ForeignKey(Box::new(ForeignKeyViolation::HasChildren { constraint })).into()
+        let table = &self.reference.child.definition;
+        let child = Some((table.schema.to_string(), table.name.to_string()));
+        Error::ForeignKey(Box::new(ForeignKeyViolation::HasChildren { constraint, child })).into()
     }
 
     /// Whether a value of the parent can be put into the child's column `number` of the key.
