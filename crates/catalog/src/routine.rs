@@ -135,6 +135,14 @@ impl Routines {
         self.by_name.is_empty()
     }
 
+    /// Whether a routine names this account as its definer.
+    #[must_use]
+    pub fn have_definer(&self, user: &str, host: &str) -> bool {
+        self.by_name
+            .values()
+            .any(|routine| *routine.definer.0 == *user && routine.definer.1.eq_ignore_ascii_case(host))
+    }
+
     /// Every routine, by schema, kind and name: functions come first, as in MySQL's tables.
     #[must_use]
     pub fn sorted(&self) -> Vec<&Arc<RoutineDefinition>> {

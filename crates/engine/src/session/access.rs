@@ -9,11 +9,13 @@
 //! 1. Who lacks a privilege is refused before it learns whether a table, column or account exists, wherever MySQL does so.
 //! 2. An account that holds SYSTEM_USER is changed, ended or impersonated only by accounts that hold it too.
 
-use catalog::{Account, Accounts, Privileges, TableKind};
+use catalog::{Account, Accounts, Privileges, Routines, TableKind};
 use plan::PlanError;
 use plan::logical::{ColumnNeed, TableIndex, TableNeed};
-use service::error::ER_ACCESS_DENIED_ERROR;
-use service::{Outcome, SqlError};
+use service::error::{
+    ER_ACCESS_DENIED_ERROR, ER_CANNOT_USER_REFERENCED_AS_DEFINER, ER_USER_REFERENCED_AS_DEFINER, Level,
+};
+use service::{Diagnostic, Outcome, SqlError};
 use syntax::ast::{
     AlterAction, CreateTable, Duplicates, Flush, LoadData, MaintainKind, ObjectName, References, Show,
     Statement, VarScope,
@@ -178,7 +180,7 @@ impl Access<'_> {
                     }
                     MaintainKind::Checksum => Privileges::SELECT,
                     MaintainKind::Check => {
-                        return maintain.tables.iter().try_for_each(|name| self.require_any_on(name));
+                        return maintain.tables.iter().try_for_each(|name| self.require_check(name));
                     }
                 };
                 if maintain.kind == MaintainKind::Optimize && maintain.local {
@@ -215,8 +217,8 @@ impl Access<'_> {
         privilege::require_table(self.account, &schema, &table, wanted)
     }
 
-    /// Any privilege on the table or on a column of it, or SELECT on the schema: what CHECK TABLE, DESCRIBE, SHOW COLUMNS and
-    /// SHOW INDEX need of a table that must be there.
+    /// Any privilege on the table or on a column of it, or SELECT on the schema: what DESCRIBE, SHOW COLUMNS and SHOW INDEX
+    /// need of a table that must be there.
     fn require_any_on(&self, name: &ObjectName<'_>) -> Outcome {
         let entry = self.names.entry(name)?;
         let definition = &entry.definition;
@@ -228,6 +230,18 @@ impl Access<'_> {
             return Ok(());
         }
         Err(privilege::table_denied(self.account, &definition.name, Privileges::SELECT))
+    }
+
+    /// The same for CHECK TABLE, of a table that need not be there.
+    fn require_check(&self, name: &ObjectName<'_>) -> Outcome {
+        let (schema, table) = self.names.table(name)?;
+        if self.names.is_temporary(&schema, &table)
+            || privilege::on_table(self.account, &schema, &table).contains(Privileges::SELECT)
+            || privilege::has_table_grant(self.account, &schema, &table)
+        {
+            return Ok(());
+        }
+        Err(privilege::table_denied(self.account, &table, Privileges::SELECT))
     }
 
     fn require_create_table(&self, create: &CreateTable<'_>) -> Outcome {
@@ -629,6 +643,27 @@ impl<'a> AccountAdmin<'a> {
                 privilege::require_admin(self.account, Privileges::SUPER, names, needed)
             }
         }
+    }
+
+    /// Creating, dropping or renaming an account that stored routines name as their definer: 4006 (`operation` failed) without
+    /// ALLOW_NONEXISTENT_DEFINER, otherwise a warning to give.
+    pub(super) fn require_change_of_definer(
+        &self,
+        routines: &Routines,
+        operation: &str,
+        (user, host): (&str, &str),
+        notes: &mut Vec<Diagnostic>,
+    ) -> Outcome {
+        if !routines.have_definer(user, host) {
+            return Ok(());
+        }
+        let (shown, what) = (format!("'{user}'@'{host}'"), "a stored routine");
+        if !privilege::has_dynamic(self.account, "ALLOW_NONEXISTENT_DEFINER") {
+            return Err(ER_CANNOT_USER_REFERENCED_AS_DEFINER.with(&[&operation, &shown, &what]));
+        }
+        let note = ER_USER_REFERENCED_AS_DEFINER.note(&[&shown, &what]);
+        notes.push(Diagnostic { level: Level::Warning, ..note });
+        Ok(())
     }
 
     /// Changing or dropping a routine of a definer with SYSTEM_USER.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use catalog::{
-    Account, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, Privileges, SchemaPrivileges,
+    Account, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, Privileges, Routines, SchemaPrivileges,
     TablePrivileges,
 };
 use service::error::{
@@ -134,6 +134,24 @@ pub(super) struct AccountStatements<'a> {
 }
 
 impl AccountStatements<'_> {
+    /// Every stored routine. Definitions stand still while accounts are changed.
+    fn routines(&self) -> Arc<Routines> {
+        Arc::clone(&self.core.catalog().load().routines)
+    }
+
+    /// RETAIN CURRENT PASSWORD: for one's own account, and then that accounts have one password only.
+    fn refuse_second_password(&self, retains: bool, own: bool) -> Outcome {
+        if !retains {
+            return Ok(());
+        }
+        if own {
+            let needed = "CREATE USER or APPLICATION_PASSWORD_ADMIN";
+            let names = &["APPLICATION_PASSWORD_ADMIN"];
+            privilege::require_admin(self.account, Privileges::CREATE_USER, names, needed)?;
+        }
+        Err(not_supported("RETAIN CURRENT PASSWORD"))
+    }
+
     /// Sets plugin and stored password of an account as `IDENTIFIED ...` says.
     fn apply_auth(&self, account: &mut Account, auth: &Auth<'_>) -> Result<()> {
         if auth.multi_factor || auth.random_password {
@@ -226,6 +244,7 @@ impl AccountStatements<'_> {
     pub(super) fn create_user(&self, statement: &CreateUser<'_>) -> Result<Vec<Diagnostic>> {
         let mut notes = Vec::new();
         self.core.definitions.change_accounts(|accounts, next_id| {
+            let routines = self.routines();
             let admin = AccountAdmin::new(self.account, accounts);
             admin.require_create_user(Privileges::INSERT)?;
             let mut roles = Vec::new();
@@ -240,7 +259,11 @@ impl AccountStatements<'_> {
             for spec in statement.users {
                 let (user, host) = account_meant(self.account, &spec.user);
                 check_lengths(&user, &host)?;
-                if accounts.find(&user, &host).is_some() {
+                let admin = AccountAdmin::new(self.account, accounts);
+                let target = accounts.find(&user, &host);
+                target.map_or(Ok(()), |target| admin.require_change_of(target))?;
+                admin.require_change_of_definer(&routines, "CREATE USER", (&user, &host), &mut notes)?;
+                if target.is_some() {
                     if statement.if_not_exists {
                         notes.push(note(3163, format!("Authorization ID '{user}'@'{host}' already exists.")));
                     } else {
@@ -270,13 +293,14 @@ impl AccountStatements<'_> {
                 let (user, host) = account_meant(self.account, &spec.user);
                 let admin = AccountAdmin::new(self.account, accounts);
                 let own = self.account.is_named(&user, &host);
-                if !own || !statement.options.is_empty() {
+                if !own || !statement.options.is_empty() || spec.auth.plugin.is_some() {
                     admin.require_create_user(Privileges::UPDATE)?;
                 }
                 if let Some(target) = accounts.find(&user, &host) {
                     admin.require_change_of(target)?;
                     require_current_password(target, spec.auth.replace, own)?;
                 }
+                self.refuse_second_password(spec.auth.retain_current, own)?;
                 let Some(account) = find_mut(accounts, &user, &host) else {
                     if statement.if_exists {
                         notes.push(note(3162, format!("Authorization ID '{user}'@'{host}' does not exist.")));
@@ -321,6 +345,7 @@ impl AccountStatements<'_> {
                 admin.require_change_of(target)?;
                 require_current_password(target, statement.replace, own)?;
             }
+            self.refuse_second_password(statement.retain_current, own)?;
             let account = find_mut(accounts, &user, &host).ok_or_else(|| ER_PASSWORD_NO_MATCH.bare())?;
             account.auth_string = self.hash_password(account.plugin, password)?;
             account.password_changed_micros = self.core.env.clock.wall_micros();
@@ -340,6 +365,7 @@ impl AccountStatements<'_> {
         let mut notes = Vec::new();
         self.core.definitions.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
+            let routines = self.routines();
             let admin = AccountAdmin::new(self.account, accounts);
             if role {
                 admin.require_roles(Privileges::DROP_ROLE, "CREATE USER, DROP ROLE")?;
@@ -348,10 +374,13 @@ impl AccountStatements<'_> {
             }
             for name in names {
                 let (user, host) = account_named(self.account, name);
-                if let Some(target) = accounts.find(&user, &host) {
-                    let admin = AccountAdmin::new(self.account, accounts);
+                let admin = AccountAdmin::new(self.account, accounts);
+                let target = accounts.find(&user, &host);
+                if let Some(target) = target {
                     if role { admin.require_drop_role_of(target) } else { admin.require_change_of(target) }?;
-                } else {
+                }
+                admin.require_change_of_definer(&routines, operation, (&user, &host), &mut notes)?;
+                if target.is_none() {
                     if if_exists {
                         notes.push(note(3162, format!("Authorization ID '{user}'@'{host}' does not exist.")));
                     } else {
@@ -375,8 +404,10 @@ impl AccountStatements<'_> {
     }
 
     pub(super) fn rename_user(&self, pairs: &[(Name<'_>, Name<'_>)]) -> Result<Vec<Diagnostic>> {
+        let mut notes = Vec::new();
         self.core.definitions.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
+            let routines = self.routines();
             AccountAdmin::new(self.account, accounts).require_create_user(Privileges::UPDATE)?;
             for (from, to) in pairs {
                 let ((user, host), (new_user, new_host)) =
@@ -390,6 +421,10 @@ impl AccountStatements<'_> {
                         return Err(ER_RENAME_ROLE.bare());
                     }
                 }
+                let admin = AccountAdmin::new(self.account, accounts);
+                for name in [(&*user, &*host), (&*new_user, &*new_host)] {
+                    admin.require_change_of_definer(&routines, "RENAME USER", name, &mut notes)?;
+                }
                 check_lengths(&new_user, &new_host)?;
                 let taken = accounts.find(&new_user, &new_host).is_some();
                 match find_mut(accounts, &user, &host) {
@@ -402,19 +437,24 @@ impl AccountStatements<'_> {
             }
             if failed.is_empty() { Ok(()) } else { Err(cannot("RENAME USER", &failed, "")) }
         })?;
-        Ok(Vec::new())
+        Ok(notes)
     }
 
     pub(super) fn create_role(&self, roles: &[Name<'_>], if_not_exists: bool) -> Result<Vec<Diagnostic>> {
         let mut notes = Vec::new();
         self.core.definitions.change_accounts(|accounts, next_id| {
+            let routines = self.routines();
             let admin = AccountAdmin::new(self.account, accounts);
             admin.require_roles(Privileges::CREATE_ROLE, "CREATE USER, CREATE ROLE")?;
             let mut failed = Vec::new();
             for role in roles {
                 let (user, host) = account_named(self.account, role);
                 check_lengths(&user, &host)?;
-                if accounts.find(&user, &host).is_some() {
+                let admin = AccountAdmin::new(self.account, accounts);
+                let target = accounts.find(&user, &host);
+                target.map_or(Ok(()), |target| admin.require_change_of(target))?;
+                admin.require_change_of_definer(&routines, "CREATE ROLE", (&user, &host), &mut notes)?;
+                if target.is_some() {
                     if if_not_exists {
                         notes.push(note(3163, format!("Authorization ID '{user}'@'{host}' already exists.")));
                     } else {

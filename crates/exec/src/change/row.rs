@@ -34,7 +34,7 @@ use super::trigger::Trigger;
 use super::values::diagnostic;
 use crate::context::ExecContext;
 use crate::error::{access_error, row_error};
-use crate::expr::{EvalContext, SqlResult, Warnings};
+use crate::expr::{EvalContext, SqlResult};
 use crate::stored_table::{StoredTable, stored_table};
 
 /// The foreign keys and the triggers of a plan; most have neither.
