@@ -231,7 +231,7 @@ impl<'a> Binder<'a> {
         names: &'a [Ident<'a>],
     ) -> PlanResult<(Logical, NamedColumns)> {
         let name = self.ctes[position].name;
-        let QueryBody::SetOp { op: SetOp::Union, all, left, right } = &query.body else {
+        let Some(Recursion { seed, steps }) = Recursion::of(&query.body, name)? else {
             return Err(PlanError::new(
                 3573,
                 format!("Recursive Common Table Expression '{}' should contain a UNION", utf8(name)),
@@ -240,17 +240,13 @@ impl<'a> Binder<'a> {
         if !query.order_by.is_empty() {
             return Err(PlanError::not_supported("ORDER BY over UNION in recursive Common Table Expression"));
         }
-        if body_mentions(left, name) {
-            return Err(PlanError::new(
-                3574,
-                format!(
-                    "Recursive Common Table Expression '{}' should have one or more non-recursive query blocks \
-                     followed by one or more recursive ones",
-                    utf8(name)
-                ),
+        let distinct = steps.iter().any(|(_, all)| !all);
+        if steps.windows(2).any(|pair| !pair[0].1 && pair[1].1) {
+            return Err(PlanError::not_supported(
+                "recursive query blocks with UNION DISTINCT then UNION ALL, in recursive Common Table Expression",
             ));
         }
-        let mut seed = self.body(left, true)?;
+        let mut seed = self.body(seed, true)?;
         for column in &mut seed.output {
             // As the rows of a UNION are.
             column.source = OutputSource::SetOperation;
@@ -271,19 +267,38 @@ impl<'a> Binder<'a> {
         let recursion = self.recursion_count;
         self.recursion_count += 1;
         self.ctes[position].working = Some((recursion, columns.clone()));
-        let step = self.body(right, true);
+        let bound = steps.iter().map(|(step, _)| self.step(step, &columns)).collect::<PlanResult<Vec<_>>>();
         self.ctes[position].working = None;
-        let mut step = step?;
+        let (step, step_columns) = self.all_of_steps(bound?, &columns);
+        let plan = Logical::Recursive {
+            recursion,
+            seed_columns: seed.output.iter().map(|column| column.id).collect(),
+            seed: Box::new(seed.plan),
+            step: Box::new(step),
+            step_columns,
+            distinct,
+            columns: columns.iter().map(|(_, id)| *id).collect(),
+        };
+        let plan = self.limit(plan, query.limit.as_ref())?;
+        Ok((plan, columns))
+    }
+
+    /// A member that reads the rows of the step before. The seed's types hold; its rows are cast to them.
+    fn step(
+        &mut self,
+        body: &'a QueryBody<'a>,
+        columns: &NamedColumns,
+    ) -> PlanResult<(Logical, Vec<ColumnId>)> {
+        let mut step = self.body(body, true)?;
         if step.output.len() != columns.len() {
             return Err(PlanError::new(
                 1222,
                 "The used SELECT statements have a different number of columns",
             ));
         }
-        // The seed's types hold; later rows are cast to them.
         let mut items = Vec::new();
         let mut step_columns = Vec::new();
-        for (column, (name, id)) in step.output.iter().zip(&columns) {
+        for (column, (name, id)) in step.output.iter().zip(columns) {
             let wanted = self.columns[id.0 as usize].data_type.clone();
             if same_shape(&column.data_type, &wanted) {
                 step_columns.push(column.id);
@@ -304,18 +319,84 @@ impl<'a> Binder<'a> {
         if !items.is_empty() {
             step.plan = Logical::Project { input: Box::new(step.plan), items };
         }
-        let plan = Logical::Recursive {
-            recursion,
-            seed_columns: seed.output.iter().map(|column| column.id).collect(),
-            seed: Box::new(seed.plan),
-            step: Box::new(step.plan),
-            step_columns,
-            distinct: !all,
-            columns: columns.iter().map(|(_, id)| *id).collect(),
-        };
-        let plan = self.limit(plan, query.limit.as_ref())?;
-        Ok((plan, columns))
+        Ok((step.plan, step_columns))
     }
+
+    /// The rows of all members of a step, one after the other.
+    fn all_of_steps(
+        &mut self,
+        mut steps: Vec<(Logical, Vec<ColumnId>)>,
+        columns: &NamedColumns,
+    ) -> (Logical, Vec<ColumnId>) {
+        while steps.len() > 1 {
+            let mut pairs = Vec::with_capacity(steps.len().div_ceil(2));
+            let mut rest = steps.into_iter();
+            while let Some(left) = rest.next() {
+                let Some(right) = rest.next() else {
+                    pairs.push(left);
+                    break;
+                };
+                let ids = columns.iter().map(|(name, id)| {
+                    let data_type = self.columns[id.0 as usize].data_type.clone();
+                    self.new_column(name, data_type, true)
+                });
+                let ids: Vec<ColumnId> = ids.collect();
+                let both = Logical::SetOp {
+                    op: SetOp::Union,
+                    all: true,
+                    left: Box::new(left.0),
+                    left_columns: left.1,
+                    right: Box::new(right.0),
+                    right_columns: right.1,
+                    columns: ids.clone(),
+                };
+                pairs.push((both, ids));
+            }
+            steps = pairs;
+        }
+        steps.pop().unwrap_or((Logical::OneRow, Vec::new()))
+    }
+}
+
+/// The members of a recursive UNION.
+struct Recursion<'a> {
+    /// Those that do not name the table itself.
+    seed: &'a QueryBody<'a>,
+    /// Those that do, each with ALL of the UNION before it.
+    steps: Vec<(&'a QueryBody<'a>, bool)>,
+}
+
+impl<'a> Recursion<'a> {
+    /// `None`: it is no UNION.
+    fn of(body: &'a QueryBody<'a>, name: &[u8]) -> PlanResult<Option<Recursion<'a>>> {
+        let mut members = Vec::new();
+        let mut rest = body;
+        while let QueryBody::SetOp { op: SetOp::Union, all, left, right } = rest {
+            members.push((*left, *right, *all));
+            rest = left;
+        }
+        let Some(first) = members.iter().rposition(|(_, right, _)| body_mentions(right, name)) else {
+            return if members.is_empty() { Ok(None) } else { Err(no_seed_first(name)) };
+        };
+        let steps = &members[..=first];
+        if body_mentions(rest, name) || !steps.iter().all(|(_, right, _)| body_mentions(right, name)) {
+            return Err(no_seed_first(name));
+        }
+        let seed = steps[first].0;
+        Ok(Some(Recursion { seed, steps: steps.iter().rev().map(|&(_, right, all)| (right, all)).collect() }))
+    }
+}
+
+#[cold]
+fn no_seed_first(name: &[u8]) -> Box<PlanError> {
+    PlanError::new(
+        3574,
+        format!(
+            "Recursive Common Table Expression '{}' should have one or more non-recursive query blocks \
+             followed by one or more recursive ones",
+            utf8(name)
+        ),
+    )
 }
 
 /// A literal beside texts of this type.
