@@ -103,6 +103,8 @@ impl UserLocks {
             }
             if control.is_killed() {
                 state.waits.remove(&connection_id);
+                drop(state);
+                control.check()?;
                 return Ok(None);
             }
             if blocking.is_none() {
