@@ -349,6 +349,25 @@ fn append_options(out: &mut Vec<u8>, table: &TableDefinition) {
     }
 }
 
+/// The table with the defaults of its CHAR columns padded to their length, as a session with PAD_CHAR_TO_FULL_LENGTH reads them.
+#[must_use]
+pub fn with_padded_defaults(table: &TableDefinition) -> TableDefinition {
+    let mut padded = table.clone();
+    for column in &mut padded.columns {
+        let DataType { kind: TypeKind::Char, length, collation, .. } = column.data_type else { continue };
+        if collation == CollationId::BINARY {
+            continue;
+        }
+        if let ColumnDefault::Literal { text, .. } = &mut column.default {
+            let missing = (length as usize).saturating_sub(Charset::Utf8mb4.char_count(text));
+            let mut longer = std::mem::take(text).into_vec();
+            longer.resize(longer.len() + missing, b' ');
+            *text = longer.into_boxed_slice();
+        }
+    }
+    padded
+}
+
 /// The text of SHOW CREATE TABLE. `auto_increment_next` is the value the next row would get; it is printed when it is
 /// above 1. The text is UTF-8 except for the bytes of binary defaults.
 #[must_use]

@@ -52,6 +52,8 @@ const NAME_CHARS_MAX: usize = 64;
 pub mod sql_mode_bits {
     /// NO_AUTO_VALUE_ON_ZERO.
     pub const NO_AUTO_VALUE_ON_ZERO: u64 = 1 << 19;
+    /// Values of CHAR columns are read padded.
+    pub const PAD_CHAR_TO_FULL_LENGTH: u64 = 1 << 31;
     /// NO_ZERO_IN_DATE.
     pub const NO_ZERO_IN_DATE: u64 = 1 << 23;
     /// NO_ZERO_DATE.

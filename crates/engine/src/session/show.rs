@@ -28,6 +28,7 @@ use crate::status::StatementKind;
 use crate::system_schemas::columns as column_texts;
 use crate::system_schemas::rows::Cell;
 use crate::system_schemas::tables::system_table_kind;
+use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -116,6 +117,7 @@ impl LocalSession {
             diagnostics: &self.diagnostics,
             locks: &self.locks,
             facts: self.facts(),
+            pads_chars: self.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
         }
     }
 
@@ -149,6 +151,8 @@ struct Listings<'a> {
     diagnostics: &'a Diagnostics,
     locks: &'a SessionLocks,
     facts: Facts,
+    /// Values of CHAR columns are read padded.
+    pads_chars: bool,
 }
 
 impl Listings<'_> {
@@ -487,7 +491,12 @@ impl Listings<'_> {
             self.locks.require_table(&table.schema, &table.name, false)?;
         }
         let mut listing = Listing::of_expressions(&[("Table", text(64)), ("Create Table", text(1024))]);
-        let statement = catalog::show_create_table(table, entry.source.auto_increment_next());
+        let auto_increment_next = entry.source.auto_increment_next();
+        let statement = if self.pads_chars {
+            catalog::show_create_table(&catalog::with_padded_defaults(table), auto_increment_next)
+        } else {
+            catalog::show_create_table(table, auto_increment_next)
+        };
         listing.push(&[Cell::Text(&table.name), Cell::Bytes(statement.as_ref())]);
         Ok(listing)
     }

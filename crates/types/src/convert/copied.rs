@@ -45,9 +45,14 @@ fn way(from: &DataType, to: &DataType) -> Way {
         TypeKind::Decimal => Way::Stored,
         _ if from.kind == TypeKind::Json && (to.is_numeric() || to.is_temporal()) => Way::Text,
         TypeKind::Year if from.is_temporal() => Way::Number,
-        _ if from.kind == TypeKind::Float && from.scale == SCALE_NOT_FIXED && to.is_string() => {
+        _ if from.kind == TypeKind::Float
+            && from.scale == SCALE_NOT_FIXED
+            && (to.is_string() || to.is_temporal()) =>
+        {
             Way::FloatText
         }
+        // 128 is no date as a text, as a number it is the 28th of January 2000.
+        _ if number && !bit && to.is_temporal() => Way::Text,
         TypeKind::Json if bit || from.is_binary_string() => Way::Refused,
         TypeKind::Json if number || member || from.is_temporal() => Way::Text,
         _ => Way::Stored,

@@ -238,9 +238,10 @@ pub(super) fn store_time(
                         },
                         _ => Decimal::ZERO,
                     };
-                    let micros = value.to_units(6).unwrap_or(i128::MAX);
+                    let beyond = if value.is_negative() { i128::MIN } else { i128::MAX };
+                    let micros = value.to_units(6).unwrap_or(beyond);
                     extra = (micros % 1_000_000) as i64;
-                    i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX)
+                    i64::try_from(micros / 1_000_000).unwrap_or(if micros < 0 { i64::MIN } else { i64::MAX })
                 }
                 _ => whole_number(cell, from).and_then(|n| i64::try_from(n).ok()).unwrap_or(i64::MAX),
             };

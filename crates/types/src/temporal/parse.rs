@@ -411,8 +411,10 @@ pub fn time_from_number(number: i64) -> Result<ParsedTime, TemporalError> {
     }
     let magnitude = number.unsigned_abs();
     let (hours, minutes, seconds) = (magnitude / 10_000, magnitude / 100 % 100, magnitude % 100);
-    if hours > TIME_HOURS_MAX as u64 {
-        return Ok(clip(number < 0, hours, 0, 0, 0, false, false));
+    // A number beyond the largest time is out of range before its minutes and seconds are looked at.
+    const LARGEST: u64 = TIME_HOURS_MAX as u64 * 10_000 + 5_959;
+    if magnitude > LARGEST {
+        return Ok(clip(number < 0, TIME_HOURS_MAX as u64 + 1, 0, 0, 0, false, false));
     }
     if minutes > 59 || seconds > 59 {
         return Err(TemporalError::Invalid);
@@ -570,5 +572,7 @@ mod tests {
         assert_eq!(date(-1), Err(TemporalError::Invalid));
         assert_eq!(time_from_number(101_112).unwrap().value.number(), 101_112);
         assert_eq!(time_from_number(-8_390_000).unwrap().value, Time::MIN);
+        assert_eq!(time_from_number(8_385_960).unwrap().value, Time::MAX);
+        assert!(time_from_number(1_260).is_err());
     }
 }

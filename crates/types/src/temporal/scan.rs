@@ -199,10 +199,8 @@ pub fn str_to_date(text: &[u8], format: &[u8]) -> Option<Scanned> {
             hour += 12;
         }
     }
-    if let Some(number) = year_day {
-        if number == 0 {
-            return None;
-        }
+    // Day 0 names none.
+    if let Some(number) = year_day.filter(|number| *number > 0) {
         let date = calendar::date_of_day(day_number(year as u16, 1, 1) + i64::from(number) - 1)?;
         (year, month, day) = (u32::from(date.year), u32::from(date.month), u32::from(date.day));
     }

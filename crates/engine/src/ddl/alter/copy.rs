@@ -399,6 +399,8 @@ struct Converter<'a> {
     number_column: Option<usize>,
     /// A zero in it is a value (NO_AUTO_VALUE_ON_ZERO).
     zero_stays: bool,
+    /// PAD_CHAR_TO_FULL_LENGTH: values of CHAR columns are read padded.
+    pads_chars: bool,
     /// What gives new columns with an expression as default their values.
     computed: Option<ComputedColumns>,
 }
@@ -443,6 +445,7 @@ impl<'a> Converter<'a> {
             next_number: number_column.map(|_| 1),
             number_column,
             zero_stays: has(sql_mode_bits::NO_AUTO_VALUE_ON_ZERO),
+            pads_chars: has(sql_mode_bits::PAD_CHAR_TO_FULL_LENGTH),
             computed: ComputedColumns::new(context, entry, table, mapping)?,
         })
     }
@@ -478,6 +481,7 @@ impl<'a> Converter<'a> {
             };
             let numbered = self.number_column == Some(ordinal);
             let (from, to) = (&self.source.definition().columns[origin].data_type, &definition.data_type);
+            let mut padded = Vec::new();
             let mut cell = cell(origin);
             if numbered && (cell == Cell::Null || cell == Cell::Int(0) && !self.zero_stays) {
                 let number = self.next_number.unwrap_or(1);
@@ -509,6 +513,17 @@ impl<'a> Converter<'a> {
             // through the session's zone.
             if from.kind == TypeKind::Timestamp && to.kind != TypeKind::Timestamp {
                 cell = rezoned(cell, &Utc, self.zone);
+            }
+            if self.pads_chars
+                && from.kind == TypeKind::Char
+                && !from.is_binary_string()
+                && let Cell::Bytes(text) = cell
+            {
+                let missing =
+                    (from.length as usize).saturating_sub(from.collation.charset().char_count(text));
+                padded.extend_from_slice(text);
+                padded.resize(text.len() + missing, b' ');
+                cell = Cell::Bytes(&padded);
             }
             let issue = store_copied(cell, from, &definition.name, to, &self.options, out);
             if to.kind == TypeKind::Timestamp

@@ -989,7 +989,8 @@ fn unix_timestamp(r: &mut Row<'_, '_>) -> SqlResult<()> {
             0
         } else {
             let micros = r.ctx.settings.time_zone.to_utc(value);
-            if (0..=UNIX_TIME_MICROS_MAX).contains(&micros) { micros } else { 0 }
+            // The first second has no fraction in MySQL.
+            if (MICROS_PER_SECOND..=UNIX_TIME_MICROS_MAX).contains(&micros) { micros } else { 0 }
         }
     };
     if r.call.result.physical() == Physical::Decimal {
