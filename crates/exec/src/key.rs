@@ -554,6 +554,11 @@ fn to_integer(cell: Cell<'_>, from: &DataType, stored: &DataType) -> Converted {
                 None => Converted::AboveAll,
             }
         }
+        // A literal in hex or bits is a number.
+        Cell::Bytes(bytes) if from.is_hex_literal() => match bytes.len() {
+            0..=8 => place(bytes.iter().fold(0, |number, &byte| number << 8 | i128::from(byte)), true),
+            _ => Converted::Unknown,
+        },
         Cell::Bytes(text) => of_double(types::number::parse_double(text).value),
         Cell::Null => Converted::Null,
     }

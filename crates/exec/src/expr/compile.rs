@@ -448,7 +448,9 @@ impl Compiler {
                     Target::ComparedText(small_name)
                 }
                 CompareClass::DateTime => Target::DateTime,
-                CompareClass::Time if constant && is_text(&expr.data_type) => Target::ComparedTime,
+                CompareClass::Time if constant && is_text(&expr.data_type) => {
+                    Target::ComparedTime { scale: other.data_type.scale }
+                }
                 CompareClass::Time => Target::Time,
                 CompareClass::Json => Target::JsonValue,
             },
@@ -714,6 +716,9 @@ impl Compiler {
             }
             F::Cast if matches!(option, CallOption::BesideYear) => {
                 self.converted(&args[0], Target::BesideYear)?
+            }
+            F::Cast if matches!(option, CallOption::BesideBigInt) => {
+                self.converted(&args[0], Target::BesideBigInt { unsigned: result.unsigned })?
             }
             F::Cast if matches!(option, CallOption::Quiet) => self.compile(&args[0])?,
             F::Cast if matches!(option, CallOption::Filled) => {

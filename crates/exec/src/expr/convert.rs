@@ -54,7 +54,9 @@ pub(super) enum Target {
     /// As above for one of several constants in a list (IN): equal to no date if it is none.
     Listed(&'static str),
     /// Microseconds of a constant that is compared with a TIME: zero if it is none.
-    ComparedTime,
+    ComparedTime {
+        scale: u8,
+    },
     /// Microseconds of a constant text that is compared with a TIME column of so many fraction digits, as the column would keep it;
     /// NULL if the text is not wholly such a time.
     WholeTime(u8),
@@ -75,6 +77,10 @@ pub(super) enum Target {
     ValidCharacters(CollationId),
     /// The year that a constant is beside a YEAR column.
     BesideYear,
+    /// The document that a constant document is beside a BIGINT column.
+    BesideBigInt {
+        unsigned: bool,
+    },
     /// The text that a column of this type gets.
     Stored(DataType),
     /// CAST to this type.
@@ -95,7 +101,7 @@ impl Target {
             | Target::Bound(_)
             | Target::Listed(_)
             | Target::DateTimeOrZero
-            | Target::ComparedTime
+            | Target::ComparedTime { .. }
             | Target::BesideYear
             | Target::ListedTime
             | Target::WholeTime(_)
@@ -109,6 +115,7 @@ impl Target {
             | Target::ValidCharacters(_)
             | Target::JsonText
             | Target::JsonValue
+            | Target::BesideBigInt { .. }
             | Target::JsonDocument { .. } => Physical::Bytes,
             Target::Cast(data_type) | Target::Stored(data_type) => data_type.physical(),
         }
@@ -168,12 +175,13 @@ impl Target {
             | Target::CheckedParameter(_)
             | Target::ValidCharacters(_)
             | Target::BesideYear
+            | Target::BesideBigInt { .. }
             | Target::ListedTime
             | Target::WholeTime(_) => false,
             Target::JsonText => {
                 from.is_string() && !from.is_binary_string() && from.collation.charset() == Charset::Utf8mb4
             }
-            Target::Time | Target::ComparedTime => from.kind == TypeKind::Time,
+            Target::Time | Target::ComparedTime { .. } => from.kind == TypeKind::Time,
             Target::JsonValue | Target::JsonDocument { .. } => from.kind == TypeKind::Json,
             Target::Cast(to) | Target::Stored(to) => to == from,
         }
@@ -764,7 +772,7 @@ pub(super) fn cell(
             };
             out.push_int(value.map_or(NO_DATE, DateTime::pack));
         }
-        Target::ComparedTime => {
+        Target::ComparedTime { scale } => {
             let value = match cell {
                 Cell::Bytes(text) if text.iter().all(|&byte| number::is_space(byte)) => None,
                 Cell::Bytes(text) if parse::parse_time(text).is_err() => {
@@ -773,7 +781,8 @@ pub(super) fn cell(
                 }
                 _ => to_time(cell, from, ctx)?,
             };
-            out.push_int(value.map_or(0, |time| time.micros));
+            let micros = value.map_or(0, |time| time.micros);
+            out.push_int(rounded_micros(micros, *scale, ctx));
         }
         Target::WholeTime(digits) => match whole_time(&text_of(cell, from), *digits, ctx)? {
             Some(time) => out.push_int(time.micros),
@@ -831,6 +840,11 @@ pub(super) fn cell(
         }
         Target::ValidCharacters(collation) => push_valid(cell, from, *collation, out)?,
         Target::BesideYear => out.push_int(year_beside(cell, from, ctx)?),
+        Target::BesideBigInt { unsigned } => {
+            if let Cell::Bytes(document) = cell {
+                push_document_beside_bigint(document, *unsigned, out);
+            }
+        }
         // The type has room for each of the values.
         Target::Stored(to) => drop(conv::store_text(cell, from, to, out)),
         Target::Cast(to) => cast(cell, from, to, ctx, out)?,
@@ -955,6 +969,28 @@ fn year_beside(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> Sq
         year @ 70..=99 => 1900 + year,
         year => year,
     })
+}
+
+/// A document as it is compared with a BIGINT column: the integer that the column stores for it, if that is the document's number. A
+/// number is compared as it is; of a text the digits before any other character are read; whatever has no number is 0.
+fn push_document_beside_bigint(document: &[u8], unsigned: bool, out: &mut Column) {
+    let stored = match json::string(document) {
+        Some(text) => {
+            let whole = number::parse_integer_prefix(text).value;
+            let is_its_number = whole as f64 == number::parse_double(text).value;
+            i64::try_from(whole).ok().filter(|whole| is_its_number && (!unsigned || *whole >= 0))
+        }
+        None if json::is_number(document) => None,
+        None => Some(i64::from(json::is_boolean(document) && json::to_integer(document) == Some(1))),
+    };
+    match stored {
+        Some(whole) => {
+            conv::write_json_value(Cell::Int(whole), &DataType::BIGINT, out.bytes_mut().tail());
+            out.bytes_mut().finish();
+            out.nulls.push(false);
+        }
+        None => out.push_bytes(document),
+    }
 }
 
 /// Bytes of an invalid text that a warning shows.

@@ -423,6 +423,10 @@ impl<'t> Resolve<'_, 't> {
         if is_parameter || !converts(constant, other) {
             return None;
         }
+        let constant = match &constant.kind {
+            ExprKind::Call { args, option: CallOption::BesideBigInt, .. } => args.first()?,
+            _ => constant,
+        };
         if constant.data_type.is_numeric() && !matches!(self.computed(other).kind, ExprKind::Column(_)) {
             return None;
         }

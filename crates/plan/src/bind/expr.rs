@@ -90,6 +90,11 @@ impl<'a> Binder<'a> {
         if let Some(first) = args.first() {
             self.note_time(function, first);
         }
+        if !matches!(option, CallOption::AsIs) {
+            function::documents_beside_bigints(function, &mut args, |id| {
+                self.columns[id.0 as usize].origin.is_some() || self.kept_columns.contains(&id)
+            });
+        }
         function::build(function, args, option, &self.types)
     }
 
@@ -294,8 +299,13 @@ impl<'a> Binder<'a> {
             Ast::Subquery(query) => {
                 let (plan, columns, outer) = self.subquery(query)?;
                 let [column] = columns[..] else { return Err(operand_columns(1)) };
-                let Expr { data_type, coercibility, nullable, .. } = self.column_expr(column);
-                let nullable = nullable || !is_one_row(&plan);
+                let Expr { mut data_type, coercibility, nullable, .. } = self.column_expr(column);
+                let is_one_row = is_one_row(&plan);
+                // The value that is kept of a subquery is a text, even if it is a literal of bytes.
+                if data_type.is_hex_literal() && !is_one_row {
+                    data_type.unsigned = false;
+                }
+                let nullable = nullable || !is_one_row;
                 let subquery = Subquery { kind: SubqueryKind::Scalar, plan, columns, outer };
                 let value = Expr::new(ExprKind::Subquery(Box::new(subquery)), data_type, nullable);
                 Ok(Expr { coercibility, ..value })
@@ -974,7 +984,7 @@ impl<'a> Binder<'a> {
     /// outside of a column that the aggregate reads. Without such columns it is the innermost one, if that takes aggregates.
     fn aggregate_home<'e>(&self, args: impl Iterator<Item = &'e Expr>) -> PlanResult<usize> {
         let innermost = self.blocks.len() - 1;
-        let parent = |depth: usize| depth.checked_sub(if self.blocks[depth].skips_parent { 2 } else { 1 });
+        let parent = |depth: usize| self.enclosing(depth);
         let takes = |depth: usize| self.blocks[depth].aggregates_allowed;
         let mut deepest = None;
         for arg in args {
@@ -1026,6 +1036,10 @@ impl<'a> Binder<'a> {
             // A derived table's column is no literal.
             arg.data_type.unsigned = false;
         }
+        if bits && arg.data_type.kind == TypeKind::Null && arg.as_column().is_some() {
+            // Such a column has the type BINARY(0).
+            return self.typed(FunctionId::Cast, arg, DataType::varchar(0, CollationId::BINARY));
+        }
         let data_type = &arg.data_type;
         let is_bytes = |data_type: &DataType| data_type.is_binary_string() && !data_type.is_hex_literal();
         match function {
@@ -1050,11 +1064,15 @@ impl<'a> Binder<'a> {
                 let [arg] = args;
                 self.typed(FunctionId::Cast, arg, data_type)
             }
-            // What is computed of BIT and YEAR values is a number in the table of groups, and not where there is none.
+            // What is computed of BIT and YEAR values is a number in the table of groups, of FLOAT values a DOUBLE, and not where there
+            // is none.
             AggregateFunc::Min | AggregateFunc::Max if arg.as_column().is_none() => {
                 match function::bits_of(&arg) {
                     None if data_type.kind == TypeKind::Year && self.is_plainly_grouped() => {
                         self.typed(FunctionId::Cast, arg, DataType::BIGINT_UNSIGNED)
+                    }
+                    None if data_type.kind == TypeKind::Float && self.is_plainly_grouped() => {
+                        self.typed(FunctionId::Cast, arg, DataType::DOUBLE)
                     }
                     Some(_) if self.is_plainly_grouped() => {
                         self.typed(FunctionId::Cast, arg, DataType::BIGINT_UNSIGNED)

@@ -366,15 +366,23 @@ impl Binder<'_> {
                 }
                 Found::Nothing => {}
             }
-            let step = if self.blocks[depth].skips_parent { 2 } else { 1 };
-            if depth < step {
-                break;
+            match self.enclosing(depth) {
+                Some(outer) => depth = outer,
+                None => break,
             }
-            depth -= step;
         }
         let clause = self.blocks[innermost].clause;
         self.missing_column = Some(utf8(name.name.text).to_string());
         Err(PlanError::new(1054, format!("Unknown column '{}' in '{clause}'", written_name(name))))
+    }
+
+    /// The block whose tables are visible next after those of the block at `depth`. A derived table sees none of the block in whose
+    /// FROM it stands, nor does one within it.
+    pub(crate) fn enclosing(&self, mut depth: usize) -> Option<usize> {
+        while self.blocks[depth].skips_parent {
+            depth = depth.checked_sub(1)?;
+        }
+        depth.checked_sub(1)
     }
 
     /// Notes that all blocks inside of the one at `depth` read a column of it.

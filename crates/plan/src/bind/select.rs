@@ -88,25 +88,15 @@ impl<'a> Binder<'a> {
                 bound
             }
             QueryBody::SetOp { op, all, left, right } => {
-                // A long chain of one operation leans to the left: bind its members and join them as a balanced tree,
-                // which gives the same rows.
-                let mut members = vec![*right];
-                let mut rest = *left;
-                if *op == SetOp::Union {
-                    while let QueryBody::SetOp { op: inner, all: inner_all, left, right } = rest
-                        && inner == op
-                        && inner_all == all
-                    {
-                        members.push(right);
-                        rest = left;
-                    }
+                let members = super::set_op::members(*op, *all, left, right);
+                if *op != SetOp::Union && members.len() > super::QUERY_DEPTH_MAX as usize {
+                    return Err(PlanError::new(1473, "Too high level of nesting for select"));
                 }
-                members.push(rest);
                 let mut bound = Vec::with_capacity(members.len());
-                for member in members.into_iter().rev() {
+                for member in members {
                     bound.push(self.nested(|binder| binder.body(member, derived))?);
                 }
-                self.balanced(*op, *all, bound)
+                self.set_operation(*op, *all, bound)
             }
         }
     }
@@ -250,6 +240,10 @@ impl<'a> Binder<'a> {
                     self.first_aggregated(&sort) + 1
                 ),
             ));
+        }
+        if select.from.is_empty() && !grouped {
+            // Nor does the row of a query that reads nothing.
+            sort.clear();
         }
         let steps = super::temporary::Steps {
             rows: &tree,

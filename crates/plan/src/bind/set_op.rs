@@ -13,38 +13,105 @@ use super::select::{BoundQuery, body_mentions, plain_output};
 use super::temporary::Held;
 use super::{Binder, NamedColumns, utf8};
 use crate::error::{PlanError, PlanResult};
-use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
+use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind};
 use crate::function::{self, FunctionId, StoredDigits};
 use crate::logical::{Logical, OutputColumn, OutputSource};
 
+/// The members of one set operation, in order: MySQL takes a chain of one operation for one, and a UNION in parentheses within a
+/// UNION, but not UNION DISTINCT within UNION ALL. Their columns get one type for all.
+pub(super) fn members<'a>(
+    op: SetOp,
+    all: bool,
+    left: &'a QueryBody<'a>,
+    right: &'a QueryBody<'a>,
+) -> Vec<&'a QueryBody<'a>> {
+    let mut found = Vec::with_capacity(2);
+    let mut pending = vec![(right, op == SetOp::Union), (left, true)];
+    while let Some((body, may_be_one)) = pending.pop() {
+        match unwrapped(body) {
+            QueryBody::SetOp { op: inner, all: inner_all, left, right }
+                if may_be_one && *inner == op && (*inner_all == all || op == SetOp::Union && *inner_all) =>
+            {
+                pending.push((*right, op == SetOp::Union));
+                pending.push((*left, true));
+            }
+            _ => found.push(body),
+        }
+    }
+    found
+}
+
+/// What stands in parentheses that do no more than to group.
+fn unwrapped<'b, 'a>(mut body: &'b QueryBody<'a>) -> &'b QueryBody<'a> {
+    while let QueryBody::Nested(query) = body
+        && query.with.is_none()
+        && query.order_by.is_empty()
+        && query.limit.is_none()
+        && query.locking.is_empty()
+    {
+        body = &query.body;
+    }
+    body
+}
+
+/// The types of the columns of a set operation, if more than two members decide on them.
+type CommonTypes = [(DataType, Coercibility)];
+
 impl<'a> Binder<'a> {
-    pub(super) fn balanced(
+    /// A set operation of several members: a UNION as a balanced tree, which gives the same rows; others one after the other.
+    pub(super) fn set_operation(
         &mut self,
         op: SetOp,
         all: bool,
+        members: Vec<BoundQuery>,
+    ) -> PlanResult<BoundQuery> {
+        let width = members.first().map_or(0, |member| member.output.len());
+        let mut types = Vec::new();
+        if members.len() > 2 && members.iter().all(|member| member.output.len() == width) {
+            for position in 0..width {
+                let column = |member: &BoundQuery| self.member_column(member.output[position].id);
+                let columns: Vec<Expr> = members.iter().map(column).collect();
+                let columns: Vec<&Expr> = columns.iter().collect();
+                types.push(function::common_type(&columns, &self.types)?);
+            }
+        }
+        let types = (!types.is_empty()).then_some(&types[..]);
+        if op == SetOp::Union {
+            return self.balanced(all, members, types);
+        }
+        let mut members = members.into_iter();
+        let first = members.next().ok_or_else(|| PlanError::new(1105, "Unknown error"))?;
+        members.try_fold(first, |left, right| self.set_op(op, all, left, right, types))
+    }
+
+    fn balanced(
+        &mut self,
+        all: bool,
         mut members: Vec<BoundQuery>,
+        types: Option<&CommonTypes>,
     ) -> PlanResult<BoundQuery> {
         if members.len() > 2 {
             let right = members.split_off(members.len().div_ceil(2));
-            let left = self.balanced(op, all, members)?;
-            let right = self.balanced(op, all, right)?;
-            return self.set_op(op, all, left, right);
+            let left = self.balanced(all, members, types)?;
+            let right = self.balanced(all, right, types)?;
+            return self.set_op(SetOp::Union, all, left, right, types);
         }
         let right = members.pop();
         match (members.pop(), right) {
-            (Some(left), Some(right)) => self.set_op(op, all, left, right),
+            (Some(left), Some(right)) => self.set_op(SetOp::Union, all, left, right, types),
             (None, Some(only)) => Ok(only),
             _ => Err(PlanError::new(1105, "Unknown error")),
         }
     }
 
-    /// UNION and its like: common types, names of the left side.
-    pub(crate) fn set_op(
+    /// UNION and its like of two: these types or common ones, names of the left side.
+    fn set_op(
         &mut self,
         op: SetOp,
         all: bool,
         mut left: BoundQuery,
         mut right: BoundQuery,
+        types: Option<&CommonTypes>,
     ) -> PlanResult<BoundQuery> {
         if left.output.len() != right.output.len() {
             return Err(PlanError::new(
@@ -56,9 +123,16 @@ impl<'a> Binder<'a> {
         let mut casts: [Vec<(ColumnId, Expr)>; 2] = [Vec::new(), Vec::new()];
         let mut sides: [Vec<ColumnId>; 2] = [Vec::new(), Vec::new()];
         let pads = self.session.pads_chars();
-        for (left_column, right_column) in left.output.iter().zip(&right.output) {
-            let exprs = [self.member_column(left_column.id), self.member_column(right_column.id)];
-            let (data_type, coercibility) = function::common_type(&[&exprs[0], &exprs[1]], &self.types)?;
+        for (position, (left_column, right_column)) in left.output.iter().zip(&right.output).enumerate() {
+            let mut exprs = [self.member_column(left_column.id), self.member_column(right_column.id)];
+            let (data_type, coercibility) = match types.and_then(|types| types.get(position)) {
+                Some(common) => common.clone(),
+                None => function::common_type(&[&exprs[0], &exprs[1]], &self.types)?,
+            };
+            if data_type.is_string() {
+                // Among texts what COALESCE and its like make of BIT values is a number.
+                exprs = [self.column_expr(left_column.id), self.column_expr(right_column.id)];
+            }
             let nullable = match op {
                 SetOp::Union => exprs.iter().any(|expr| expr.nullable),
                 SetOp::Except => exprs[0].nullable,

@@ -286,6 +286,9 @@ impl Binder<'_> {
                             _ => {}
                         }
                     }
+                } else if data_type.kind == TypeKind::Float {
+                    // Only the column of a table is kept as a FLOAT.
+                    *data_type = DataType::DOUBLE;
                 } else {
                     keep_computed(column);
                 }

@@ -1,7 +1,7 @@
 //! Arguments that MySQL converts to what stands beside them before it looks at the call.
 
 use super::{FunctionId, TypeContext, collate};
-use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
+use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind};
 use types::{CollationId, DataType, TypeKind, Value};
 
 /// Which argument a function searches or changes, and which ones it brings to that one's character set.
@@ -87,6 +87,31 @@ fn constants_beside_bigints(function: FunctionId, args: &mut [Expr]) {
                 Ok(number) => Expr::int(number),
                 Err(_) => continue,
             };
+        }
+    }
+}
+
+/// A constant document beside a BIGINT column is the number that the column would store for it. `is_stored` says of a column
+/// whether it is one of a table or of a derived table that is kept: what is computed in its place converts nothing.
+pub(crate) fn documents_beside_bigints(
+    function: FunctionId,
+    args: &mut [Expr],
+    is_stored: impl Fn(ColumnId) -> bool,
+) {
+    use FunctionId as F;
+    if !matches!(
+        function,
+        F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Strcmp | F::NullIf
+    ) {
+        return;
+    }
+    for (column, constant) in [(0, 1), (1, 0)] {
+        let of = &args[column].data_type;
+        let is_bigint = of.kind == TypeKind::BigInt && args[column].as_column().is_some_and(&is_stored);
+        if is_bigint && args[constant].data_type.kind == TypeKind::Json && args[constant].is_constant() {
+            let data_type = DataType { unsigned: of.unsigned, ..args[constant].data_type.clone() };
+            let coercibility = args[constant].coercibility;
+            wrap(&mut args[constant], CallOption::BesideBigInt, data_type, coercibility);
         }
     }
 }

@@ -306,6 +306,8 @@ pub(crate) fn aggregate_type(
             let data_type = match argument.kind {
                 TypeKind::Enum | TypeKind::Set => DataType::char(argument.length, argument.collation),
                 TypeKind::Time => argument,
+                // What an aggregate keeps of a literal of bytes is a text.
+                _ if argument.is_hex_literal() => passed_on(&argument),
                 _ => computed(&argument),
             };
             Typed { data_type, nullable: true, coercibility }
@@ -583,6 +585,8 @@ pub(super) fn infer(
                 TypeKind::Enum | TypeKind::Set => {
                     DataType::char(text_chars(&first.data_type), first.data_type.collation)
                 }
+                // A literal of bytes is a text where it is stored or cast; see `passed_on`.
+                _ if first.data_type.is_hex_literal() => passed_on(&first.data_type),
                 _ => computed(&first.data_type),
             };
             let coercibility = first.coercibility;

@@ -37,6 +37,7 @@ use types::locale::LocaleId;
 use types::{CollationId, DataType, TypeKind};
 
 pub use crate::function_table::{ALL, FunctionId, Stability};
+pub(crate) use beside::documents_beside_bigints;
 pub use infer::Typed;
 pub(crate) use infer::{aggregate_type, bits_of, computed, summed_temporal};
 pub(crate) use merge::common_type;
@@ -222,7 +223,9 @@ pub fn case(
 /// # Errors
 /// 3854: a literal that the left text's character set does not hold.
 pub(crate) fn follow_left(left: &mut Expr, right: &mut Expr, context: &TypeContext) -> PlanResult<()> {
-    if collate::is_text(&left.data_type) && collate::is_text(&right.data_type) {
+    // What a client sends for a parameter decides nothing.
+    let is_parameter = context.fixes_parameters && matches!(left.kind, ExprKind::Param(_));
+    if !is_parameter && collate::is_text(&left.data_type) && collate::is_text(&right.data_type) {
         collate::follow(&mut [left, right], 0, context)?;
     }
     Ok(())

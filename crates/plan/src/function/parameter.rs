@@ -243,14 +243,11 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
             at(1, integer());
         }
         F::FromUnixtime | F::SecToTime => at(0, decimal()),
-        F::Bin
-        | F::Oct
-        | F::Conv
-        | F::FromDays
-        | F::MakeDate
-        | F::PeriodAdd
-        | F::PeriodDiff
-        | F::InetNtoa => {
+        F::Conv => {
+            at(1, integer());
+            at(2, integer());
+        }
+        F::Bin | F::Oct | F::FromDays | F::MakeDate | F::PeriodAdd | F::PeriodDiff | F::InetNtoa => {
             give_all(args, &integer(), context);
         }
         F::MakeTime => {

@@ -117,6 +117,8 @@ pub enum CallOption {
     Characters,
     /// A cast of a constant to the year that it is beside a YEAR column; a number that is no year stays what it is.
     BesideYear,
+    /// A constant document beside a BIGINT column: the integer that the column would store for it, if that is its number.
+    BesideBigInt,
     /// No cast at all: a text in which a number is read without a warning.
     Quiet,
     /// A cast to BINARY(n): filled up with zero bytes.

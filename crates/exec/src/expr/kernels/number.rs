@@ -23,7 +23,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
             Class::Decimal
         }
         TypeKind::Date | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => Int,
-        _ if arg.data_type.is_integer() => Int,
+        _ if arg.data_type.is_integer() || arg.data_type.is_hex_literal() => Int,
         _ => Double,
     });
     match function {

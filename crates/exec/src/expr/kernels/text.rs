@@ -136,7 +136,13 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         F::Space => plain(space, &[Int]),
         F::Strcmp => plain(
             |r| {
-                let collation = text_collation(r);
+                // Beside a number or a date the bytes of the texts decide.
+                let is_text = |of: &DataType| {
+                    of.is_string()
+                        || matches!(of.kind, TypeKind::Enum | TypeKind::Set | TypeKind::Json | TypeKind::Null)
+                };
+                let has_texts_only = r.call.types.iter().all(is_text);
+                let collation = if has_texts_only { text_collation(r) } else { CollationId::BINARY };
                 let order = collation.compare(r.bytes(0), r.bytes(1));
                 r.put_int(order as i64)
             },
