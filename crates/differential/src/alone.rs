@@ -376,6 +376,7 @@ impl Checker {
             is_distinct: false,
             arguments,
             order: Vec::new(),
+            separator: None,
         };
         let item = |expr| vec![Item { expr, alias: None }];
         let count =

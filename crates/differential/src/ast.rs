@@ -2,7 +2,11 @@
 
 use crate::forms::Form;
 use crate::schema::{Column, Index, Table};
-use crate::value::{Value, Writer};
+use crate::value::{Value, Writer, write_quoted};
+use crate::walk;
+
+/// The alias of the row that INSERT ... VALUES inserts; written where ON DUPLICATE KEY UPDATE names it.
+pub const ROW_ALIAS: &str = "new_row";
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +91,8 @@ pub enum Expr {
         arguments: Vec<Expr>,
         /// ORDER BY, of GROUP_CONCAT.
         order: Vec<(Expr, bool)>,
+        /// SEPARATOR, of GROUP_CONCAT.
+        separator: Option<&'static str>,
     },
 }
 
@@ -197,6 +203,8 @@ pub struct Query {
     pub order_checked: usize,
     /// Offset and count.
     pub limit: Option<(u64, u64)>,
+    /// The numbers of LIMIT are a `?` each when the statement is prepared.
+    pub is_limit_bound: bool,
     /// Such as `FOR UPDATE`.
     pub locking: Option<&'static str>,
 }
@@ -212,6 +220,7 @@ impl Query {
             order: Vec::new(),
             order_checked: 0,
             limit: None,
+            is_limit_bound: false,
             locking: None,
         }
     }
@@ -255,6 +264,8 @@ pub enum Statement {
     },
     /// UPDATE.
     Update {
+        /// WITH.
+        with: Vec<Cte>,
         /// IGNORE.
         is_ignore: bool,
         /// The tables.
@@ -270,6 +281,8 @@ pub enum Statement {
     },
     /// DELETE.
     Delete {
+        /// WITH.
+        with: Vec<Cte>,
         /// IGNORE.
         is_ignore: bool,
         /// Aliases to delete from; empty for the form of one table.
@@ -408,7 +421,7 @@ impl Expr {
                 query.write(out);
                 out.push("))");
             }
-            Expr::Aggregate { function, is_distinct, arguments, order } => {
+            Expr::Aggregate { function, is_distinct, arguments, order, separator } => {
                 out.push(function);
                 out.push(if *is_distinct { "(DISTINCT " } else { "(" });
                 if arguments.is_empty() {
@@ -416,6 +429,10 @@ impl Expr {
                 }
                 out.list(arguments, ", ", |out, item| item.write(out));
                 write_order(order, out);
+                if let Some(separator) = separator {
+                    out.push(" SEPARATOR ");
+                    write_quoted(separator, &mut out.text);
+                }
                 out.push(")");
             }
         }
@@ -515,24 +532,29 @@ impl Select {
     }
 }
 
+fn write_ctes(ctes: &[Cte], is_recursive: bool, out: &mut Writer) {
+    if ctes.is_empty() {
+        return;
+    }
+    out.push(if is_recursive { "WITH RECURSIVE " } else { "WITH " });
+    out.list(ctes, ", ", |out, cte| {
+        out.push(&cte.name);
+        if !cte.columns.is_empty() {
+            out.push(" (");
+            out.push(&cte.columns.join(", "));
+            out.push(")");
+        }
+        out.push(" AS (");
+        cte.query.write(out);
+        out.push(")");
+    });
+    out.push(" ");
+}
+
 impl Query {
     /// Appends its text.
     pub fn write(&self, out: &mut Writer) {
-        if !self.with.is_empty() {
-            out.push(if self.is_recursive { "WITH RECURSIVE " } else { "WITH " });
-            out.list(&self.with, ", ", |out, cte| {
-                out.push(&cte.name);
-                if !cte.columns.is_empty() {
-                    out.push(" (");
-                    out.push(&cte.columns.join(", "));
-                    out.push(")");
-                }
-                out.push(" AS (");
-                cte.query.write(out);
-                out.push(")");
-            });
-            out.push(" ");
-        }
+        write_ctes(&self.with, self.is_recursive, out);
         match &self.body {
             Body::Select(select) => select.write(out),
             Body::Set { operator, left, right } => {
@@ -553,9 +575,18 @@ impl Query {
             });
         }
         if let Some((offset, count)) = self.limit {
-            out.push(&format!(" LIMIT {count}"));
+            let number = |out: &mut Writer, number: u64| match &mut out.parameters {
+                Some(parameters) if self.is_limit_bound => {
+                    parameters.push(Value::Int(i128::from(number)));
+                    out.push("?");
+                }
+                _ => out.push(&number.to_string()),
+            };
+            out.push(" LIMIT ");
+            number(out, count);
             if offset > 0 {
-                out.push(&format!(" OFFSET {offset}"));
+                out.push(" OFFSET ");
+                number(out, offset);
             }
         }
         if let Some(locking) = self.locking {
@@ -617,6 +648,11 @@ impl Statement {
                         query.write(out);
                     }
                 }
+                let names_row = on_duplicate.iter().any(|(_, value)| names(value, ROW_ALIAS));
+                if names_row && matches!(rows, Rows::Values(_)) {
+                    out.push(" AS ");
+                    out.push(ROW_ALIAS);
+                }
                 if !on_duplicate.is_empty() {
                     out.push(" ON DUPLICATE KEY UPDATE ");
                     out.list(on_duplicate, ", ", |out, (column, value)| {
@@ -626,7 +662,8 @@ impl Statement {
                     });
                 }
             }
-            Statement::Update { is_ignore, from, sets, filter, order, limit } => {
+            Statement::Update { with, is_ignore, from, sets, filter, order, limit } => {
+                write_ctes(with, false, out);
                 out.push(if *is_ignore { "UPDATE IGNORE " } else { "UPDATE " });
                 from.write(out);
                 out.push(" SET ");
@@ -637,7 +674,8 @@ impl Statement {
                 });
                 write_tail(filter.as_ref(), order, *limit, out);
             }
-            Statement::Delete { is_ignore, targets, from, filter, order, limit } => {
+            Statement::Delete { with, is_ignore, targets, from, filter, order, limit } => {
+                write_ctes(with, false, out);
                 out.push(if *is_ignore { "DELETE IGNORE " } else { "DELETE " });
                 if !targets.is_empty() {
                     out.push(&targets.join(", "));
@@ -680,6 +718,15 @@ impl Statement {
     pub fn is_change(&self) -> bool {
         !matches!(self, Statement::Query(_) | Statement::Plain(_))
     }
+}
+
+/// Whether an expression names a column of this alias.
+fn names(expr: &Expr, alias: &str) -> bool {
+    let mut found = false;
+    walk::expressions(&mut expr.clone(), &mut |expr| {
+        found |= matches!(expr, Expr::Column { relation, .. } if relation == alias);
+    });
+    found
 }
 
 fn write_tail(filter: Option<&Expr>, order: &[(Expr, bool)], limit: Option<u64>, out: &mut Writer) {

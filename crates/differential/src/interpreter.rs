@@ -601,7 +601,7 @@ impl<'t> Interpreter<'t> {
                 }
                 Ok(condition(if unknown { None } else { Some(*is_all) }))
             }
-            Expr::Aggregate { function, is_distinct, arguments, order } => {
+            Expr::Aggregate { function, is_distinct, arguments, order, separator: _ } => {
                 self.aggregate(function, *is_distinct, arguments, order, scope, ctes)
             }
         }

@@ -34,10 +34,14 @@ pub(crate) enum Variant {
     Modifier(&'static str),
     /// With WHERE (p) as WHERE COALESCE(p, 0): no row more or less, but nothing is concluded from p.
     Coalesced,
+    /// With every WHERE and ON so, those of derived tables and subqueries included.
+    CoalescedThroughout,
     /// With each subquery of an expression that is a set operation as `SELECT * FROM (subquery)`.
     DerivedSets,
     /// With each subquery of an expression so.
     DerivedSubqueries,
+    /// With each side of a set operation that is one itself so.
+    DerivedSides,
     /// With each `x IN (a, b)` as `x = a OR x = b`.
     InAsOr,
     /// By the other protocol, without parameters.
@@ -71,8 +75,10 @@ impl Variant {
             Variant::Switch(text) | Variant::Settings(text) | Variant::Modifier(text) => text,
             Variant::IgnoreIndexes => "IGNORE INDEX",
             Variant::Coalesced => "WHERE COALESCE(..., 0)",
+            Variant::CoalescedThroughout => "COALESCE(..., 0) of every WHERE and ON",
             Variant::DerivedSets => "IN (SELECT * FROM (set operation))",
             Variant::DerivedSubqueries => "IN (SELECT * FROM (subquery))",
+            Variant::DerivedSides => "UNION (SELECT * FROM (set operation))",
             Variant::InAsOr => "IN (a, b) as = a OR = b",
             Variant::OtherProtocol => "the other protocol",
             Variant::Unknown => "... XOR RAND() > 2",
@@ -86,7 +92,7 @@ impl Variant {
 }
 
 /// Every variant, those that most often show a contradiction first.
-pub(crate) const VARIANTS: [Variant; 22] = [
+pub(crate) const VARIANTS: [Variant; 25] = [
     Variant::Switch("DEFAULT"),
     Variant::Switch("derived_merge=off"),
     Variant::Switch("hypergraph_optimizer=on"),
@@ -107,8 +113,11 @@ pub(crate) const VARIANTS: [Variant; 22] = [
     Variant::Modifier("SQL_BIG_RESULT"),
     Variant::Modifier("SQL_BUFFER_RESULT"),
     Variant::Coalesced,
+    Variant::CoalescedThroughout,
+    Variant::Unknown,
     Variant::DerivedSets,
     Variant::DerivedSubqueries,
+    Variant::DerivedSides,
     Variant::InAsOr,
     Variant::OtherProtocol,
 ];
@@ -311,15 +320,21 @@ pub(crate) fn varied(
         }
         Variant::Coalesced => {
             let mut varied = statement.clone();
-            let filter = filter_of(&mut varied)?;
-            let form = forms::by_template("COALESCE({}, {})")?;
-            let zero = Expr::Literal { value: Value::Int(0), is_bound: false };
-            let condition = std::mem::replace(filter, zero.clone());
-            *filter = Expr::Call { form, arguments: vec![condition, zero] };
+            coalesce(filter_of(&mut varied)?);
             Some((RESET.to_owned(), varied, is_prepared))
+        }
+        Variant::CoalescedThroughout => {
+            let mut varied = statement.clone();
+            walk::query_conditions(query_of(&mut varied)?, &mut coalesce);
+            (varied != *statement).then(|| (RESET.to_owned(), varied, is_prepared))
         }
         Variant::DerivedSets => derived(statement, is_prepared, |query| query.select().is_none()),
         Variant::DerivedSubqueries => derived(statement, is_prepared, |_| true),
+        Variant::DerivedSides => {
+            let mut varied = statement.clone();
+            derived_sides(&mut varied);
+            (varied != *statement).then(|| (RESET.to_owned(), varied, is_prepared))
+        }
         Variant::Unknown => {
             let mut varied = statement.clone();
             let query = query_of(&mut varied)?;
@@ -420,6 +435,48 @@ fn source_joins(source: &mut Source, see: &mut impl FnMut(&mut Source)) {
     }
 }
 
+/// The query as a derived table of one that only reads it.
+fn within_derived(query: &mut Query, alias: String) {
+    let inner = std::mem::replace(query, Query::of(Select::default()));
+    let from = Source::Derived { query: Box::new(inner), alias };
+    *query = Query::of(Select { from: Some(from), ..Select::default() });
+}
+
+/// Sides of set operations that are set operations themselves as derived tables.
+fn derived_sides(statement: &mut Statement) {
+    fn sides(query: &mut Query, count: &mut usize) {
+        let Body::Set { left, right, .. } = &mut query.body else { return };
+        for side in [left, right] {
+            sides(side, count);
+            if side.select().is_none() {
+                *count += 1;
+                within_derived(side, format!("side{count}"));
+            }
+        }
+    }
+    let mut count = 0;
+    walk::statement_expressions(statement, &mut |expr| {
+        if let Expr::Scalar(query)
+        | Expr::Exists { query, .. }
+        | Expr::InQuery { query, .. }
+        | Expr::Quantified { query, .. } = expr
+        {
+            sides(query, &mut count);
+        }
+    });
+    if let Some(query) = query_of(statement) {
+        sides(query, &mut count);
+    }
+}
+
+/// p as COALESCE(p, 0), which is false where p is NULL.
+fn coalesce(condition: &mut Expr) {
+    let Some(form) = forms::by_template("COALESCE({}, {})") else { return };
+    let zero = Expr::Literal { value: Value::Int(0), is_bound: false };
+    let arguments = vec![std::mem::replace(condition, zero.clone()), zero];
+    *condition = Expr::Call { form, arguments };
+}
+
 /// The subqueries of expressions that `is_meant` as derived tables; nothing if there is none.
 fn derived(
     statement: &Statement,
@@ -436,10 +493,7 @@ fn derived(
             && is_meant(query)
         {
             count += 1;
-            let rows = Query::of(Select::default());
-            let inner = std::mem::replace(&mut **query, rows);
-            let from = Source::Derived { query: Box::new(inner), alias: format!("kept{count}") };
-            **query = Query::of(Select { from: Some(from), ..Select::default() });
+            within_derived(query, format!("kept{count}"));
         }
     });
     (count > 0).then(|| (RESET.to_owned(), varied, is_prepared))

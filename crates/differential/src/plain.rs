@@ -233,7 +233,7 @@ impl Plain {
                 rows.push(row);
             }
         }
-        Table { name, columns, indexes, rows }
+        Table { name, columns, indexes, is_temporary: false, rows }
     }
 
     /// The next query.
@@ -289,7 +289,7 @@ impl Plain {
         }
         self.ctes.truncate(ctes_before);
         let order_checked = order.len();
-        Query { is_recursive, with, body, order, order_checked, limit, locking: None }
+        Query { is_recursive, with, body, order, order_checked, limit, is_limit_bound: false, locking: None }
     }
 
     fn cte(&mut self, is_recursive: bool, depth: usize) -> Cte {
@@ -386,6 +386,7 @@ impl Plain {
             is_distinct,
             arguments: argument.into_iter().collect(),
             order: Vec::new(),
+            separator: None,
         };
         match (kind, self.random.below(5)) {
             (Kind::Int, 0) => aggregate("COUNT", false, None),
@@ -653,6 +654,7 @@ impl Plain {
                 is_distinct: false,
                 arguments: vec![argument],
                 order: Vec::new(),
+                separator: None,
             };
             select.items = vec![Item { expr, alias: Some("c0".to_owned()) }];
             select.is_distinct = false;

@@ -437,8 +437,8 @@ mod tests {
 
     fn delete() -> Statement {
         let from = Source::Table { name: "t0".to_owned(), alias: "r1".to_owned(), hint: None };
-        let (targets, order) = (Vec::new(), Vec::new());
-        Statement::Delete { is_ignore: false, targets, from, filter: None, order, limit: None }
+        let (with, targets, order) = (Vec::new(), Vec::new(), Vec::new());
+        Statement::Delete { with, is_ignore: false, targets, from, filter: None, order, limit: None }
     }
 
     fn difference(kind: Kind, left: Option<u16>, right: Option<u16>) -> Difference {

@@ -293,6 +293,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Its indexes.
     pub indexes: Vec<Index>,
+    /// TEMPORARY: a statement of MySQL names it once.
+    pub is_temporary: bool,
     /// Rows to insert; those that break a unique key are left out by INSERT IGNORE.
     pub rows: Vec<Vec<Value>>,
 }
@@ -301,7 +303,8 @@ impl Table {
     /// The CREATE TABLE statement.
     #[must_use]
     pub fn create_sql(&self) -> String {
-        let mut out = format!("CREATE TABLE {} (", self.name);
+        let kind = if self.is_temporary { "TEMPORARY TABLE" } else { "TABLE" };
+        let mut out = format!("CREATE {kind} {} (", self.name);
         for (index, column) in self.columns.iter().enumerate() {
             out.push_str(if index > 0 { ", " } else { "" });
             column.write(&mut out);

@@ -213,9 +213,16 @@ impl Server {
         }
         let name = &self.database;
         let sql = format!(
-            "ROLLBACK; SET sql_mode = DEFAULT; DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name}; USE {name}"
+            "ROLLBACK; SET sql_mode = DEFAULT; CREATE DATABASE IF NOT EXISTS {name}; USE {name}; \
+             DROP TEMPORARY TABLE IF EXISTS t0, t1, t2, t3; DROP DATABASE {name}; CREATE DATABASE {name}; USE {name}"
         );
-        self.connection.run(sql.as_bytes()).map(|_| ())
+        let made = self.connection.run(sql.as_bytes()).map(|_| ());
+        if made.is_err() && self.connection.is_broken() {
+            // The server broke off since the connection was used last.
+            self.reconnect()?;
+            return self.connection.run(sql.as_bytes()).map(|_| ());
+        }
+        made
     }
 
     /// Connects again after the connection broke, waiting for the server to come back.

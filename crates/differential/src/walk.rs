@@ -1,6 +1,6 @@
 //! Ways through statements: every expression, and every smaller statement made by one cut.
 
-use crate::ast::{Body, Expr, Query, Rows, Select, Source, Statement};
+use crate::ast::{Body, Cte, Expr, Query, Rows, Select, Source, Statement};
 use crate::value::Value;
 
 /// Calls `see` with an expression and all below it, those of its subqueries included.
@@ -81,12 +81,14 @@ pub fn statement_expressions(statement: &mut Statement, see: &mut impl FnMut(&mu
             }
             on_duplicate.iter_mut().for_each(|(_, expr)| expressions(expr, see));
         }
-        Statement::Update { from, sets, filter, .. } => {
+        Statement::Update { with, from, sets, filter, .. } => {
+            with.iter_mut().for_each(|cte| query_expressions(&mut cte.query, see));
             source_expressions(from, see);
             sets.iter_mut().for_each(|(_, expr)| expressions(expr, see));
             filter.iter_mut().for_each(|expr| expressions(expr, see));
         }
-        Statement::Delete { from, filter, .. } => {
+        Statement::Delete { with, from, filter, .. } => {
+            with.iter_mut().for_each(|cte| query_expressions(&mut cte.query, see));
             source_expressions(from, see);
             filter.iter_mut().for_each(|expr| expressions(expr, see));
         }
@@ -324,12 +326,13 @@ pub fn smaller_expr(expr: &Expr, give: Give<'_, Expr>) {
             smaller_query(query, &mut |query| give(made(left.clone(), Box::new(query))));
             smaller_expr(left, &mut |left| give(made(Box::new(left), query.clone())));
         }
-        Expr::Aggregate { function, is_distinct, arguments, order } => {
+        Expr::Aggregate { function, is_distinct, arguments, order, separator } => {
             let made = |is_distinct: bool, arguments: Vec<Expr>, order: Vec<(Expr, bool)>| Expr::Aggregate {
                 function,
                 is_distinct,
                 arguments,
                 order,
+                separator: *separator,
             };
             if *is_distinct {
                 give(made(false, arguments.clone(), order.clone()));
@@ -383,6 +386,9 @@ pub fn smaller_query(query: &Query, give: Give<'_, Query>) {
     }
     if query.locking.is_some() {
         give(Query { locking: None, ..query.clone() });
+    }
+    if query.is_limit_bound {
+        give(Query { is_limit_bound: false, ..query.clone() });
     }
     if query.limit.is_some() {
         give(Query { limit: None, ..query.clone() });
@@ -622,8 +628,9 @@ pub fn smaller_statement(statement: &Statement, give: Give<'_, Statement>) {
                 }
             }
         }
-        Statement::Update { is_ignore, from, sets, filter, order, limit } => {
+        Statement::Update { with: ctes, is_ignore, from, sets, filter, order, limit } => {
             let whole = || Statement::Update {
+                with: ctes.clone(),
                 is_ignore: *is_ignore,
                 from: from.clone(),
                 sets: sets.clone(),
@@ -636,6 +643,13 @@ pub fn smaller_statement(statement: &Statement, give: Give<'_, Statement>) {
                 change(&mut statement);
                 give(statement);
             };
+            smaller_ctes(ctes, &mut |fewer| {
+                with(&mut |statement| {
+                    if let Statement::Update { with, .. } = statement {
+                        with.clone_from(&fewer);
+                    }
+                });
+            });
             for at in 0..sets.len() {
                 if sets.len() > 1 {
                     with(&mut |statement| {
@@ -670,14 +684,20 @@ pub fn smaller_statement(statement: &Statement, give: Give<'_, Statement>) {
                 });
             });
         }
-        Statement::Delete { is_ignore, targets, from, filter, order, limit } => {
+        Statement::Delete { with, is_ignore, targets, from, filter, order, limit } => {
             let targets = targets.clone();
+            smaller_ctes(with, &mut |with| {
+                let (targets, from) = (targets.clone(), from.clone());
+                let (filter, order, limit) = (filter.clone(), order.clone(), *limit);
+                give(Statement::Delete { with, is_ignore: *is_ignore, targets, from, filter, order, limit });
+            });
             if targets.len() > 1 {
                 for at in 0..targets.len() {
                     let mut fewer = targets.clone();
                     fewer.remove(at);
                     let (from, filter, order) = (from.clone(), filter.clone(), order.clone());
                     give(Statement::Delete {
+                        with: with.clone(),
                         is_ignore: *is_ignore,
                         targets: fewer,
                         from,
@@ -688,11 +708,25 @@ pub fn smaller_statement(statement: &Statement, give: Give<'_, Statement>) {
                 }
             }
             smaller_tail(from, filter.as_ref(), order, *limit, &mut |from, filter, order, limit| {
-                let targets = targets.clone();
-                give(Statement::Delete { is_ignore: *is_ignore, targets, from, filter, order, limit });
+                let (with, targets) = (with.clone(), targets.clone());
+                give(Statement::Delete { with, is_ignore: *is_ignore, targets, from, filter, order, limit });
             });
         }
         Statement::Alter { .. } | Statement::Plain(_) => {}
+    }
+}
+
+/// The CTEs with one cut.
+fn smaller_ctes(ctes: &[Cte], give: Give<'_, Vec<Cte>>) {
+    for at in 0..ctes.len() {
+        let mut fewer = ctes.to_vec();
+        fewer.remove(at);
+        give(fewer);
+        let mut replaced = ctes.to_vec();
+        smaller_query(&ctes[at].query, &mut |query| {
+            replaced[at].query = query;
+            give(replaced.clone());
+        });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::queries::column_info;
 use super::{Generator, Relation, Visible};
-use crate::ast::{Alteration, Expr, Rows, Source, Statement};
+use crate::ast::{Alteration, Expr, ROW_ALIAS, Rows, Source, Statement};
 use crate::forms;
 use crate::schema::{Column, Family, IndexKind, Table, Type};
 
@@ -17,6 +17,27 @@ pub const SQL_MODES: &[&str] = &[
     "ONLY_FULL_GROUP_BY,ALLOW_INVALID_DATES,STRICT_TRANS_TABLES",
     "ONLY_FULL_GROUP_BY,NO_AUTO_VALUE_ON_ZERO,HIGH_NOT_PRECEDENCE",
 ];
+
+/// Tables of FROM by name and alias.
+fn base_tables(source: &Source, found: &mut Vec<(String, String)>) {
+    match source {
+        Source::Table { name, alias, .. } => found.push((name.clone(), alias.clone())),
+        Source::Derived { .. } => {}
+        Source::Join { left, right, .. } => {
+            base_tables(left, found);
+            base_tables(right, found);
+        }
+    }
+}
+
+/// Columns in no unique key: whether a row violates one depends on what was changed before it.
+fn free_columns(table: &Table) -> Vec<Column> {
+    let in_unique = |column: &&Column| {
+        let mut unique = table.indexes.iter().filter(|index| index.kind != IndexKind::Plain);
+        unique.any(|index| index.parts.iter().any(|part| part.column == column.name))
+    };
+    table.columns.iter().filter(|column| !in_unique(column)).cloned().collect()
+}
 
 impl Generator {
     fn relation_of(&mut self, table: usize) -> (Source, Relation) {
@@ -77,34 +98,120 @@ impl Generator {
         let at = self.random.below(self.tables.len());
         let table = self.tables[at].clone();
         let has_unique = table.indexes.iter().any(|index| index.kind != IndexKind::Plain);
-        self.target = Some(table.name.clone());
+        self.aim(&table);
         let verb = *self.random.pick(&["INSERT", "INSERT", "INSERT IGNORE", "REPLACE"]);
         let chosen: Vec<&Column> = table.columns.iter().filter(|_| self.random.chance(85)).collect();
         let chosen = if chosen.is_empty() { table.columns.iter().collect() } else { chosen };
         let columns: Vec<String> = chosen.iter().map(|column| column.name.clone()).collect();
         let rows = if self.random.chance(70) {
             let count = *self.random.pick(&[1, 1, 2, 3]);
-            Rows::Values(
-                (0..count).map(|_| chosen.iter().map(|column| self.assigned(column)).collect()).collect(),
-            )
+            let rows = (0..count).map(|_| self.inserted(&table.name, &chosen)).collect();
+            Rows::Values(rows)
         } else {
             let families: Vec<Family> = chosen.iter().map(|column| column.column_type.family()).collect();
-            Rows::Query(Box::new(self.rows_of(&families)))
+            let with = if self.random.chance(15) { self.cte_of_change() } else { Vec::new() };
+            let mut query = self.rows_of(&families);
+            query.with = with;
+            Rows::Query(Box::new(query))
         };
         let mut on_duplicate = Vec::new();
         if verb == "INSERT" && has_unique && self.random.chance(40) {
             for _ in 0..1 + self.random.below(2) {
                 let column = self.random.pick(&table.columns).clone();
-                let value = if self.random.chance(40) {
+                let named = self.updated(&table, &rows);
+                self.scopes.push(named);
+                let value = if self.random.chance(35) {
                     let column = Expr::Column { relation: String::new(), name: column.name.clone() };
                     Expr::Call { form: forms::VALUES, arguments: vec![column] }
                 } else {
                     self.assigned(&column).unwrap_or(Expr::literal(crate::value::Value::Null))
                 };
+                self.scopes.pop();
                 on_duplicate.push((column.name, value));
             }
         }
         Statement::Insert { verb, table: table.name, columns, rows, on_duplicate }
+    }
+
+    /// The statement changes this table: nothing else in it reads that.
+    fn aim(&mut self, table: &Table) {
+        self.target = Some(table.name.clone());
+        self.has_temporary = table.is_temporary;
+    }
+
+    /// One row of VALUES. Its values may be those of subqueries, or of columns before them.
+    fn inserted(&mut self, table: &str, chosen: &[&Column]) -> Vec<Option<Expr>> {
+        let mut before = Vec::new();
+        let mut values = Vec::new();
+        let choice = self.random.below(100);
+        for column in chosen {
+            let budget = self.budget;
+            if choice < 15 {
+                self.scopes.push(Vec::new());
+            } else if choice < 40 {
+                // A subquery would look for the name in its own tables.
+                self.budget = 0;
+                self.scopes.push(vec![Relation { alias: table.to_owned(), columns: before.clone() }]);
+            }
+            values.push(self.assigned(column));
+            if choice < 40 {
+                self.scopes.pop();
+            }
+            self.budget = self.budget.max(if choice < 15 { self.budget } else { budget });
+            before.push(Visible { name: column.name.clone(), info: column_info(column) });
+        }
+        values
+    }
+
+    /// What ON DUPLICATE KEY UPDATE names: columns of the row that is there, of the one that is inserted, and columns that the
+    /// query of the new rows selects.
+    fn updated(&mut self, table: &Table, rows: &Rows) -> Vec<Relation> {
+        let columns = |table: &Table| {
+            let of = |column: &Column| Visible { name: column.name.clone(), info: column_info(column) };
+            table.columns.iter().map(of).collect::<Vec<_>>()
+        };
+        let mut relations = vec![Relation { alias: table.name.clone(), columns: columns(table) }];
+        match rows {
+            Rows::Values(_) if self.random.chance(30) => {
+                relations.push(Relation { alias: ROW_ALIAS.to_owned(), columns: columns(table) });
+            }
+            Rows::Values(_) => {}
+            Rows::Query(query) => {
+                let mut tables = Vec::new();
+                if let Some(from) = query.select().and_then(|select| select.from.as_ref()) {
+                    base_tables(from, &mut tables);
+                }
+                for item in query.select().into_iter().flat_map(|select| &select.items) {
+                    let Expr::Column { relation, name } = &item.expr else { continue };
+                    let table = tables.iter().find(|(_, alias)| alias == relation);
+                    let table =
+                        table.and_then(|(table, _)| self.tables.iter().find(|known| known.name == *table));
+                    let Some(column) = table.and_then(|table| table.column(name)) else { continue };
+                    let visible = Visible { name: name.clone(), info: column_info(column) };
+                    relations.push(Relation { alias: relation.clone(), columns: vec![visible] });
+                }
+            }
+        }
+        relations
+    }
+
+    /// The other side of a change of several tables: a table, a CTE or a derived table; and the number of the table, where it is one
+    /// that the statement may change as well.
+    fn beside(&mut self, target: usize) -> (Source, Relation, Option<usize>) {
+        if self.random.chance(40) {
+            // A derived table sees no other table of the statement.
+            let scopes = std::mem::take(&mut self.scopes);
+            let (source, relation) = self.relation();
+            self.scopes = scopes;
+            return (source, relation, None);
+        }
+        let mut other = self.random.below(self.tables.len());
+        if self.tables[other].is_temporary && self.has_temporary {
+            other = (other + 1) % self.tables.len();
+        }
+        self.has_temporary |= self.tables[other].is_temporary;
+        let (source, relation) = self.relation_of(other);
+        (source, relation, (other != target).then_some(other))
     }
 
     /// The columns of the primary key, by which the order of changes is certain.
@@ -122,18 +229,10 @@ impl Generator {
         let (mut from, relation) = self.relation_of(at);
         let table = self.tables[at].clone();
         let alias = relation.alias.clone();
-        self.target = Some(table.name.clone());
+        self.aim(&table);
         let order = Self::key_order(&table, &alias);
-        // Whether a row violates a unique key depends on what was changed before it.
-        let free: Vec<Column> = table
-            .columns
-            .iter()
-            .filter(|column| {
-                let unique = table.indexes.iter().filter(|index| index.kind != IndexKind::Plain);
-                !unique.into_iter().any(|index| index.parts.iter().any(|part| part.column == column.name))
-            })
-            .cloned()
-            .collect();
+        let with = if self.random.chance(12) { self.cte_of_change() } else { Vec::new() };
+        let free = free_columns(&table);
         let candidates = if free.is_empty() || !order.is_empty() && self.random.chance(15) {
             &table.columns
         } else {
@@ -150,10 +249,21 @@ impl Generator {
             let value = self.assigned(&column).unwrap_or(Expr::literal(crate::value::Value::Null));
             sets.push((Expr::Column { relation: alias.clone(), name: column.name }, value));
         }
-        let is_multi = self.random.chance(30);
+        let is_multi = self.random.chance(30) || !with.is_empty();
         if is_multi {
-            let other = self.random.below(self.tables.len());
-            let (right, other) = self.relation_of(other);
+            let (right, other, number) = self.beside(at);
+            if let Some(number) = number.filter(|_| self.random.chance(25)) {
+                // Both tables are changed, each by its own columns: a subquery may read neither.
+                self.budget = 0;
+                let free = free_columns(&self.tables[number]);
+                if !free.is_empty() {
+                    let column = self.random.pick(&free).clone();
+                    self.scopes.push(vec![other.clone()]);
+                    let value = self.assigned(&column).unwrap_or(Expr::literal(crate::value::Value::Null));
+                    self.scopes.pop();
+                    sets.push((Expr::Column { relation: other.alias.clone(), name: column.name }, value));
+                }
+            }
             let kind = *self.random.pick(&["JOIN", "LEFT JOIN"]);
             self.scopes.push(vec![relation, other]);
             let on = Some(self.condition(1).0);
@@ -164,7 +274,7 @@ impl Generator {
         let has_order = !is_multi && !order.is_empty() && self.random.chance(70);
         let limit = (has_order && self.random.chance(30)).then(|| self.random.below(4) as u64);
         let order = if has_order { order } else { Vec::new() };
-        Statement::Update { is_ignore, from, sets, filter, order, limit }
+        Statement::Update { with, is_ignore, from, sets, filter, order, limit }
     }
 
     fn delete(&mut self) -> Statement {
@@ -172,16 +282,17 @@ impl Generator {
         let (mut from, relation) = self.relation_of(at);
         let table = self.tables[at].clone();
         let alias = relation.alias.clone();
-        self.target = Some(table.name.clone());
+        self.aim(&table);
         let order = Self::key_order(&table, &alias);
-        let is_multi = self.random.chance(35);
+        let with = if self.random.chance(12) { self.cte_of_change() } else { Vec::new() };
+        let is_multi = self.random.chance(35) || !with.is_empty();
         let mut targets = Vec::new();
         self.scopes.push(vec![relation.clone()]);
         if is_multi {
-            let other = self.random.below(self.tables.len());
-            let (right, other) = self.relation_of(other);
+            let (right, other, number) = self.beside(at);
             targets.push(alias);
-            if self.random.chance(25) {
+            if number.is_some() && self.random.chance(25) {
+                self.budget = 0;
                 targets.push(other.alias.clone());
             }
             let kind = *self.random.pick(&["JOIN", "LEFT JOIN"]);
@@ -194,7 +305,8 @@ impl Generator {
         let has_order = !is_multi && !order.is_empty() && self.random.chance(50);
         let limit = (has_order && self.random.chance(50)).then(|| self.random.below(4) as u64);
         let order = if has_order { order } else { Vec::new() };
-        Statement::Delete { is_ignore: false, targets, from, filter, order, limit }
+        let is_ignore = self.random.chance(12);
+        Statement::Delete { with, is_ignore, targets, from, filter, order, limit }
     }
 
     /// A statement that changes a definition.

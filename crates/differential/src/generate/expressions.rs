@@ -240,6 +240,18 @@ impl Generator {
             ])),
             'F' => fixed(self.random.word(&["%H:%i:%s.%f", "%h %p", "%k %l", "%r", "%T"])),
             'P' => fixed(self.random.word(&["$", "$.a", "$.a.b", "$[0]", "$[last]", "$.c", "$.b"])),
+            'W' => fixed(self.random.word(&[
+                "$**.a",
+                "$**.b",
+                "$.*",
+                "$[*]",
+                "$.a.*",
+                "$**[0]",
+                "$[0 to 1]",
+                "$[last-1]",
+                "$[last-1 to last]",
+                "$.*.b",
+            ])),
             'k' => {
                 let pattern = self.random.word(&[
                     "a%", "%a", "%", "_", "a_", "%b%", "", "A%", "_x", "\\_x", "100\\%", "é%", "%1%",
@@ -312,7 +324,13 @@ impl Generator {
             };
             let left = row(self);
             if self.random.chance(40) {
-                return (Expr::Call { form: forms::EQUAL, arguments: vec![left, row(self)] }, known);
+                let templates =
+                    ["({} = {})", "({} = {})", "({} <> {})", "({} <=> {})", "({} < {})", "({} >= {})"];
+                let form = forms::by_template(self.random.word(&templates)).unwrap_or(forms::EQUAL);
+                let is_query = self.budget > 0 && !self.scopes.is_empty() && self.random.chance(20);
+                let query = if is_query { self.row_subquery(&families) } else { None };
+                let right = query.unwrap_or_else(|| row(self));
+                return (Expr::Call { form, arguments: vec![left, right] }, known);
             }
             let list = (0..1 + self.random.below(3)).map(|_| row(self)).collect();
             return (Expr::In { left: Box::new(left), list, is_negated: self.random.chance(35) }, known);

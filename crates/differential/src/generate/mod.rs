@@ -88,6 +88,8 @@ pub struct Generator {
     pub(crate) is_local: bool,
     /// A table that the statement changes: MySQL refuses to read it in a subquery.
     pub(crate) target: Option<String>,
+    /// The temporary table is in the statement already, or may not be.
+    pub(crate) has_temporary: bool,
     /// Some column's character set has ASCII only, or little more.
     pub(crate) is_ascii: bool,
 }
@@ -106,6 +108,7 @@ impl Generator {
             budget: 0,
             is_local: false,
             target: None,
+            has_temporary: false,
             is_ascii: false,
         };
         generator.make_tables();
@@ -125,6 +128,7 @@ impl Generator {
         self.ctes.clear();
         self.scopes.clear();
         self.target = None;
+        self.has_temporary = false;
         if self.random.chance(self.settings.definition_percent) {
             return self.definition();
         }

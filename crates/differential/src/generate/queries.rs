@@ -59,10 +59,23 @@ impl Generator {
         query
     }
 
+    /// A common table expression for a change, visible to what is made next; it is not recursive.
+    pub(super) fn cte_of_change(&mut self) -> Vec<Cte> {
+        let had_temporary = std::mem::replace(&mut self.has_temporary, true);
+        let name = self.fresh("cte");
+        let (mut query, columns) = self.shaped(Shape { is_named: true, ..ANY });
+        crate::walk::query_expressions(&mut query, &mut unbind);
+        self.ctes.push(Relation { alias: name.clone(), columns });
+        self.has_temporary = had_temporary;
+        vec![Cte { name, columns: Vec::new(), query }]
+    }
+
     fn query_with_ctes(&mut self) -> Query {
         let mut with = Vec::new();
         let mut is_recursive = false;
         if self.random.chance(12) {
+            // A CTE may be named several times, a temporary table once.
+            self.has_temporary = true;
             for _ in 0..1 + self.random.below(2) {
                 let name = self.fresh("cte");
                 if self.random.chance(30) {
@@ -73,17 +86,26 @@ impl Generator {
                     with.push(Cte { name, columns: names, query });
                     self.ctes.push(visible);
                 } else {
-                    let (query, columns) = self.shaped(Shape { is_named: true, ..ANY });
-                    with.push(Cte { name: name.clone(), columns: Vec::new(), query });
+                    let (query, mut columns) = self.shaped(Shape { is_named: true, ..ANY });
+                    let mut names = Vec::new();
+                    if self.random.chance(25) {
+                        names.extend((0..columns.len()).map(|_| self.fresh("c")));
+                        for (column, name) in columns.iter_mut().zip(&names) {
+                            column.name.clone_from(name);
+                        }
+                    }
+                    with.push(Cte { name: name.clone(), columns: names, query });
                     self.ctes.push(Relation { alias: name, columns });
                 }
             }
+            self.has_temporary = false;
         }
         // MySQL sends a parameter of a CTE that is not used with a type that is none.
         for cte in &mut with {
             crate::walk::query_expressions(&mut cte.query, &mut unbind);
         }
         let (mut query, _) = self.shaped(ANY);
+        query.is_limit_bound = query.limit.is_some() && self.random.chance(50);
         query.with = with;
         query.is_recursive = is_recursive;
         query
@@ -195,6 +217,18 @@ impl Generator {
         for side in 0..2 {
             let is_stable = operator != "UNION ALL" || shape.is_stable;
             let (select, found) = self.side(&families, shape.family, is_stable);
+            let mut made = Query::of(select);
+            if self.budget > 0 && self.random.chance(15) {
+                // A set operation within; which of equal values it gives is certain.
+                self.budget -= 1;
+                let (other, _) = self.side(&families, shape.family, true);
+                let inner = *self.random.pick(&["UNION ALL", "UNION", "EXCEPT", "INTERSECT"]);
+                if is_stable || inner == "UNION ALL" {
+                    let (left, right) = (Box::new(made), Box::new(Query::of(other)));
+                    made = Query::of(Select::default());
+                    made.body = Body::Set { operator: inner, left, right };
+                }
+            }
             if side == 0 {
                 columns = found;
             } else {
@@ -207,7 +241,7 @@ impl Generator {
                     }
                 }
             }
-            sides.push(Box::new(Query::of(select)));
+            sides.push(Box::new(made));
         }
         let mut query = Query::of(Select::default());
         let (Some(right), Some(left)) = (sides.pop(), sides.pop()) else { return (query, columns) };
@@ -371,16 +405,28 @@ impl Generator {
         select.filter = self.random.chance(55).then(|| self.condition(self.settings.depth).0);
         if !shape.is_scalar && self.random.chance(25) {
             let (left, info) = self.aggregate(None, true);
-            let right = self.literal(info.family).0;
+            let aliases: Vec<usize> = (0..columns.len())
+                .filter(|at| columns[*at].info.is_stable && columns[*at].name.starts_with('x'))
+                .collect();
+            let (left, info) = if !aliases.is_empty() && self.random.chance(30) {
+                let column = &columns[*self.random.pick(&aliases)];
+                (Expr::Column { relation: String::new(), name: column.name.clone() }, column.info)
+            } else {
+                (left, info)
+            };
+            let right = self.compared_in_having(info.family);
             let templates = ["({} = {})", "({} <> {})", "({} < {})", "({} >= {})", "({} <=> {})"];
             let template = *self.random.pick(&templates);
-            if let Some(form) = forms::FORMS.iter().find(|form| form.template == template) {
+            if let Some(form) = forms::by_template(template) {
                 select.having = Some(Expr::Call { form, arguments: vec![left, right] });
             }
         }
         if self.random.chance(20) {
             self.bare_keys(&mut select, &mut columns);
+        } else if self.random.chance(25) {
+            self.alias_keys(&mut select, &columns);
         }
+        select.is_distinct = columns.iter().all(|column| column.info.is_stable) && self.random.chance(6);
         self.modifiers(&mut select);
         self.scopes.pop();
         (select, columns)
@@ -412,8 +458,65 @@ impl Generator {
         }
     }
 
-    /// An aggregate with one right answer.
+    /// What HAVING compares with: a literal, seldom a subquery that names nothing around it.
+    fn compared_in_having(&mut self, family: Family) -> Expr {
+        if self.budget > 0 && self.random.chance(12) {
+            let scopes = std::mem::take(&mut self.scopes);
+            let scalar = self.scalar_subquery(family);
+            self.scopes = scopes;
+            if let Some((scalar, _)) = scalar {
+                return scalar;
+            }
+        }
+        self.literal(family).0
+    }
+
+    /// Writes keys of GROUP BY by the aliases of the select items that are the same.
+    fn alias_keys(&mut self, select: &mut Select, columns: &[Visible]) {
+        for key in &mut select.group {
+            let item = select.items.iter().position(|item| item.expr == *key);
+            let Some(at) = item.filter(|at| columns[*at].name.starts_with('x')) else { continue };
+            if self.random.chance(70) {
+                *key = Expr::Column { relation: String::new(), name: columns[at].name.clone() };
+            }
+        }
+    }
+
+    /// An aggregate with one right answer, or an expression of some.
     fn aggregate(&mut self, family: Option<Family>, is_stable: bool) -> Typed {
+        let (one, info) = self.lone_aggregate(family, is_stable);
+        if !self.random.chance(14) {
+            return (one, info);
+        }
+        let templates = [
+            "IFNULL({}, {})",
+            "COALESCE({}, {})",
+            "NULLIF({}, {})",
+            "GREATEST({}, {})",
+            "({} + {})",
+            "({} = {})",
+        ];
+        let template = *self.random.pick(&templates);
+        let is_number = matches!(info.family, Family::Integer | Family::Decimal);
+        let Some(form) = forms::by_template(template).filter(|_| template != "({} + {})" || is_number) else {
+            return (one, info);
+        };
+        let (other, of_other) = if self.random.chance(50) {
+            self.literal(info.family)
+        } else {
+            self.lone_aggregate(Some(info.family), is_stable)
+        };
+        let family = if template == "({} = {})" { Family::Integer } else { info.family };
+        let is_stable =
+            template == "({} = {})" || info.is_stable && of_other.is_stable && family == of_other.family;
+        // Digits of unlike numbers.
+        let is_stable = is_stable && family != Family::Decimal;
+        let info = Info { family, is_stable, is_small: false, is_unsigned: false };
+        (Expr::Call { form, arguments: vec![one, other] }, info)
+    }
+
+    /// An aggregate with one right answer.
+    fn lone_aggregate(&mut self, family: Option<Family>, is_stable: bool) -> Typed {
         // An aggregate over columns of an outer query alone belongs to that query.
         let budget = std::mem::take(&mut self.budget);
         self.is_local = true;
@@ -430,6 +533,7 @@ impl Generator {
             is_distinct: false,
             arguments,
             order: Vec::new(),
+            separator: None,
         };
         let mut choice = self.random.below(100);
         if family.is_some_and(|family| !matches!(family, Family::Integer | Family::Decimal)) {
@@ -444,11 +548,13 @@ impl Generator {
             25..=34 => {
                 let arguments = (0..1 + self.random.below(2)).map(|_| {
                     let family = self.some_family();
-                    self.expr(family, 1).0
+                    // MySQL counts a NULL that it computes of a parameter.
+                    unbound(self.expr(family, 1).0)
                 });
                 let arguments = arguments.collect();
+                let (function, order) = ("COUNT", Vec::new());
                 let count =
-                    Expr::Aggregate { function: "COUNT", is_distinct: true, arguments, order: Vec::new() };
+                    Expr::Aggregate { function, is_distinct: true, arguments, order, separator: None };
                 (count, known(Family::Integer, true))
             }
             35..=64 => {
@@ -463,7 +569,8 @@ impl Generator {
                 let (expr, _) = column.unwrap_or_else(|| self.literal(Family::Integer));
                 let function = *self.random.pick(&["SUM", "SUM", "AVG"]);
                 let is_distinct = self.random.chance(20);
-                let sum = Expr::Aggregate { function, is_distinct, arguments: vec![expr], order: Vec::new() };
+                let (arguments, order) = (vec![expr], Vec::new());
+                let sum = Expr::Aggregate { function, is_distinct, arguments, order, separator: None };
                 (sum, known(Family::Decimal, true))
             }
             80..=86 => {
@@ -480,7 +587,10 @@ impl Generator {
                 let order = if matches!(expr, Expr::Literal { .. }) { Vec::new() } else { order };
                 let arguments = vec![unbound(expr)];
                 let is_distinct = self.random.chance(40);
-                let joined = Expr::Aggregate { function: "GROUP_CONCAT", is_distinct, arguments, order };
+                let separator =
+                    self.random.chance(30).then(|| *self.random.pick(&["", "; ", "'", "\\", "a", "-"]));
+                let function = "GROUP_CONCAT";
+                let joined = Expr::Aggregate { function, is_distinct, arguments, order, separator };
                 (joined, known(Family::Text, is_stable))
             }
             _ => {
@@ -628,7 +738,7 @@ impl Generator {
     }
 
     /// A table, CTE or derived table.
-    fn relation(&mut self) -> (Source, Relation) {
+    pub(super) fn relation(&mut self) -> (Source, Relation) {
         if self.budget > 0 && self.random.chance(12) {
             self.budget -= 1;
             // A derived table sees no other table of its FROM, and those of outer queries.
@@ -644,9 +754,13 @@ impl Generator {
             return (source, Relation { alias, columns: cte.columns });
         }
         let mut table = self.random.below(self.tables.len());
-        if self.target.as_ref() == Some(&self.tables[table].name) {
-            table = (table + 1) % self.tables.len();
+        for _ in 0..self.tables.len() {
+            let is_taken = self.tables[table].is_temporary && self.has_temporary;
+            if self.target.as_ref() == Some(&self.tables[table].name) || is_taken {
+                table = (table + 1) % self.tables.len();
+            }
         }
+        self.has_temporary |= self.tables[table].is_temporary;
         let hint = self.index_hint(table);
         let alias = self.fresh("r");
         let table = &self.tables[table];
@@ -672,10 +786,26 @@ impl Generator {
     pub(super) fn scalar_subquery(&mut self, family: Family) -> Option<Typed> {
         self.budget = self.budget.checked_sub(1)?;
         let shape = Shape { columns: Some(1), family: Some(family), is_scalar: true, ..ANY };
-        let (query, columns) = self.shaped(shape);
+        let (mut query, columns) = self.shaped(shape);
+        self.lock(&mut query);
         let mut info = columns.first()?.info;
         info.is_small = false;
         Some((Expr::Scalar(Box::new(query)), info))
+    }
+
+    /// Seldom FOR UPDATE or FOR SHARE of a subquery.
+    fn lock(&mut self, query: &mut Query) {
+        if query.select().is_some() && self.random.chance(2) {
+            query.locking = Some(self.random.word(&["FOR UPDATE", "FOR SHARE"]));
+        }
+    }
+
+    /// A subquery with one row of as many columns as `families`, the first of its family.
+    pub(super) fn row_subquery(&mut self, families: &[Family]) -> Option<Expr> {
+        self.budget = self.budget.checked_sub(1)?;
+        let (columns, family) = (Some(families.len()), families.first().copied());
+        let (query, _) = self.shaped(Shape { columns, family, is_scalar: true, ..ANY });
+        Some(Expr::Scalar(Box::new(query)))
     }
 
     /// What IN, ANY and ALL look into: a query, rather often a set operation.
@@ -691,6 +821,7 @@ impl Generator {
             0..=3 => {
                 let mut query = self.shaped(ANY).0;
                 self.correlate(&mut query);
+                self.lock(&mut query);
                 Expr::Exists { query: Box::new(query), is_negated }
             }
             4..=7 => {

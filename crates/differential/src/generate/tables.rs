@@ -133,7 +133,8 @@ impl Generator {
         // One collation for most text columns of a round, so that joins over text are not refused.
         let collation = *self.random.pick(COLLATIONS);
         for number in 0..count {
-            let table = self.table(format!("t{number}"), collation);
+            let mut table = self.table(format!("t{number}"), collation);
+            table.is_temporary = number > 0 && number + 1 == count && self.random.chance(12);
             self.tables.push(table);
         }
         self.is_ascii =
@@ -144,7 +145,8 @@ impl Generator {
     }
 
     fn table(&mut self, name: String, collation: &'static str) -> Table {
-        let mut table = Table { name, columns: Vec::new(), indexes: Vec::new(), rows: Vec::new() };
+        let (columns, indexes, rows) = (Vec::new(), Vec::new(), Vec::new());
+        let mut table = Table { name, columns, indexes, is_temporary: false, rows };
         let has_id = self.random.chance(75);
         if has_id {
             let bytes = *self.random.pick(&[4, 4, 8, 2]);
