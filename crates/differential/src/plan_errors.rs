@@ -548,9 +548,9 @@ mod tests {
     #[test]
     fn a_value_stands_in_the_place_of_what_fails() {
         let column = Expr::Column { relation: "r1".to_owned(), name: "a".to_owned() };
-        let Statement::Delete { is_ignore, targets, from, order, limit, .. } = delete() else { return };
+        let Statement::Delete { with, is_ignore, targets, from, order, limit, .. } = delete() else { return };
         let filter = Some(column.clone());
-        let statement = Statement::Delete { is_ignore, targets, from, filter, order, limit };
+        let statement = Statement::Delete { with, is_ignore, targets, from, filter, order, limit };
         assert_eq!(with_value(&statement, &[column], &Value::Int(0)).sql(), "DELETE FROM t0 r1 WHERE 0");
         assert_eq!(with_value(&statement, &[], &Value::Int(0)), statement);
     }

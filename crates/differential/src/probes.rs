@@ -258,8 +258,9 @@ mod tests {
             ..Select::default()
         });
         let filter = Some(equal(column("r1", "a"), Expr::Scalar(Box::new(inner))));
-        let (targets, order) = (Vec::new(), Vec::new());
-        Statement::Delete { is_ignore: false, targets, from: table("t0", "r1"), filter, order, limit: None }
+        let (with, targets, order) = (Vec::new(), Vec::new(), Vec::new());
+        let from = table("t0", "r1");
+        Statement::Delete { with, is_ignore: false, targets, from, filter, order, limit: None }
     }
 
     #[test]

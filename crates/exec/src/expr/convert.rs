@@ -593,7 +593,12 @@ pub(super) fn datetime_beside(
 }
 
 /// What a TIME column of so many fraction digits keeps of a text. `None`, with a warning, if it would not keep all of it.
-fn whole_time(text: &[u8], digits: u8, ctx: &mut EvalContext<'_>) -> SqlResult<Option<Time>> {
+fn whole_time(
+    text: &[u8],
+    from: &DataType,
+    digits: u8,
+    ctx: &mut EvalContext<'_>,
+) -> SqlResult<Option<Time>> {
     if text.iter().all(|&byte| number::is_space(byte)) {
         return Ok(None);
     }
@@ -601,7 +606,7 @@ fn whole_time(text: &[u8], digits: u8, ctx: &mut EvalContext<'_>) -> SqlResult<O
     let time = parsed.map(|parsed| Time { micros: rounded_micros(parsed.value.micros, digits, ctx) });
     let time = time.filter(|time| time.in_range());
     if time.is_none() {
-        incorrect("time", text, ctx)?;
+        incorrect("time", text, from, ctx)?;
     }
     Ok(time)
 }
@@ -784,7 +789,7 @@ pub(super) fn cell(
             let micros = value.map_or(0, |time| time.micros);
             out.push_int(rounded_micros(micros, *scale, ctx));
         }
-        Target::WholeTime(digits) => match whole_time(&text_of(cell, from), *digits, ctx)? {
+        Target::WholeTime(digits) => match whole_time(&text_of(cell, from), from, *digits, ctx)? {
             Some(time) => out.push_int(time.micros),
             None => out.push_null(),
         },
