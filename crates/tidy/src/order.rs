@@ -30,7 +30,7 @@ const ORDER: &[(&str, &[Line])] = &[
     (
         "access",
         &[
-            Apart(&["error", "large", "number", "value", "zone"]),
+            Apart(&["error", "large", "metadata", "number", "value", "zone"]),
             Apart(&["key", "observer", "part"]),
             Apart(&["statistics", "table"]),
             Apart(&["snapshot"]),
