@@ -3,7 +3,6 @@
 use crate::forms::Form;
 use crate::schema::{Column, Index, Table};
 use crate::value::{Value, Writer, write_quoted};
-use crate::walk;
 
 /// The alias of the row that INSERT ... VALUES inserts; written where ON DUPLICATE KEY UPDATE names it.
 pub const ROW_ALIAS: &str = "new_row";
@@ -648,7 +647,9 @@ impl Statement {
                         query.write(out);
                     }
                 }
-                let names_row = on_duplicate.iter().any(|(_, value)| names(value, ROW_ALIAS));
+                let mut assigned = Writer::default();
+                on_duplicate.iter().for_each(|(_, value)| value.write(&mut assigned));
+                let names_row = assigned.text.contains(&format!("{ROW_ALIAS}."));
                 if names_row && matches!(rows, Rows::Values(_)) {
                     out.push(" AS ");
                     out.push(ROW_ALIAS);
@@ -718,15 +719,6 @@ impl Statement {
     pub fn is_change(&self) -> bool {
         !matches!(self, Statement::Query(_) | Statement::Plain(_))
     }
-}
-
-/// Whether an expression names a column of this alias.
-fn names(expr: &Expr, alias: &str) -> bool {
-    let mut found = false;
-    walk::expressions(&mut expr.clone(), &mut |expr| {
-        found |= matches!(expr, Expr::Column { relation, .. } if relation == alias);
-    });
-    found
 }
 
 fn write_tail(filter: Option<&Expr>, order: &[(Expr, bool)], limit: Option<u64>, out: &mut Writer) {

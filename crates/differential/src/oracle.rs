@@ -442,16 +442,36 @@ fn within_derived(query: &mut Query, alias: String) {
     *query = Query::of(Select { from: Some(from), ..Select::default() });
 }
 
-/// Sides of set operations that are set operations themselves as derived tables.
+/// Sides of set operations that are set operations themselves as derived tables. Not those that MySQL takes for members of the operation
+/// around them: a derived table has types of its own, where members get common ones.
 fn derived_sides(statement: &mut Statement) {
-    fn sides(query: &mut Query, count: &mut usize) {
-        let Body::Set { left, right, .. } = &mut query.body else { return };
-        for side in [left, right] {
-            sides(side, count);
+    fn sides(query: &mut Query, whole: Option<&'static str>, count: &mut usize) {
+        let Body::Set { operator, left, right } = &mut query.body else { return };
+        let operation = whole.unwrap_or(operator);
+        for (side, is_left) in [(left, true), (right, false)] {
+            if is_member_itself(side, operation, is_left) {
+                sides(side, Some(operation), count);
+                continue;
+            }
+            sides(side, None, count);
             if side.select().is_none() {
                 *count += 1;
                 within_derived(side, format!("side{count}"));
             }
+        }
+    }
+    /// Whether the members of this side are members of the operation around it.
+    fn is_member_itself(side: &Query, operation: &str, is_left: bool) -> bool {
+        match side.body {
+            Body::Set { .. } if side.limit.is_some() => false,
+            Body::Set { operator: "UNION ALL", .. } => {
+                matches!(operation, "UNION" | "UNION DISTINCT" | "UNION ALL")
+            }
+            Body::Set { operator: "UNION" | "UNION DISTINCT", .. } => {
+                matches!(operation, "UNION" | "UNION DISTINCT")
+            }
+            Body::Set { operator, .. } => is_left && operator == operation,
+            Body::Select(_) => false,
         }
     }
     let mut count = 0;
@@ -461,11 +481,11 @@ fn derived_sides(statement: &mut Statement) {
         | Expr::InQuery { query, .. }
         | Expr::Quantified { query, .. } = expr
         {
-            sides(query, &mut count);
+            sides(query, None, &mut count);
         }
     });
     if let Some(query) = query_of(statement) {
-        sides(query, &mut count);
+        sides(query, None, &mut count);
     }
 }
 

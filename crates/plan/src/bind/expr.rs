@@ -237,6 +237,11 @@ impl<'a> Binder<'a> {
             Ast::Compare { op, left, right } => self.compare(*op, left, right, is_negated),
             Ast::Quantified { op, all, left, query } => {
                 let left = self.row(left)?;
+                if left.len() > 1 && *op == CompareOp::Ne && *all {
+                    // NOT IN.
+                    let found = self.quantified(CompareOp::Eq, false, LeftSide::Kept, left, query)?;
+                    return self.negate(found, true);
+                }
                 let side = match op {
                     CompareOp::Eq if !*all && is_conjunct => LeftSide::Joined,
                     CompareOp::Eq | CompareOp::Ne => LeftSide::Kept,
@@ -446,12 +451,17 @@ impl<'a> Binder<'a> {
         Expr::new(ExprKind::UserVar(name), data_type, true)
     }
 
-    /// `-operand`. Of a negative integer that is a constant MySQL makes a decimal.
+    /// `-operand`. Of a constant that is a negative integer, or one above the largest BIGINT, MySQL makes a decimal.
     fn negative(&self, operand: Expr) -> PlanResult<Expr> {
-        let is_negative = operand.data_type.is_integer()
-            && self.constant(&operand).is_some_and(|value| matches!(value, Value::Int(..0)));
+        let is_decimal = operand.data_type.is_integer()
+            && self.constant(&operand).is_some_and(|value| match value {
+                Value::Int(value) => value < 0,
+                // -(9223372036854775808) is a BIGINT as it is without parentheses.
+                Value::UInt(value) => value > 1 << 63 || value == 1 << 63 && operand.as_literal().is_none(),
+                _ => false,
+            });
         let mut call = self.call(FunctionId::Neg, vec![operand])?;
-        if is_negative && call.data_type.is_integer() {
+        if is_decimal && call.data_type.is_integer() {
             let digits = call.data_type.length.saturating_sub(1).max(1);
             call.data_type = DataType::decimal(digits, 0);
         }
@@ -555,11 +565,13 @@ impl<'a> Binder<'a> {
         is_negated: bool,
     ) -> PlanResult<Expr> {
         if matches!(left.kind, Ast::Row(_)) || matches!(right.kind, Ast::Row(_)) {
-            if let (Ast::Row(_), Ast::Subquery(query)) = (&left.kind, &right.kind)
-                && op == CompareOp::Eq
-            {
+            if let (Ast::Row(_), Ast::Subquery(query)) = (&left.kind, &right.kind) {
                 let left = self.row(left)?;
                 return self.quantified(op, false, LeftSide::Row, left, query);
+            }
+            if let (Ast::Subquery(query), Ast::Row(_)) = (&left.kind, &right.kind) {
+                let right = self.row(right)?;
+                return self.quantified(turned_round(op), false, LeftSide::Row, right, query);
             }
             let (left, right) = (self.row(left)?, self.row(right)?);
             return self.compare_rows(op, left, right);
@@ -642,6 +654,11 @@ impl<'a> Binder<'a> {
             let left = self.row(expr)?;
             let mut choices = Vec::with_capacity(list.len());
             for item in list {
+                if let Ast::Subquery(query) = &item.kind {
+                    let left = left.clone();
+                    choices.push(self.quantified(CompareOp::Eq, false, LeftSide::Row, left, query)?);
+                    continue;
+                }
                 let (mut left, mut right) = (left.clone(), self.row(item)?);
                 if list.len() > 1 {
                     for (left, right) in left.iter_mut().zip(&mut right) {
@@ -707,8 +724,21 @@ impl<'a> Binder<'a> {
         if columns.len() != left.len() {
             return Err(operand_columns(left.len()));
         }
-        if left.len() > 1 && !matches!(op, CompareOp::Eq) {
+        if !single && left.len() > 1 && op != CompareOp::Eq {
             return Err(operand_columns(1));
+        }
+        if single && op != CompareOp::Eq {
+            let right = columns.iter().map(|column| self.column_expr(*column)).collect();
+            let condition = vec![self.compare_rows(op, left, right)?];
+            let nullable = !is_one_row(&plan) || condition[0].nullable;
+            let kind = SubqueryKind::Quantified { all, single, condition };
+            let subquery = Subquery { kind, plan, columns, outer };
+            let answer = Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, nullable);
+            // `<=>` is never NULL: without a row it is false.
+            return match op {
+                CompareOp::NullSafeEq => self.call(FunctionId::IsTrue, vec![answer]),
+                _ => Ok(answer),
+            };
         }
         let mut condition = Vec::new();
         let keeps_left = match side {
@@ -725,9 +755,10 @@ impl<'a> Binder<'a> {
             let right = self.column_expr(*right);
             condition.push(self.call(compare_function(op), vec![left, right])?);
         }
+        let nullable = !single || !is_one_row(&plan) || condition.iter().any(|part| part.nullable);
         let kind = SubqueryKind::Quantified { all, single, condition };
         let subquery = Subquery { kind, plan, columns, outer };
-        Ok(Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, true))
+        Ok(Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, nullable))
     }
 
     fn case(&mut self, case: &'a ast::Case<'a>) -> PlanResult<Expr> {
@@ -1177,6 +1208,17 @@ impl<'a> Binder<'a> {
 
 fn invalid_aggregate() -> Box<PlanError> {
     PlanError::new(1111, "Invalid use of group function")
+}
+
+/// The operator for the sides the other way round.
+fn turned_round(op: CompareOp) -> CompareOp {
+    match op {
+        CompareOp::Lt => CompareOp::Gt,
+        CompareOp::Le => CompareOp::Ge,
+        CompareOp::Gt => CompareOp::Lt,
+        CompareOp::Ge => CompareOp::Le,
+        CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Ne => op,
+    }
 }
 
 /// 1241.

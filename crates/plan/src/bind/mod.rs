@@ -6,7 +6,7 @@
 //! tables are.
 //!
 //! Read next: [`scope`] (names), [`expr`] (expressions), [`from`] (FROM), [`select`] (SELECT), [`set_op`]
-//! (UNION, VALUES, WITH RECURSIVE), [`group`] (GROUP BY and ONLY_FULL_GROUP_BY), [`change`] (INSERT, UPDATE, DELETE).
+//! (UNION, VALUES, WITH RECURSIVE), [`set_members`] (their members), [`group`] (GROUP BY and ONLY_FULL_GROUP_BY), [`change`] (INSERT, UPDATE, DELETE).
 
 mod change;
 mod constant_checks;
@@ -18,6 +18,7 @@ mod no_rows;
 mod passed_on;
 mod scope;
 mod select;
+mod set_members;
 mod set_op;
 mod stored;
 mod temporary;

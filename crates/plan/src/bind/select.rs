@@ -88,21 +88,21 @@ impl<'a> Binder<'a> {
                 bound
             }
             QueryBody::SetOp { op, all, left, right } => {
-                let members = super::set_op::members(*op, *all, left, right);
+                let members = super::set_members::members(*op, *all, left, right);
                 if *op != SetOp::Union && members.len() > super::QUERY_DEPTH_MAX as usize {
                     return Err(PlanError::new(1473, "Too high level of nesting for select"));
                 }
-                let mut bound = Vec::with_capacity(members.len());
-                for member in members {
-                    bound.push(self.nested(|binder| binder.body(member, derived))?);
-                }
+                let bound = self.bound_members(&members, derived)?;
                 self.set_operation(*op, *all, bound)
             }
         }
     }
 
     /// One query inside another.
-    fn nested(&mut self, bind: impl FnOnce(&mut Self) -> PlanResult<BoundQuery>) -> PlanResult<BoundQuery> {
+    pub(super) fn nested(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> PlanResult<BoundQuery>,
+    ) -> PlanResult<BoundQuery> {
         self.view_depth += 1;
         let bound = if self.view_depth > super::QUERY_DEPTH_MAX {
             Err(PlanError::new(1473, "Too high level of nesting for select"))
@@ -649,7 +649,7 @@ impl<'a> Binder<'a> {
     }
 
     /// ORDER BY of a set operation: over its output columns.
-    fn order_over_output(
+    pub(super) fn order_over_output(
         &mut self,
         order_by: &'a [OrderItem<'a>],
         output: &[OutputColumn],
@@ -739,7 +739,7 @@ impl<'a> Binder<'a> {
 
     /// A locking clause: it is about the tables in FROM of the SELECT before it, not about those of derived tables and of other
     /// members of a set operation.
-    fn lock_tables(&mut self, locking: &ast::Locking<'_>) -> PlanResult<()> {
+    pub(super) fn lock_tables(&mut self, locking: &ast::Locking<'_>) -> PlanResult<()> {
         let wait = match locking.wait {
             ast::LockWait::Wait => catalog::LockWait::Wait,
             ast::LockWait::NoWait => catalog::LockWait::NoWait,

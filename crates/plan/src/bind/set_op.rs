@@ -5,59 +5,99 @@
 
 use std::sync::Arc;
 
-use syntax::ast::{Ident, Query, QueryBody, SetOp, ValuesRows};
+use syntax::ast::{Ident, OrderItem, Query, SetOp, ValuesRows};
 use types::data_type::{SCALE_NOT_FIXED, column_flag};
 use types::{DataType, TypeKind};
 
-use super::select::{BoundQuery, body_mentions, plain_output};
+use super::select::{BoundQuery, plain_output};
+use super::set_members::{Member, Recursion};
 use super::temporary::Held;
-use super::{Binder, NamedColumns, utf8};
+use super::{Binder, NamedColumns};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind};
 use crate::function::{self, FunctionId, StoredDigits};
 use crate::logical::{Logical, OutputColumn, OutputSource};
 
-/// The members of one set operation, in order: MySQL takes a chain of one operation for one, and a UNION in parentheses within a
-/// UNION, but not UNION DISTINCT within UNION ALL. Their columns get one type for all.
-pub(super) fn members<'a>(
-    op: SetOp,
-    all: bool,
-    left: &'a QueryBody<'a>,
-    right: &'a QueryBody<'a>,
-) -> Vec<&'a QueryBody<'a>> {
-    let mut found = Vec::with_capacity(2);
-    let mut pending = vec![(right, op == SetOp::Union), (left, true)];
-    while let Some((body, may_be_one)) = pending.pop() {
-        match unwrapped(body) {
-            QueryBody::SetOp { op: inner, all: inner_all, left, right }
-                if may_be_one && *inner == op && (*inner_all == all || op == SetOp::Union && *inner_all) =>
-            {
-                pending.push((*right, op == SetOp::Union));
-                pending.push((*left, true));
-            }
-            _ => found.push(body),
-        }
-    }
-    found
-}
-
-/// What stands in parentheses that do no more than to group.
-fn unwrapped<'b, 'a>(mut body: &'b QueryBody<'a>) -> &'b QueryBody<'a> {
-    while let QueryBody::Nested(query) = body
-        && query.with.is_none()
-        && query.order_by.is_empty()
-        && query.limit.is_none()
-        && query.locking.is_empty()
-    {
-        body = &query.body;
-    }
-    body
-}
-
 /// The types of the columns of a set operation, if more than two members decide on them.
 type CommonTypes = [(DataType, Coercibility)];
 
 impl<'a> Binder<'a> {
+    /// Binds the members of a set operation.
+    pub(super) fn bound_members(
+        &mut self,
+        members: &[Member<'a>],
+        derived: bool,
+    ) -> PlanResult<Vec<BoundQuery>> {
+        let mut bound: Vec<BoundQuery> = Vec::with_capacity(members.len());
+        for member in members {
+            let next = self.nested(|binder| binder.member(member, bound.first(), derived))?;
+            bound.push(next);
+        }
+        Ok(bound)
+    }
+
+    /// A member of a set operation; `first`: that which names the columns, if it is another.
+    fn member(
+        &mut self,
+        member: &Member<'a>,
+        first: Option<&BoundQuery>,
+        derived: bool,
+    ) -> PlanResult<BoundQuery> {
+        let before = self.ctes.len();
+        let outcome = self.member_within(member, first, derived);
+        self.leave_with(before);
+        outcome
+    }
+
+    fn member_within(
+        &mut self,
+        member: &Member<'a>,
+        first: Option<&BoundQuery>,
+        derived: bool,
+    ) -> PlanResult<BoundQuery> {
+        for with in &member.withs {
+            self.enter_with(Some(with))?;
+        }
+        let bound = self.body(member.body, derived)?;
+        for query in &member.ends {
+            for locking in query.locking {
+                self.lock_tables(locking)?;
+            }
+        }
+        for query in &member.ends {
+            self.ineffective_order(query.order_by, &first.unwrap_or(&bound).output, derived)?;
+        }
+        Ok(bound)
+    }
+
+    /// An ORDER BY that orders nothing: its columns and functions need not exist, but the tables of its subqueries.
+    fn ineffective_order(
+        &mut self,
+        order_by: &'a [OrderItem<'a>],
+        output: &[OutputColumn],
+        derived: bool,
+    ) -> PlanResult<()> {
+        for item in order_by {
+            let blocks = self.blocks.len();
+            let ctes = self.ctes.len();
+            let depth = self.view_depth;
+            let last_block = self.last_block.take();
+            self.blocks.push(Self::derived_block(derived));
+            let missing_column = self.missing_column.take();
+            let outcome = self.order_over_output(std::slice::from_ref(item), output);
+            self.blocks.truncate(blocks);
+            self.leave_with(ctes);
+            self.view_depth = depth;
+            self.last_block = last_block;
+            if self.missing_table.borrow().is_some() {
+                outcome?;
+            }
+            // Any other error is of a name or value that nothing asks for.
+            self.missing_column = missing_column;
+        }
+        Ok(())
+    }
+
     /// A set operation of several members: a UNION as a balanced tree, which gives the same rows; others one after the other.
     pub(super) fn set_operation(
         &mut self,
@@ -304,23 +344,29 @@ impl<'a> Binder<'a> {
         query: &'a Query<'a>,
         names: &'a [Ident<'a>],
     ) -> PlanResult<(Logical, NamedColumns)> {
-        let name = self.ctes[position].name;
-        let Some(Recursion { seed, steps }) = Recursion::of(&query.body, name)? else {
-            return Err(PlanError::new(
-                3573,
-                format!("Recursive Common Table Expression '{}' should contain a UNION", utf8(name)),
-            ));
+        let recursion = Recursion::of(query, self.ctes[position].name)?;
+        let before = self.ctes.len();
+        let outcome = self.recursion(position, recursion, names);
+        self.leave_with(before);
+        outcome
+    }
+
+    fn recursion(
+        &mut self,
+        position: usize,
+        Recursion { seeds, steps, distinct, withs, limits }: Recursion<'a>,
+        names: &'a [Ident<'a>],
+    ) -> PlanResult<(Logical, NamedColumns)> {
+        for with in withs {
+            self.enter_with(Some(with))?;
+        }
+        let mut seed = match &seeds[..] {
+            [only] => self.member(only, None, true)?,
+            _ => {
+                let bound = self.bound_members(&seeds, true)?;
+                self.set_operation(SetOp::Union, !distinct, bound)?
+            }
         };
-        if !query.order_by.is_empty() {
-            return Err(PlanError::not_supported("ORDER BY over UNION in recursive Common Table Expression"));
-        }
-        let distinct = steps.iter().any(|(_, all)| !all);
-        if steps.windows(2).any(|pair| !pair[0].1 && pair[1].1) {
-            return Err(PlanError::not_supported(
-                "recursive query blocks with UNION DISTINCT then UNION ALL, in recursive Common Table Expression",
-            ));
-        }
-        let mut seed = self.body(seed, true)?;
         for column in &mut seed.output {
             // As the rows of a UNION are.
             column.source = OutputSource::SetOperation;
@@ -341,10 +387,10 @@ impl<'a> Binder<'a> {
         let recursion = self.recursion_count;
         self.recursion_count += 1;
         self.ctes[position].working = Some((recursion, columns.clone()));
-        let bound = steps.iter().map(|(step, _)| self.step(step, &columns)).collect::<PlanResult<Vec<_>>>();
+        let bound = steps.iter().map(|step| self.step(step, &columns)).collect::<PlanResult<Vec<_>>>();
         self.ctes[position].working = None;
         let (step, step_columns) = self.all_of_steps(bound?, &columns);
-        let plan = Logical::Recursive {
+        let mut plan = Logical::Recursive {
             recursion,
             seed_columns: seed.output.iter().map(|column| column.id).collect(),
             seed: Box::new(seed.plan),
@@ -353,17 +399,15 @@ impl<'a> Binder<'a> {
             distinct,
             columns: columns.iter().map(|(_, id)| *id).collect(),
         };
-        let plan = self.limit(plan, query.limit.as_ref())?;
+        for limit in limits.into_iter().rev() {
+            plan = self.limit(plan, Some(limit))?;
+        }
         Ok((plan, columns))
     }
 
     /// A member that reads the rows of the step before. The seed's types hold; its rows are cast to them.
-    fn step(
-        &mut self,
-        body: &'a QueryBody<'a>,
-        columns: &NamedColumns,
-    ) -> PlanResult<(Logical, Vec<ColumnId>)> {
-        let mut step = self.body(body, true)?;
+    fn step(&mut self, member: &Member<'a>, columns: &NamedColumns) -> PlanResult<(Logical, Vec<ColumnId>)> {
+        let mut step = self.member(member, None, true)?;
         if step.output.len() != columns.len() {
             return Err(PlanError::new(
                 1222,
@@ -430,47 +474,6 @@ impl<'a> Binder<'a> {
         }
         steps.pop().unwrap_or((Logical::OneRow, Vec::new()))
     }
-}
-
-/// The members of a recursive UNION.
-struct Recursion<'a> {
-    /// Those that do not name the table itself.
-    seed: &'a QueryBody<'a>,
-    /// Those that do, each with ALL of the UNION before it.
-    steps: Vec<(&'a QueryBody<'a>, bool)>,
-}
-
-impl<'a> Recursion<'a> {
-    /// `None`: it is no UNION.
-    fn of(body: &'a QueryBody<'a>, name: &[u8]) -> PlanResult<Option<Recursion<'a>>> {
-        let mut members = Vec::new();
-        let mut rest = body;
-        while let QueryBody::SetOp { op: SetOp::Union, all, left, right } = rest {
-            members.push((*left, *right, *all));
-            rest = left;
-        }
-        let Some(first) = members.iter().rposition(|(_, right, _)| body_mentions(right, name)) else {
-            return if members.is_empty() { Ok(None) } else { Err(no_seed_first(name)) };
-        };
-        let steps = &members[..=first];
-        if body_mentions(rest, name) || !steps.iter().all(|(_, right, _)| body_mentions(right, name)) {
-            return Err(no_seed_first(name));
-        }
-        let seed = steps[first].0;
-        Ok(Some(Recursion { seed, steps: steps.iter().rev().map(|&(_, right, all)| (right, all)).collect() }))
-    }
-}
-
-#[cold]
-fn no_seed_first(name: &[u8]) -> Box<PlanError> {
-    PlanError::new(
-        3574,
-        format!(
-            "Recursive Common Table Expression '{}' should have one or more non-recursive query blocks \
-             followed by one or more recursive ones",
-            utf8(name)
-        ),
-    )
 }
 
 /// A literal beside texts of this type.

@@ -182,10 +182,10 @@ pub enum SubqueryKind {
     Quantified {
         /// ALL instead of ANY.
         all: bool,
-        /// `(a, b) = (subquery)`: NULL without rows, 1242 with more than one.
+        /// `(a, b) op (subquery)`: NULL without rows, 1242 with more than one.
         single: bool,
-        /// Conditions of one row of the subquery against the outer row: `left op right` per column, where right is a
-        /// `Column` of the subquery. Joined by AND.
+        /// Conditions of one row of the subquery against the outer row, joined by AND: `left op right` per column, where right is a
+        /// `Column` of the subquery. Of a single row that is compared by another operator than `=` one for the whole row.
         condition: Vec<Expr>,
     },
 }
