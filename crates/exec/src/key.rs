@@ -8,7 +8,7 @@ use plan::physical::{KeyValue, RangeEnd, RangePlan};
 use types::collation::LikePattern;
 use types::planted::{self, Plant};
 use types::temporal::DateTime;
-use types::temporal::parse::{DateMode, parse_datetime, parse_time};
+use types::temporal::parse::{DateMode, parse_datetime, parse_time_with};
 use types::vector::Cell;
 use types::{Column, DataType, Decimal, TypeKind, Value};
 
@@ -478,7 +478,7 @@ fn convert(cell: Cell<'_>, from: &DataType, stored: &DataType, mode: DateMode) -
                     Converted::Above(Value::Time(time))
                 }
             }
-            Cell::Bytes(text) => match parse_time(text) {
+            Cell::Bytes(text) => match parse_time_with(text, mode.truncates_fraction) {
                 // What the column would not keep as it is, rounded or compared as a text, is left to the condition.
                 Ok(parsed)
                     if !parsed.truncated

@@ -128,6 +128,22 @@ fn may_be_date(number: &Expr) -> bool {
     whole != 0 && types::temporal::parse::datetime_from_number(whole, DateMode::default()).is_ok()
 }
 
+/// Whether MySQL computes the items beside a NULL: constants of which it makes a list to search, all numbers or all texts and dates,
+/// no documents.
+fn is_prepared_list(list: &[Expr]) -> bool {
+    let is_known = |item: &Expr| match &item.kind {
+        _ if item.data_type.kind == TypeKind::Json => false,
+        ExprKind::UserVarAssign { value, .. } => is_fixed(value),
+        _ => is_fixed(item),
+    };
+    let mut classes = list.iter().filter(|item| item.data_type.kind != TypeKind::Null).map(|item| {
+        let of_item = &item.data_type;
+        is_text(of_item) || of_item.is_temporal()
+    });
+    let first = classes.next();
+    list.iter().all(is_known) && classes.all(|class| Some(class) == first)
+}
+
 /// The class two values are compared in, before anything is compiled.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum CompareClass {
@@ -515,8 +531,15 @@ impl Compiler {
     fn in_list(&mut self, value: &Expr, list: &[Expr]) -> SqlResult<Node> {
         let is_bare_null = value.data_type.kind == TypeKind::Null;
         if list.len() > 1 && is_bare_null && value.as_literal().is_some_and(Value::is_null) {
-            // No item is computed.
-            return Ok(Node::Const(int_column(None)));
+            let null = Node::Const(int_column(None));
+            if !is_prepared_list(list) {
+                // No item is computed.
+                return Ok(null);
+            }
+            let how = How::Int { left_unsigned: false, right_unsigned: false };
+            let items =
+                list.iter().map(|item| Ok((how, self.compile(item)?))).collect::<SqlResult<Vec<_>>>()?;
+            return Ok(Node::In { value: Box::new(null), items, slot: None });
         }
         let classes: Vec<CompareClass> = list.iter().map(|item| compare_class(value, item)).collect();
         let first = classes[0];
@@ -687,10 +710,18 @@ impl Compiler {
             F::Interval => {
                 let is_early = args[0].is_constant()
                     || args.len() > BOUNDS_SEARCHED && args[1..].iter().all(Expr::is_constant);
-                let value = Box::new(self.converted(&args[0], Target::Double)?);
-                let bound = |bound: &Expr| self.converted(bound, Target::Double);
+                let are_searched = args.len() > BOUNDS_SEARCHED && args[1..].iter().all(is_fixed);
+                // Whole numbers and decimals are compared exactly, all else as DOUBLE.
+                let is_exact =
+                    |arg: &Expr| arg.data_type.is_integer() || arg.data_type.kind == TypeKind::Decimal;
+                let is_exact_value = is_exact(&args[0]);
+                let target = |arg: &Expr| {
+                    if is_exact_value && is_exact(arg) { Target::Decimal } else { Target::Double }
+                };
+                let value = Box::new(self.converted(&args[0], target(&args[0]))?);
+                let bound = |bound: &Expr| self.converted(bound, target(bound));
                 let bounds = args[1..].iter().map(bound).collect::<SqlResult<Vec<Node>>>()?;
-                Node::Interval { value, bounds, is_early }
+                Node::Interval { value, bounds, is_early, are_searched }
             }
             F::NullIf => {
                 let value = if is_text(&args[0].data_type) && result.is_string() {

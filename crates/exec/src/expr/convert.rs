@@ -602,7 +602,9 @@ fn whole_time(
     if text.iter().all(|&byte| number::is_space(byte)) {
         return Ok(None);
     }
-    let parsed = parse::parse_time(text).ok().filter(|parsed| !parsed.truncated && !parsed.out_of_range);
+    let truncates_fraction = ctx.settings.has(sql_mode::TIME_TRUNCATE_FRACTIONAL);
+    let parsed = parse::parse_time_with(text, truncates_fraction).ok();
+    let parsed = parsed.filter(|parsed| !parsed.truncated && !parsed.out_of_range);
     let time = parsed.map(|parsed| Time { micros: rounded_micros(parsed.value.micros, digits, ctx) });
     let time = time.filter(|time| time.in_range());
     if time.is_none() {

@@ -27,7 +27,7 @@ pub fn fold(constant: &Expr, settings: &EvalSettings) -> Option<Value> {
         warnings: &mut warnings,
     };
     let mut out = [Column::new(constant.data_type.physical())];
-    program.eval(&mut program.scratch(), &crate::run::no_input(), &mut context, &mut out).ok()?;
+    program.eval(&mut program.scratch(), &super::no_input(), &mut context, &mut out).ok()?;
     Some(types::convert::cell_value(out[0].cell(0), &constant.data_type))
 }
 

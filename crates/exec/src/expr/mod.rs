@@ -26,4 +26,5 @@ mod vector;
 
 pub use context::{EvalContext, EvalSettings, NoSession, SessionState, SqlResult, Warnings, sql_mode};
 pub use fold::fold;
+pub(crate) use program::no_input;
 pub use program::{Program, Scratch};

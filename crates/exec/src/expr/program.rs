@@ -189,12 +189,15 @@ pub(super) enum Node {
         items: Vec<Node>,
         physical: Physical,
     },
-    /// How many bounds are NULL or not above the value before the first one that is above it; -1 for NULL. All are DOUBLE.
+    /// How many bounds are NULL or not above the value before the first one that is above it; -1 for NULL. All are DOUBLE or
+    /// DECIMAL; beside a bound that is DOUBLE the value is one.
     Interval {
         value: Box<Node>,
         bounds: Vec<Node>,
         /// Constant bounds are computed before all else.
         is_early: bool,
+        /// All bounds are constants and many: unless one is NULL they are searched by halves, as if they were in order.
+        are_searched: bool,
     },
     Convert {
         node: Box<Node>,
@@ -202,6 +205,11 @@ pub(super) enum Node {
         to: Target,
     },
     Call(Box<RowCall>),
+}
+
+/// One row without columns: the input of constant expressions.
+pub(crate) fn no_input() -> Batch {
+    Batch { columns: Vec::new(), row_count: 1 }
 }
 
 impl Program {
@@ -702,14 +710,19 @@ impl Node {
                 eval_case(whens, otherwise.as_deref(), *physical, input, run, rows)
             }
             Node::Coalesce { items, physical } => eval_coalesce(items, *physical, input, run, rows),
-            Node::Interval { value, bounds, is_early } => {
+            Node::Interval { value, bounds, is_early, are_searched } => {
                 if *is_early {
                     for constant in bounds.iter().filter(|bound| matches!(bound, Node::Once { .. })) {
+                        run.look(bounds.len(), 1)?;
                         let operand = constant.eval(input, run, rows)?;
                         run.scratch.pool.give(operand);
                     }
                 }
-                eval_interval(value, bounds, input, run, rows)
+                if *are_searched && count > 0 {
+                    search_interval(value, bounds, input, run, rows)
+                } else {
+                    eval_interval(value, bounds, input, run, rows)
+                }
             }
             Node::Convert { node, from, to } => {
                 let operand = node.eval(input, run, rows)?;
@@ -975,6 +988,60 @@ fn eval_coalesce<'b>(
 }
 
 /// INTERVAL(): a row is done with the first bound above its value.
+/// Whether the bound is above the value of INTERVAL(). Neither is NULL.
+fn is_bound_above(bound: View<'_>, at: usize, value: View<'_>, row: usize) -> bool {
+    match (bound.column().physical(), value.column().physical()) {
+        (Physical::Decimal, Physical::Decimal) => bound.decimal(at) > value.decimal(row),
+        (_, Physical::Decimal) => bound.double(at) > value.decimal(row).to_f64(),
+        _ => bound.double(at) > value.double(row),
+    }
+}
+
+/// INTERVAL() of constant bounds, searched by halves: what bounds out of order give depends on where the search looks.
+fn search_interval<'b>(
+    value: &'b Node,
+    bounds: &'b [Node],
+    input: &'b Batch,
+    run: &mut Run<'_, '_>,
+    rows: Rows<'_>,
+) -> SqlResult<Operand<'b>> {
+    let mut operands = Vec::with_capacity(bounds.len());
+    for bound in bounds {
+        run.look(bounds.len(), 1)?;
+        operands.push(bound.eval(input, run, Rows::Some(&[0]))?);
+    }
+    if operands.iter().any(|bound| bound.view().is_null(0)) {
+        return eval_interval(value, bounds, input, run, rows);
+    }
+    let value = value.eval(input, run, rows)?;
+    let values = value.view();
+    let mut out = run.scratch.pool.take(Physical::Int);
+    for row in 0..rows.len() {
+        if values.is_null(row) {
+            out.push_int(-1);
+        } else {
+            let is_above =
+                |at: usize| operands.get(at).is_none_or(|bound| is_bound_above(bound.view(), 0, values, row));
+            // The last bound that the search has found not above the value, or the first one.
+            let (mut found, mut last) = (0, operands.len().saturating_sub(1));
+            while found < last {
+                let middle = (found + last).div_ceil(2);
+                if is_above(middle) {
+                    last = middle - 1;
+                } else {
+                    found = middle;
+                }
+            }
+            out.push_int(if is_above(found) { 0 } else { found as i64 + 1 });
+        }
+    }
+    for operand in operands {
+        run.scratch.pool.give(operand);
+    }
+    run.scratch.pool.give(value);
+    Ok(Operand::owned(out))
+}
+
 fn eval_interval<'b>(
     value: &'b Node,
     bounds: &'b [Node],
@@ -992,13 +1059,14 @@ fn eval_interval<'b>(
         if open.is_empty() {
             break;
         }
+        run.look(bounds.len(), open.len())?;
         input_rows.clear();
         input_rows.extend(open.iter().map(|&i| rows.input_row(i as usize)));
         let bound = bound.eval(input, run, Rows::Some(&input_rows))?;
         let view = bound.view();
         let mut at = 0;
         open.retain(|&position| {
-            let is_above = !view.is_null(at) && view.double(at) > values.double(position as usize);
+            let is_above = !view.is_null(at) && is_bound_above(view, at, values, position as usize);
             at += 1;
             if is_above {
                 result[position as usize] = below;

@@ -266,11 +266,6 @@ pub fn evaluate(expr: &plan::Expr, ctx: &mut ExecContext<'_>) -> SqlResult<Value
     Ok(types::convert::cell_value(out[0].cell(0), &expr.data_type))
 }
 
-/// One row without columns: the input of constant expressions.
-pub(crate) fn no_input() -> Batch {
-    Batch { columns: Vec::new(), row_count: 1 }
-}
-
 /// LIMIT's count or offset.
 #[derive(Debug)]
 pub(crate) struct RowLimit {
@@ -291,7 +286,7 @@ impl RowLimit {
     /// 1690 for a negative number.
     pub(crate) fn value(&self, ctx: &mut ExecContext<'_>) -> SqlResult<u64> {
         let mut out = [Column::new(types::Physical::Int)];
-        self.program.eval(&mut self.program.scratch(), &no_input(), &mut ctx.eval, &mut out)?;
+        self.program.eval(&mut self.program.scratch(), &crate::expr::no_input(), &mut ctx.eval, &mut out)?;
         Ok(match out[0].cell(0) {
             types::Cell::Int(value) if self.unsigned => value.cast_unsigned(),
             types::Cell::Int(value) => u64::try_from(value)

@@ -8,9 +8,9 @@ use plan::logical::{PartKind, TableIndex, TablePart};
 use plan::physical::PhysicalPlan;
 use types::{Cell, Column};
 
-use super::no_input;
 use super::test::Test;
 use crate::context::ExecContext;
+use crate::expr::no_input;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::kept::columns;
 use crate::programs::Programs;

@@ -17,9 +17,10 @@ use types::{Batch, Column};
 
 use super::pad::{pad_columns, pads};
 use super::parts::Parts;
-use super::{BoxOperator, Operator, Source, no_input};
+use super::{BoxOperator, Operator, Source};
 use crate::context::ExecContext;
 use crate::error::{access_error, internal, row_error};
+use crate::expr::no_input;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::kept::columns;
 use crate::key::{EqualParts, IndexKeys, bytes_range, equal_parts, equal_values, value_range};

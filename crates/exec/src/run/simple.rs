@@ -6,8 +6,9 @@ use plan::{Expr, ExprKind};
 use smallvec::SmallVec;
 use types::{Batch, Column};
 
-use super::{BoxOperator, Operator, RowLimit, Source, no_input};
+use super::{BoxOperator, Operator, RowLimit, Source};
 use crate::context::ExecContext;
+use crate::expr::no_input;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::kept::columns;
 use crate::programs::Programs;

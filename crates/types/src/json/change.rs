@@ -1,7 +1,7 @@
 //! What MySQL's JSON functions do to documents.
 
 use super::path::{Leg, Path};
-use super::value::{Json, Kind, View, compare_views, key_order};
+use super::value::{Json, Kind, View, compare_views, key_order, sort_key};
 
 /// How JSON_SET and its kin treat a path that exists or does not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -185,17 +185,34 @@ pub fn merge_preserve(left: Json, right: Json) -> Json {
     }
 }
 
-/// Elements in order, so that each of many others is looked up without comparing it with all.
-struct Sorted<'a>(Vec<View<'a>>);
+/// The bytes by which values are equal: numbers by their decimal digits, whatever their type.
+fn key(value: View<'_>) -> Vec<u8> {
+    let (mut document, mut key) = (Vec::new(), Vec::new());
+    value.copy_to(&mut document);
+    sort_key(&document, &mut key);
+    key
+}
 
-impl<'a> Sorted<'a> {
-    fn of(mut elements: Vec<View<'a>>) -> Self {
-        elements.sort_unstable_by(|a, b| compare_views(*a, *b));
-        Self(elements)
+/// Are the values equal? A DOUBLE is equal to the whole number and the decimal that have its digits, not to others that are
+/// rounded to it.
+fn equal(a: View<'_>, b: View<'_>) -> bool {
+    let is_same = a.kind() == b.kind() && !matches!(a.kind(), Kind::Array | Kind::Object);
+    compare_views(a, b).is_eq() && (is_same || key(a) == key(b))
+}
+
+/// Keys of elements in order, so that each of many others is looked up without comparing it with all. Values themselves have no
+/// order to sort by: two whole numbers that differ may both compare equal to the DOUBLE that they are rounded to.
+struct Sorted(Vec<Vec<u8>>);
+
+impl Sorted {
+    fn of<'a>(elements: impl Iterator<Item = View<'a>>) -> Self {
+        let mut keys: Vec<Vec<u8>> = elements.map(key).collect();
+        keys.sort_unstable();
+        Self(keys)
     }
 
     fn has(&self, element: View<'_>) -> bool {
-        self.0.binary_search_by(|other| compare_views(*other, element)).is_ok()
+        self.0.binary_search(&key(element)).is_ok()
     }
 }
 
@@ -209,7 +226,7 @@ pub fn contains(target: View<'_>, candidate: View<'_>) -> bool {
         (Kind::Array, Kind::Array) => {
             let is_nested = |element: &View<'_>| matches!(element.kind(), Kind::Array | Kind::Object);
             let (nested, scalars): (Vec<_>, Vec<_>) = target.elements().partition(is_nested);
-            let scalars = Sorted::of(scalars);
+            let scalars = Sorted::of(scalars.into_iter());
             candidate.elements().all(|value| {
                 !is_nested(&value) && scalars.has(value)
                     || nested.iter().any(|&element| contains(element, value))
@@ -217,7 +234,7 @@ pub fn contains(target: View<'_>, candidate: View<'_>) -> bool {
         }
         (Kind::Array, _) => target.elements().any(|element| contains(element, candidate)),
         (_, Kind::Array | Kind::Object) => false,
-        _ => compare_views(target, candidate).is_eq(),
+        _ => equal(target, candidate),
     }
 }
 
@@ -225,16 +242,16 @@ pub fn contains(target: View<'_>, candidate: View<'_>) -> bool {
 #[must_use]
 pub fn overlaps(a: View<'_>, b: View<'_>) -> bool {
     match (a.kind(), b.kind()) {
-        (Kind::Object, Kind::Object) => a
-            .members()
-            .any(|(key, value)| b.get(key).is_some_and(|other| compare_views(value, other).is_eq())),
+        (Kind::Object, Kind::Object) => {
+            a.members().any(|(key, value)| b.get(key).is_some_and(|other| equal(value, other)))
+        }
         (Kind::Array, Kind::Array) => {
-            let sorted = Sorted::of(b.elements().collect());
+            let sorted = Sorted::of(b.elements());
             a.elements().any(|x| sorted.has(x))
         }
-        (Kind::Array, _) => a.elements().any(|x| compare_views(x, b).is_eq()),
-        (_, Kind::Array) => b.elements().any(|y| compare_views(a, y).is_eq()),
-        _ => compare_views(a, b).is_eq(),
+        (Kind::Array, _) => a.elements().any(|x| equal(x, b)),
+        (_, Kind::Array) => b.elements().any(|y| equal(a, y)),
+        _ => equal(a, b),
     }
 }
 
@@ -243,4 +260,44 @@ pub fn overlaps(a: View<'_>, b: View<'_>) -> bool {
 pub fn depth(view: View<'_>) -> usize {
     let below = view.elements().map(depth).chain(view.members().map(|(_, value)| depth(value))).max();
     1 + below.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(value: &Json) -> Vec<u8> {
+        let mut out = Vec::new();
+        value.encode(&mut out);
+        out
+    }
+
+    #[test]
+    fn many_numbers_that_round_to_one_double_are_told_apart() {
+        const WHOLE: i64 = 1 << 53;
+        let numbers = [Json::Int(WHOLE), Json::Int(WHOLE + 1), Json::Double(WHOLE as f64)];
+        for has_odd in [false, true] {
+            let of_target: Vec<&Json> =
+                numbers.iter().filter(|&number| (*number == numbers[1]) == has_odd).collect();
+            let mixed = (0..50).map(|at| of_target[at * 7 % of_target.len()].clone()).collect();
+            let target = document(&Json::Array(mixed));
+            for (at, number) in numbers.iter().enumerate() {
+                let sought = document(&Json::Array(vec![number.clone(); 50]));
+                let alone = document(number);
+                let (target, sought, alone) = (View::new(&target), View::new(&sought), View::new(&alone));
+                let expected = (at == 1) == has_odd;
+                assert_eq!(contains(target, sought), expected, "{number:?}");
+                assert_eq!(contains(target, alone), expected, "{number:?}");
+                assert_eq!(overlaps(target, sought), expected, "{number:?}");
+                assert_eq!(overlaps(sought, target), expected, "{number:?}");
+                assert_eq!(overlaps(alone, target), expected, "{number:?}");
+            }
+        }
+        let all = (0..150).map(|at| numbers[at * 7 % 3].clone()).collect();
+        let all = document(&Json::Array(all));
+        assert!(contains(View::new(&all), View::new(&all)));
+        let tenth = document(&Json::Array(vec![Json::Double(0.1)]));
+        let exact = document(&Json::Array(vec![Json::Decimal(crate::Decimal::from_units(10, 2))]));
+        assert!(overlaps(View::new(&tenth), View::new(&exact)));
+    }
 }
