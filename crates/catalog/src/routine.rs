@@ -129,6 +129,11 @@ impl Routines {
         self.by_name.remove(&key(&routine.schema, routine.kind, &routine.name))
     }
 
+    /// Every routine, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<RoutineDefinition>> {
+        self.by_name.values()
+    }
+
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

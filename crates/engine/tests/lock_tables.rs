@@ -6,7 +6,8 @@ mod root;
 use answers::{CAPABILITIES, ask};
 use engine::engine::{Engine, StartOptions};
 use env::Env;
-use service::Session;
+use service::{ChangeUserRequest, ClientHost, Discard, Reply, RowFormat, Service as _, Session};
+use wire::packet::PacketBuffer;
 
 fn error_of(session: &mut dyn Session, sql: &str) -> u16 {
     let error = ask(session, sql).expect_err(sql);
@@ -55,4 +56,74 @@ fn locks_keep_others_out_until_they_are_released() {
     ask(&mut *other, "INSERT INTO w VALUES (4)").expect("rows may change");
     drop(holder);
     ask(&mut *other, "CREATE TABLE x (a INT)").expect("the end of a session releases its locks");
+}
+
+/// What a client does so that its table locks end.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Statement(&'static str),
+    Reset,
+    ChangeUser,
+    Disconnect,
+}
+
+impl End {
+    fn reach(self, engine: &Engine, mut session: Box<dyn Session>) -> Option<Box<dyn Session>> {
+        let (mut buffer, mut link) = (PacketBuffer::new(), Discard);
+        let mut reply = Reply::new(&mut buffer, &mut link, CAPABILITIES, RowFormat::Text);
+        match self {
+            End::Statement(sql) => drop(ask(&mut *session, sql).expect(sql)),
+            End::Reset => session.reset_connection(&mut reply).expect("it is reset"),
+            End::ChangeUser => {
+                let host = ClientHost { name: "localhost".to_owned(), address: None };
+                let request = ChangeUserRequest {
+                    account: engine.find_account("root", &host).expect("root is there from the start"),
+                    user: "root".to_owned(),
+                    database: None,
+                    attributes: Vec::new(),
+                    collation: None,
+                };
+                session.change_user(request, &mut reply).expect("root may connect");
+            }
+            End::Disconnect => return None,
+        }
+        Some(session)
+    }
+}
+
+#[test]
+fn whatever_ends_lock_tables_lets_others_write() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
+    let engine = Engine::open(&Env::real(), &options).expect("the folder opens");
+    let mut other = root::connect_as(&engine, CAPABILITIES, 1);
+    for sql in [
+        "CREATE DATABASE s",
+        "CREATE TABLE s.t (a INT)",
+        "CREATE TABLE s.u (a INT)",
+        "SET lock_wait_timeout = 1",
+    ] {
+        ask(&mut *other, sql).expect(sql);
+    }
+    let ends = [
+        End::Statement("UNLOCK TABLES"),
+        End::Statement("START TRANSACTION"),
+        End::Statement("LOCK TABLES s.u READ"),
+        End::Reset,
+        End::ChangeUser,
+        End::Disconnect,
+    ];
+    for (number, end) in ends.into_iter().enumerate() {
+        let mut holder = root::connect_as(&engine, CAPABILITIES, number as u64 + 2);
+        ask(&mut *holder, "LOCK TABLES s.t READ").expect("nobody is in the way");
+        assert_eq!(
+            ask(&mut *other, "INSERT INTO s.t VALUES (1)").map_err(|error| error[..4].to_owned()),
+            Err("1205".to_owned()),
+            "{end:?}"
+        );
+        // The session goes on until the other one has written.
+        let _holder = end.reach(&engine, holder);
+        ask(&mut *other, "INSERT INTO s.t VALUES (1)")
+            .unwrap_or_else(|error| panic!("after {end:?}: {error}"));
+    }
 }

@@ -302,12 +302,26 @@ fn observers_of_stored_rows_read_large_values_whole() {
 /// What a row's column held before and after a change.
 type Values = (i64, i64);
 
+/// What a transaction changed, and which session it was of.
+#[derive(Debug, Default)]
+struct Changes {
+    session: i64,
+    rows: Vec<Values>,
+}
+
 /// Puts the rows that a transaction changed out at its commit.
 #[derive(Debug, Default)]
 struct ChangeStream {
-    running: Mutex<HashMap<u64, Vec<Values>>>,
+    running: Mutex<HashMap<u64, Changes>>,
     /// By position.
-    committed: Mutex<Vec<(u64, Vec<Values>)>>,
+    committed: Mutex<Vec<(u64, Changes)>>,
+}
+
+impl ChangeStream {
+    /// How many transactions of a session it has.
+    fn count_of(&self, session: i64) -> usize {
+        self.committed.lock().iter().filter(|(_, changes)| changes.session == session).count()
+    }
 }
 
 impl RowObserver for ChangeStream {
@@ -316,24 +330,27 @@ impl RowObserver for ChangeStream {
     }
 
     fn reads_after(&self, ordinal: usize) -> bool {
-        ordinal == 1
+        ordinal >= 1
     }
 
     fn row_changed(&self, change: &RowChange<'_>) -> Result<(), Error> {
-        let value = |row: Option<access::StoredRow<'_>>| match row.map(|row| row.cells.cell(1)) {
+        let value = |row: Option<access::StoredRow<'_>>, ordinal| match row.map(|row| row.cells.cell(ordinal))
+        {
             Some(Cell::Int(value)) => value,
             _ => 0,
         };
-        let changed = (value(change.before), value(change.after));
-        self.running.lock().entry(change.transaction).or_default().push(changed);
+        let mut running = self.running.lock();
+        let changes = running.entry(change.transaction).or_default();
+        changes.session = value(change.after, 2);
+        changes.rows.push((value(change.before, 1), value(change.after, 1)));
         Ok(())
     }
 }
 
 impl store::CommitObserver for ChangeStream {
     fn committed(&self, transaction: store::TxnId, position: store::CommitPosition) {
-        if let Some(rows) = self.running.lock().remove(&transaction.0) {
-            self.committed.lock().push((position.0, rows));
+        if let Some(changes) = self.running.lock().remove(&transaction.0) {
+            self.committed.lock().push((position.0, changes));
         }
     }
 }
@@ -342,10 +359,10 @@ impl store::CommitObserver for ChangeStream {
 /// its session has the answer, and none that was rolled back.
 #[test]
 fn a_change_stream_has_concurrent_transactions_in_commit_order() {
-    const SESSIONS: u64 = 4;
+    const SESSIONS: i64 = 4;
     const COMMITS: usize = 25;
-    let mut world = World::new(&["CREATE TABLE n (id INT PRIMARY KEY, v INT)"]);
-    assert_eq!(world.answer("INSERT INTO n VALUES (1, 0)"), "OK 1\n");
+    let mut world = World::new(&["CREATE TABLE n (id INT PRIMARY KEY, v INT, session INT)"]);
+    assert_eq!(world.answer("INSERT INTO n VALUES (1, 0, 0)"), "OK 1\n");
     let stream = Arc::new(ChangeStream::default());
     world.observe("n", |_| Observers { trigger: None, rows: vec![Arc::<ChangeStream>::clone(&stream)] });
     assert!(world.engine.core().definitions.store().on_commit(Arc::<ChangeStream>::clone(&stream)));
@@ -353,7 +370,8 @@ fn a_change_stream_has_concurrent_transactions_in_commit_order() {
         for number in 0..SESSIONS {
             let (engine, stream) = (&world.engine, &stream);
             scope.spawn(move || {
-                let mut session = root::connect_as(engine, CAPABILITIES, number + 2);
+                let mut session = root::connect_as(engine, CAPABILITIES, number as u64 + 2);
+                let update = format!("UPDATE s.n SET v = v + 1, session = {number}");
                 let mut run = |sql: &str| {
                     let mut buffer = PacketBuffer::new();
                     let mut link = Discard;
@@ -361,12 +379,12 @@ fn a_change_stream_has_concurrent_transactions_in_commit_order() {
                     session.query(sql.as_bytes(), &mut reply).without_requeue().expect("it runs");
                 };
                 for round in 0..COMMITS {
-                    for sql in ["BEGIN", "UPDATE s.n SET v = v + 1", "UPDATE s.n SET v = v + 1"] {
+                    for sql in ["BEGIN", &update, &update] {
                         run(sql);
                     }
                     run(if round % 5 == 4 { "ROLLBACK" } else { "COMMIT" });
                     let own = (round + 1) - (round + 1) / 5;
-                    assert!(stream.committed.lock().len() >= own, "seen before the answer");
+                    assert_eq!(stream.count_of(number), own, "seen before the answer");
                 }
             });
         }
@@ -375,9 +393,9 @@ fn a_change_stream_has_concurrent_transactions_in_commit_order() {
     let expected = SESSIONS as usize * (COMMITS - COMMITS / 5);
     assert_eq!(committed.len(), expected);
     assert!(committed.is_sorted_by(|one, next| one.0 < next.0), "by position");
-    for (number, (_, rows)) in committed.iter().enumerate() {
+    for (number, (_, changes)) in committed.iter().enumerate() {
         let before = 2 * number as i64;
-        assert_eq!(*rows, [(before, before + 1), (before + 1, before + 2)], "transaction {number}");
+        assert_eq!(changes.rows, [(before, before + 1), (before + 1, before + 2)], "transaction {number}");
     }
     assert_eq!(world.answer("SELECT v FROM s.n"), format!("{}\n", 2 * expected));
 }

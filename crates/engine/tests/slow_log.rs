@@ -55,4 +55,12 @@ fn lock_time_is_the_time_waited_for_row_locks() {
     assert_eq!(last_entry(&log).0, 0);
     ask(&mut *waiter, "SET @a = 1").expect("it runs");
     assert_eq!(last_entry(&log), (0, 0));
+
+    // What a statement waited while the log was off is not left to the one that turns it on.
+    for sql in ["SET GLOBAL slow_query_log = OFF", "BEGIN", "UPDATE t SET v = 14 WHERE id = 1"] {
+        ask(&mut *holder, sql).expect("it runs");
+    }
+    ask(&mut *waiter, "UPDATE t SET v = 15 WHERE id = 1").expect_err("it waits too long");
+    ask(&mut *waiter, "SET GLOBAL slow_query_log = ON").expect("it runs");
+    assert_eq!(last_entry(&log), (0, 0));
 }

@@ -30,15 +30,7 @@ pub fn access_error(error: impl Into<Error>) -> Box<SqlError> {
 fn sql_error(error: &Error) -> Box<SqlError> {
     match error {
         Error::DuplicateKey(duplicate) => ER_DUP_ENTRY.saying(duplicate_text(duplicate)),
-        Error::ForeignKey(violation) => {
-            let code = match **violation {
-                ForeignKeyViolation::NoParent { .. } => ER_NO_REFERENCED_ROW_2,
-                ForeignKeyViolation::HasChildren { .. } => ER_ROW_IS_REFERENCED_2,
-                ForeignKeyViolation::DuplicateInChild { .. } => ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO,
-                ForeignKeyViolation::TooDeep { .. } => ER_FK_DEPTH_EXCEEDED,
-            };
-            code.saying(violation.to_string())
-        }
+        Error::ForeignKey(violation) => foreign_key_error(violation),
         Error::Deadlock => ER_LOCK_DEADLOCK.bare(),
         Error::LockWaitTimeout => ER_LOCK_WAIT_TIMEOUT.bare(),
         Error::Locked => ER_LOCK_NOWAIT.bare(),
@@ -60,6 +52,18 @@ fn sql_error(error: &Error) -> Box<SqlError> {
         Error::Storage(why) => ER_GET_ERRNO.with(&[&ENGINE_ERROR_GENERIC, why]),
         Error::Server(error) => coded(error.number, &error.message),
     }
+}
+
+/// A foreign key is violated, with all names.
+#[cold]
+pub(crate) fn foreign_key_error(violation: &ForeignKeyViolation) -> Box<SqlError> {
+    let code = match violation {
+        ForeignKeyViolation::NoParent { .. } => ER_NO_REFERENCED_ROW_2,
+        ForeignKeyViolation::HasChildren { .. } => ER_ROW_IS_REFERENCED_2,
+        ForeignKeyViolation::DuplicateInChild { .. } => ER_FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO,
+        ForeignKeyViolation::TooDeep { .. } => ER_FK_DEPTH_EXCEEDED,
+    };
+    code.saying(violation.to_string())
 }
 
 /// A row of this table could not be read, locked or written.

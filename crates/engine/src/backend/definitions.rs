@@ -6,7 +6,7 @@
 //! The session has committed its transaction, checked privileges, and holds no metadata locks but those of LOCK TABLES.
 
 use access::MetadataWait;
-use catalog::{AccountId, Accounts, ColumnDefinition, RoutineId, Routines, TableEntry};
+use catalog::{AccountId, Accounts, Catalog, ColumnDefinition, RoutineId, Routines, TableEntry};
 use plan::logical::Created;
 use service::{Diagnostic, Outcome, SqlError};
 use syntax::ast;
@@ -144,13 +144,13 @@ pub(crate) trait Definitions {
     /// A number for a routine that is new.
     fn new_routine_id(&self) -> RoutineId;
 
-    /// Changes routines, in the same way. No other definition changes while `change` runs.
+    /// Changes routines, in the same way. `change` gets the catalog as it is before: no other definition changes while it runs.
     ///
     /// # Errors
     /// What `change` answers; the backend's.
     fn change_routines<R>(
         &self,
-        change: impl FnOnce(&mut Routines) -> Result<R, Box<SqlError>>,
+        change: impl FnOnce(&mut Routines, &Catalog) -> Result<R, Box<SqlError>>,
     ) -> Result<R, Box<SqlError>>;
 
     /// Keeps the value of a global variable for later starts of the server. It is durable then.

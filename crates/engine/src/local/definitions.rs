@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{AccountId, Accounts, RoutineId, Routines, TableEntry};
+use catalog::{AccountId, Accounts, Catalog, RoutineId, Routines, TableEntry};
 use service::{Outcome, SqlError};
 use table::{CheckEnd, Table};
 
@@ -102,23 +102,23 @@ impl Definitions for ddl::Definitions {
 
     fn change_routines<R>(
         &self,
-        change: impl FnOnce(&mut Routines) -> Result<R, Box<SqlError>>,
+        change: impl FnOnce(&mut Routines, &Catalog) -> Result<R, Box<SqlError>>,
     ) -> Result<R, Box<SqlError>> {
         let dictionary = self.dictionary();
         let mut under_way = self.begin();
         let before = Arc::clone(&under_way.catalog.routines);
         let mut routines = Routines::clone(&before);
-        let answer = change(&mut routines)?;
+        let answer = change(&mut routines, &under_way.catalog)?;
         let transaction = &mut under_way.transaction;
         let mut is_changed = false;
-        for routine in routines.sorted() {
+        for routine in routines.iter() {
             let known = before.get(&routine.schema, routine.kind, &routine.name);
             if known.is_none_or(|known| !Arc::ptr_eq(known, routine)) {
                 is_changed = true;
                 dictionary.put_routine(transaction, routine).map_err(exec::access_error)?;
             }
         }
-        for routine in before.sorted() {
+        for routine in before.iter() {
             let now = routines.get(&routine.schema, routine.kind, &routine.name);
             if now.is_none_or(|now| now.id != routine.id) {
                 is_changed = true;

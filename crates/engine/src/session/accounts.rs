@@ -101,7 +101,8 @@ pub(crate) fn quoted(user: &str, host: &str) -> String {
 #[cold]
 fn cannot(operation: &str, names: &[String], why: &str) -> Box<SqlError> {
     let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
-    ER_CANNOT_USER.saying(format!("Operation {operation} failed for {}{why}", names.join(",")))
+    let names: Vec<String> = names.iter().map(|name| format!("{name}{why}")).collect();
+    ER_CANNOT_USER.saying(format!("Operation {operation} failed for {}", names.join(",")))
 }
 
 const EXISTS: &str = "User account already exists";
@@ -124,7 +125,7 @@ pub(super) fn account_meant(own: &SessionAccount, name: &UserRef<'_>) -> (String
     }
 }
 
-/// Runs statements about accounts; each answers the notes that it leaves.
+/// Runs statements about accounts. What they warn of is shown also if they fail.
 #[derive(Clone, Copy)]
 pub(super) struct AccountStatements<'a> {
     pub(super) core: &'a Core,
@@ -241,8 +242,7 @@ impl AccountStatements<'_> {
         Ok(())
     }
 
-    pub(super) fn create_user(&self, statement: &CreateUser<'_>) -> Result<Vec<Diagnostic>> {
-        let mut notes = Vec::new();
+    pub(super) fn create_user(&self, statement: &CreateUser<'_>, notes: &mut Vec<Diagnostic>) -> Outcome {
         self.core.definitions.change_accounts(|accounts, next_id| {
             let routines = self.routines();
             let admin = AccountAdmin::new(self.account, accounts);
@@ -262,7 +262,7 @@ impl AccountStatements<'_> {
                 let admin = AccountAdmin::new(self.account, accounts);
                 let target = accounts.find(&user, &host);
                 target.map_or(Ok(()), |target| admin.require_change_of(target))?;
-                admin.require_change_of_definer(&routines, "CREATE USER", (&user, &host), &mut notes)?;
+                admin.require_change_of_definer(&routines, "CREATE USER", (&user, &host), notes)?;
                 if target.is_some() {
                     if statement.if_not_exists {
                         notes.push(note(3163, format!("Authorization ID '{user}'@'{host}' already exists.")));
@@ -280,12 +280,10 @@ impl AccountStatements<'_> {
                 accounts.list.push(Arc::new(account));
             }
             if failed.is_empty() { Ok(()) } else { Err(cannot("CREATE USER", &failed, EXISTS)) }
-        })?;
-        Ok(notes)
+        })
     }
 
-    pub(super) fn alter_user(&self, statement: &AlterUser<'_>) -> Result<Vec<Diagnostic>> {
-        let mut notes = Vec::new();
+    pub(super) fn alter_user(&self, statement: &AlterUser<'_>, notes: &mut Vec<Diagnostic>) -> Outcome {
         let mut changed = Vec::new();
         self.core.definitions.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
@@ -329,10 +327,10 @@ impl AccountStatements<'_> {
         if statement.options.iter().any(unblocks) {
             self.core.failed_logins.forget(&changed);
         }
-        Ok(notes)
+        Ok(())
     }
 
-    pub(super) fn set_password(&self, statement: &SetPassword<'_>) -> Result<Vec<Diagnostic>> {
+    pub(super) fn set_password(&self, statement: &SetPassword<'_>) -> Outcome {
         let (user, host) = account_meant(self.account, &statement.user);
         let own = self.account.is_named(&user, &host);
         let Some(password) = statement.password else { return Err(not_supported("SET PASSWORD TO RANDOM")) };
@@ -351,8 +349,7 @@ impl AccountStatements<'_> {
             account.password_changed_micros = self.core.env.clock.wall_micros();
             account.password_expired = false;
             Ok(())
-        })?;
-        Ok(Vec::new())
+        })
     }
 
     pub(super) fn drop_user(
@@ -360,9 +357,9 @@ impl AccountStatements<'_> {
         names: &[Name<'_>],
         if_exists: bool,
         role: bool,
-    ) -> Result<Vec<Diagnostic>> {
+        notes: &mut Vec<Diagnostic>,
+    ) -> Outcome {
         let operation = if role { "DROP ROLE" } else { "DROP USER" };
-        let mut notes = Vec::new();
         self.core.definitions.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
             let routines = self.routines();
@@ -379,7 +376,7 @@ impl AccountStatements<'_> {
                 if let Some(target) = target {
                     if role { admin.require_drop_role_of(target) } else { admin.require_change_of(target) }?;
                 }
-                admin.require_change_of_definer(&routines, operation, (&user, &host), &mut notes)?;
+                admin.require_change_of_definer(&routines, operation, (&user, &host), notes)?;
                 if target.is_none() {
                     if if_exists {
                         notes.push(note(3162, format!("Authorization ID '{user}'@'{host}' does not exist.")));
@@ -399,12 +396,10 @@ impl AccountStatements<'_> {
                 }
             }
             if failed.is_empty() { Ok(()) } else { Err(cannot(operation, &failed, MISSING)) }
-        })?;
-        Ok(notes)
+        })
     }
 
-    pub(super) fn rename_user(&self, pairs: &[(Name<'_>, Name<'_>)]) -> Result<Vec<Diagnostic>> {
-        let mut notes = Vec::new();
+    pub(super) fn rename_user(&self, pairs: &[(Name<'_>, Name<'_>)], notes: &mut Vec<Diagnostic>) -> Outcome {
         self.core.definitions.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
             let routines = self.routines();
@@ -423,7 +418,7 @@ impl AccountStatements<'_> {
                 }
                 let admin = AccountAdmin::new(self.account, accounts);
                 for name in [(&*user, &*host), (&*new_user, &*new_host)] {
-                    admin.require_change_of_definer(&routines, "RENAME USER", name, &mut notes)?;
+                    admin.require_change_of_definer(&routines, "RENAME USER", name, notes)?;
                 }
                 check_lengths(&new_user, &new_host)?;
                 let taken = accounts.find(&new_user, &new_host).is_some();
@@ -436,12 +431,15 @@ impl AccountStatements<'_> {
                 }
             }
             if failed.is_empty() { Ok(()) } else { Err(cannot("RENAME USER", &failed, "")) }
-        })?;
-        Ok(notes)
+        })
     }
 
-    pub(super) fn create_role(&self, roles: &[Name<'_>], if_not_exists: bool) -> Result<Vec<Diagnostic>> {
-        let mut notes = Vec::new();
+    pub(super) fn create_role(
+        &self,
+        roles: &[Name<'_>],
+        if_not_exists: bool,
+        notes: &mut Vec<Diagnostic>,
+    ) -> Outcome {
         self.core.definitions.change_accounts(|accounts, next_id| {
             let routines = self.routines();
             let admin = AccountAdmin::new(self.account, accounts);
@@ -453,7 +451,7 @@ impl AccountStatements<'_> {
                 let admin = AccountAdmin::new(self.account, accounts);
                 let target = accounts.find(&user, &host);
                 target.map_or(Ok(()), |target| admin.require_change_of(target))?;
-                admin.require_change_of_definer(&routines, "CREATE ROLE", (&user, &host), &mut notes)?;
+                admin.require_change_of_definer(&routines, "CREATE ROLE", (&user, &host), notes)?;
                 if target.is_some() {
                     if if_not_exists {
                         notes.push(note(3163, format!("Authorization ID '{user}'@'{host}' already exists.")));
@@ -468,12 +466,11 @@ impl AccountStatements<'_> {
                 account.password_expired = true;
                 accounts.list.push(Arc::new(account));
             }
-            if failed.is_empty() { Ok(()) } else { Err(cannot("CREATE ROLE", &failed, "")) }
-        })?;
-        Ok(notes)
+            if failed.is_empty() { Ok(()) } else { Err(cannot("CREATE ROLE", &failed, EXISTS)) }
+        })
     }
 
-    pub(super) fn set_default_role(&self, statement: &SetDefaultRole<'_>) -> Result<Vec<Diagnostic>> {
+    pub(super) fn set_default_role(&self, statement: &SetDefaultRole<'_>) -> Outcome {
         self.core.definitions.change_accounts(|accounts, _| {
             for name in statement.users {
                 let (user, host) = account_named(self.account, name);
@@ -494,8 +491,7 @@ impl AccountStatements<'_> {
                 account.default_roles = roles;
             }
             Ok(())
-        })?;
-        Ok(Vec::new())
+        })
     }
 
     /// Those of `roles`, all of which must be granted to `user`@`host`.
@@ -546,7 +542,7 @@ impl AccountStatements<'_> {
         Ok(SessionAccount::new(&catalog.accounts, account, &active, &self.account.client_host))
     }
 
-    pub(super) fn grant(&self, statement: &Grant<'_>) -> Result<Vec<Diagnostic>> {
+    pub(super) fn grant(&self, statement: &Grant<'_>) -> Outcome {
         match *statement {
             Grant::Privileges { privileges, object, users, grant_option, as_user } => {
                 if as_user {
@@ -602,16 +598,15 @@ impl AccountStatements<'_> {
             }
             Grant::Proxy { .. } => return Err(not_supported("GRANT PROXY")),
         }
-        Ok(Vec::new())
+        Ok(())
     }
 
-    pub(super) fn revoke(&self, statement: &Revoke<'_>) -> Result<Vec<Diagnostic>> {
+    pub(super) fn revoke(&self, statement: &Revoke<'_>, notes: &mut Vec<Diagnostic>) -> Outcome {
         let target = match statement.what {
             RevokeWhat::Privileges(privileges, object) => Some(self.grant_target(object, privileges)?),
             RevokeWhat::Everything | RevokeWhat::Roles(_) => None,
             RevokeWhat::Proxy(_) => return Err(not_supported("REVOKE PROXY")),
         };
-        let mut notes = Vec::new();
         self.core.definitions.change_accounts(|accounts, _| {
             self.require_revoke(statement, target.as_ref(), accounts)?;
             for name in statement.users {
@@ -649,8 +644,7 @@ impl AccountStatements<'_> {
                 }
             }
             Ok(())
-        })?;
-        Ok(notes)
+        })
     }
 
     /// What REVOKE needs, of the accounts it changes too.
@@ -889,14 +883,16 @@ impl LocalSession {
         &mut self,
         kind: Option<StatementKind>,
         reply: &mut Reply<'_>,
-        run: impl FnOnce(&AccountStatements<'_>) -> Result<Vec<Diagnostic>>,
+        run: impl FnOnce(&AccountStatements<'_>, &mut Vec<Diagnostic>) -> Outcome,
     ) -> Outcome {
         self.implicit_commit_then(reply, |session, reply| {
             if let Some(kind) = kind {
                 session.count(kind);
             }
-            let notes = run(&session.account_statements())?;
+            let mut notes = Vec::new();
+            let ran = run(&session.account_statements(), &mut notes);
             session.diagnostics.extend(notes, session.variables.settings().diagnostics);
+            ran?;
             session.account.renew(&session.core);
             session.send_ok(reply)
         })

@@ -22,7 +22,9 @@ impl LocalSession {
         let sql = self.to_utf8(without_terminator(sql));
         let mut rest: &[u8] = &sql;
         loop {
-            let running = self.begin_statement(Activity::Query, rest, reply.is_requeued());
+            // Only the first one may have been requeued.
+            let is_requeued = reply.is_requeued() && rest.len() == sql.len();
+            let running = self.begin_statement(Activity::Query, rest, is_requeued);
             self.running.set_follows_others(rest.len() != sql.len());
             let outcome = memory::lend(|arena: &mut bumpalo::Bump| {
                 until_planned(|| {
@@ -34,7 +36,7 @@ impl LocalSession {
             let end = match outcome {
                 CommandOutcome::Done(end) => end,
                 CommandOutcome::Requeue(within) => {
-                    self.suspend_statement();
+                    self.suspend_statement(running);
                     return CommandOutcome::Requeue(within);
                 }
                 CommandOutcome::Failed(error) => {
@@ -191,32 +193,44 @@ impl LocalSession {
             }
 
             Statement::CreateUser(create) => {
-                self.account_statement(Some(StatementKind::CreateUser), reply, |run| run.create_user(create))
+                self.account_statement(Some(StatementKind::CreateUser), reply, |run, notes| {
+                    run.create_user(create, notes)
+                })
             }
             Statement::AlterUser(alter) => {
-                self.account_statement(Some(StatementKind::AlterUser), reply, |run| run.alter_user(alter))
+                self.account_statement(Some(StatementKind::AlterUser), reply, |run, notes| {
+                    run.alter_user(alter, notes)
+                })
             }
             Statement::DropUser { if_exists, users } => {
                 let kind = Some(StatementKind::DropUser);
-                self.account_statement(kind, reply, |run| run.drop_user(users, if_exists, false))
+                self.account_statement(kind, reply, |run, notes| {
+                    run.drop_user(users, if_exists, false, notes)
+                })
             }
-            Statement::RenameUser(pairs) => self.account_statement(None, reply, |run| run.rename_user(pairs)),
+            Statement::RenameUser(pairs) => {
+                self.account_statement(None, reply, |run, notes| run.rename_user(pairs, notes))
+            }
             Statement::CreateRole { if_not_exists, roles } => {
-                self.account_statement(None, reply, |run| run.create_role(roles, if_not_exists))
+                self.account_statement(None, reply, |run, notes| run.create_role(roles, if_not_exists, notes))
             }
             Statement::DropRole { if_exists, roles } => {
                 let kind = Some(StatementKind::DropUser);
-                self.account_statement(kind, reply, |run| run.drop_user(roles, if_exists, true))
+                self.account_statement(kind, reply, |run, notes| run.drop_user(roles, if_exists, true, notes))
             }
             Statement::Grant(grant) => {
-                self.account_statement(Some(StatementKind::Grant), reply, |run| run.grant(grant))
+                self.account_statement(Some(StatementKind::Grant), reply, |run, _| run.grant(grant))
             }
             Statement::Revoke(revoke) => {
-                self.account_statement(Some(StatementKind::Revoke), reply, |run| run.revoke(revoke))
+                self.account_statement(Some(StatementKind::Revoke), reply, |run, notes| {
+                    run.revoke(revoke, notes)
+                })
             }
-            Statement::SetPassword(set) => self.account_statement(None, reply, |run| run.set_password(set)),
+            Statement::SetPassword(set) => {
+                self.account_statement(None, reply, |run, _| run.set_password(set))
+            }
             Statement::SetDefaultRole(set) => {
-                self.account_statement(None, reply, |run| run.set_default_role(set))
+                self.account_statement(None, reply, |run, _| run.set_default_role(set))
             }
             Statement::SetRole(roles) => self.set_role(&roles, reply),
 
@@ -304,19 +318,18 @@ impl LocalSession {
         self.diagnostics.counts_before()
     }
 
-    /// Counts a statement, unless that is done, and looks at the clock as closely as the slow log needs it.
+    /// Counts a statement and looks at the clock as closely as the slow log needs it; one that was requeued goes on.
     #[inline]
     fn start_clock(&mut self, is_requeued: bool) -> StatementClock {
         self.obey_memory_limits();
-        if !is_requeued {
-            self.process.counts.questions.increment();
-            self.diagnostics.begin_statement();
+        if is_requeued && let Some(mut clock) = self.running.take_clock() {
+            clock.go_on(&self.core);
+            return clock;
         }
-        let clock = StatementClock::start(&self.core);
-        if clock.is_exact() {
-            self.transaction.reset_counts();
-        }
-        clock
+        self.process.counts.questions.increment();
+        self.diagnostics.begin_statement();
+        self.transaction.reset_counts();
+        StatementClock::start(&self.core)
     }
 
     /// Says that it ended: process list, slow log.
@@ -333,9 +346,10 @@ impl LocalSession {
 
     /// A statement was rolled back and is requeued: it has not ended, and the process list goes on showing it.
     #[cold]
-    pub(super) fn suspend_statement(&mut self) {
+    pub(super) fn suspend_statement(&mut self, mut running: StatementClock) {
         self.leave_change();
-        self.running.suspend();
+        running.suspend(&self.core);
+        self.running.suspend(running);
     }
 
     #[cold]
@@ -370,7 +384,7 @@ impl LocalSession {
             host,
             address: &address,
             query_micros,
-            lock_micros: self.transaction.lock_wait_micros(),
+            lock_micros: self.transaction.lock_wait_micros().saturating_add(running.queued_micros()),
             rows_sent: self.results.found_rows(),
             rows_examined: examined,
             database: None,

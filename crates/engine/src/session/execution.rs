@@ -135,7 +135,7 @@ impl LocalSession {
 
     /// Whether the statement that begins leaves no trace if it is rolled back before it has answered: it is the first of its command, and
     /// uses nothing up that a second run would need. To be asked before its transaction begins. What it computes may leave a trace all the
-    /// same (`@a := 1`), and says so then ([`store::Interrupt::set_may_requeue`]).
+    /// same (`@a := 1`), and says so then ([`crate::backend::LockWaits::forbid_requeue`]).
     #[inline]
     pub(super) fn may_requeue(&self) -> bool {
         self.results.next_insert_id().is_none()

@@ -208,7 +208,7 @@ impl LocalSession {
                 CommandOutcome::Done(())
             }
             CommandOutcome::Requeue(within) => {
-                self.suspend_statement();
+                self.suspend_statement(running);
                 memory::keep_values(values);
                 statement.long_data = long_data; // For the execution that comes again.
                 return CommandOutcome::Requeue(within);

@@ -12,6 +12,10 @@ pub(crate) struct StatementClock {
     started: Option<env::clock::Monotonic>,
     /// Coarse, unless `started` is known.
     pub(super) started_wall_micros: i64,
+    /// Since when the statement is queued for locks, if `started` is known.
+    queued: Option<env::clock::Monotonic>,
+    /// How long it was queued before.
+    queued_micros: u64,
 }
 
 impl StatementClock {
@@ -20,28 +24,43 @@ impl StatementClock {
     pub(super) fn start(core: &Core) -> Self {
         let clock = &core.env.clock;
         if core.logs.slow_is_on() {
-            Self { started: Some(clock.now()), started_wall_micros: clock.wall_micros() }
+            let (started, started_wall_micros) = (Some(clock.now()), clock.wall_micros());
+            Self { started, started_wall_micros, queued: None, queued_micros: 0 }
         } else {
-            Self { started: None, started_wall_micros: clock.wall_micros_coarse() }
+            let started_wall_micros = clock.wall_micros_coarse();
+            Self { started: None, started_wall_micros, queued: None, queued_micros: 0 }
         }
     }
 
-    /// Whether the slow log was on.
-    #[inline]
-    pub(super) fn is_exact(&self) -> bool {
-        self.started.is_some()
+    /// The statement is queued until others have given their locks back.
+    pub(super) fn suspend(&mut self, core: &Core) {
+        self.queued = self.started.map(|_| core.env.clock.now());
+    }
+
+    /// It runs again.
+    pub(super) fn go_on(&mut self, core: &Core) {
+        if let Some(queued) = self.queued.take() {
+            self.queued_micros += micros_since(core, queued);
+        }
+    }
+
+    /// How long it was queued.
+    pub(super) fn queued_micros(&self) -> u64 {
+        self.queued_micros
     }
 
     /// How long the statement has run by `wall_micros`.
     pub(super) fn micros_until(&self, core: &Core, wall_micros: i64) -> u64 {
         match self.started {
-            Some(started) => {
-                u64::try_from(core.env.clock.now().since(started).as_micros()).unwrap_or(u64::MAX)
-            }
+            Some(started) => micros_since(core, started),
             // The statement itself turned the log on.
             None => u64::try_from(wall_micros - self.started_wall_micros).unwrap_or(0),
         }
     }
+}
+
+fn micros_since(core: &Core, earlier: env::clock::Monotonic) -> u64 {
+    u64::try_from(core.env.clock.now().since(earlier).as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The session's part of the slow log.

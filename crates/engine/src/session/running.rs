@@ -5,6 +5,7 @@ use std::cell::Cell;
 use types::{Value, ValueRef};
 
 use super::memory;
+use super::query_log::StatementClock;
 use crate::deadlines::Deadline;
 use crate::plans::HeldPlan;
 
@@ -23,6 +24,8 @@ pub(crate) struct RunningStatement {
     follows_others: bool,
     /// Its deadline, while it is to be planned again or queued.
     deadline: Cell<Option<Box<Deadline>>>,
+    /// Its clock, while it is queued.
+    clock: Option<StatementClock>,
 }
 
 impl std::fmt::Debug for RunningStatement {
@@ -79,15 +82,26 @@ impl RunningStatement {
     /// It has ended: memory beyond what is kept for the next one is freed.
     #[inline]
     pub(super) fn end(&mut self) {
-        self.suspend();
+        self.free_text();
         if self.deadline.get_mut().is_some() {
             self.drop_deadline();
         }
     }
 
     /// It was rolled back and is requeued: its time goes on.
+    #[cold]
+    pub(super) fn suspend(&mut self, clock: StatementClock) {
+        self.free_text();
+        self.clock = Some(clock);
+    }
+
+    /// The clock of a statement that was requeued.
+    pub(super) fn take_clock(&mut self) -> Option<StatementClock> {
+        self.clock.take()
+    }
+
     #[inline]
-    pub(super) fn suspend(&mut self) {
+    fn free_text(&mut self) {
         if self.text.capacity() > memory::KEPT_BYTES_MAX {
             self.text = Vec::new();
         }

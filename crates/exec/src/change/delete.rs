@@ -133,9 +133,9 @@ fn delete_row(
             Ok(deleted)
         }
         Err(Error::ForeignKey(violation)) => {
-            violated(violation, ignore, &mut ctx.eval)?;
+            violated(&violation, ignore, &mut ctx.eval)?;
             Ok(false)
         }
-        Err(error) => Err(table.failed(&error)),
+        Err(error) => Err(table.failed(&error, ctx)),
     }
 }

@@ -134,21 +134,22 @@ impl Insert<'_, '_> {
         if writer.has_children() {
             // Their foreign keys must see the row go, unless it comes back with the same key.
             let new: Vec<Cell<'_>> = self.row.columns.iter().map(|column| column.cell(0)).collect();
-            let gone = writer.delete(locator, Some(&new), ctx)?.map_err(|error| writer.failed(&error))?;
+            let gone =
+                writer.delete(locator, Some(&new), ctx)?.map_err(|error| writer.failed(&error, ctx))?;
             self.counts.deleted += u64::from(gone);
             ctx.status.add(StatusKind::Delete, u64::from(gone));
             return Ok(None);
         }
         let last_unique = writer.definition.indexes.iter().rposition(catalog::IndexDefinition::is_unique);
         if last_unique != Some(duplicate.index) {
-            let gone = writer.delete(locator, None, ctx)?.map_err(|error| writer.failed(&error))?;
+            let gone = writer.delete(locator, None, ctx)?.map_err(|error| writer.failed(&error, ctx))?;
             self.counts.deleted += u64::from(gone);
             ctx.status.add(StatusKind::Delete, u64::from(gone));
             return Ok(None);
         }
         let changes: Vec<(usize, Cell<'_>)> =
             self.row.columns.iter().map(|column| column.cell(0)).enumerate().collect();
-        let updated = writer.update(locator, &changes, ctx)?.map_err(|error| writer.failed(&error))?;
+        let updated = writer.update(locator, &changes, ctx)?.map_err(|error| writer.failed(&error, ctx))?;
         ctx.status.add(StatusKind::Update, u64::from(updated != Updated::Absent));
         match updated {
             Updated::Changed => {
@@ -181,7 +182,7 @@ impl Insert<'_, '_> {
         trigger.before(old, None)?;
         let new: Vec<Cell<'_>> = self.row.columns.iter().map(|column| column.cell(0)).collect();
         let replaced_by = writer.has_children().then_some(&*new);
-        let gone = writer.delete(locator, replaced_by, ctx)?.map_err(|error| writer.failed(&error))?;
+        let gone = writer.delete(locator, replaced_by, ctx)?.map_err(|error| writer.failed(&error, ctx))?;
         self.counts.deleted += u64::from(gone);
         ctx.status.add(StatusKind::Delete, u64::from(gone));
         if gone {
@@ -330,10 +331,10 @@ impl Insert<'_, '_> {
                 Ok(Some(false))
             }
             Err(Error::ForeignKey(violation)) => {
-                violated(violation, self.plan.ignore, &mut ctx.eval)?;
+                violated(&violation, self.plan.ignore, &mut ctx.eval)?;
                 Ok(Some(false))
             }
-            Err(error) => Err(writer.failed(&error)),
+            Err(error) => Err(writer.failed(&error, ctx)),
         }
     }
 }

@@ -669,10 +669,10 @@ impl<'p> Insert<'p, '_> {
         match outcome {
             Ok(()) => Ok(true),
             Err(Error::ForeignKey(violation)) => {
-                violated(violation, self.plan.ignore, &mut ctx.eval)?;
+                violated(&violation, self.plan.ignore, &mut ctx.eval)?;
                 Ok(false)
             }
-            Err(error) => Err(self.writer.failed(&error)),
+            Err(error) => Err(self.writer.failed(&error, ctx)),
         }
     }
 
@@ -708,11 +708,11 @@ impl<'p> Insert<'p, '_> {
                 }
                 // Who keeps the table may look for the parents only now.
                 Err(Error::ForeignKey(violation)) => {
-                    violated(violation, self.plan.ignore, &mut ctx.eval)?;
+                    violated(&violation, self.plan.ignore, &mut ctx.eval)?;
                     self.counts.records -= 1;
                     return Ok(Written::LeftOut);
                 }
-                Err(error) => return Err(self.writer.failed(&error)),
+                Err(error) => return Err(self.writer.failed(&error, ctx)),
             }
         }
     }

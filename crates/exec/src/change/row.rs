@@ -26,15 +26,15 @@ use access::{
 use catalog::{TableDefinition, TableId};
 use plan::logical::TableIndex;
 use plan::physical::PhysicalPlan;
-use service::error::Level;
+use service::error::{Level, SqlError};
 use types::vector::BytesColumn;
 use types::{Batch, Cell};
 
 use super::trigger::Trigger;
 use super::values::diagnostic;
 use crate::context::ExecContext;
-use crate::error::{access_error, row_error};
-use crate::expr::{EvalContext, SqlResult};
+use crate::error::{foreign_key_error, row_error};
+use crate::expr::{EvalContext, SessionState, SqlResult};
 use crate::stored_table::{StoredTable, stored_table};
 
 /// The foreign keys and the triggers of a plan; most have neither.
@@ -182,7 +182,7 @@ impl RowWriter<'_> {
         let columns = Columns::whole(ordinals);
         ctx.transaction()?
             .lock_duplicate(&*self.table, duplicate, writing, columns, old)
-            .map_err(|error| self.failed(&error))
+            .map_err(|error| self.failed(&error, ctx))
     }
 
     /// Locks what is in the way of a duplicate until the transaction ends; false if it has gone.
@@ -196,7 +196,9 @@ impl RowWriter<'_> {
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<bool> {
         let wait = ctx.lock_wait;
-        ctx.transaction()?.keep_duplicate(&*self.table, duplicate, wait).map_err(|error| self.failed(&error))
+        ctx.transaction()?
+            .keep_duplicate(&*self.table, duplicate, wait)
+            .map_err(|error| self.failed(&error, ctx))
     }
 
     /// Reads the whole row with this locator, which the statement has locked, into `old`; false if it has gone.
@@ -219,32 +221,45 @@ impl RowWriter<'_> {
         let (columns, mut matched) = (Columns::whole(&ordinals), Vec::new());
         ctx.transaction()?
             .fetch_locked(&*self.table, &locators, lock, zone, columns, old, &mut matched)
-            .map_err(|error| self.failed(&error))?;
+            .map_err(|error| self.failed(&error, ctx))?;
         Ok(!matched.is_empty())
     }
 
     /// What the client sees of an error of the table.
     #[cold]
-    pub(super) fn failed(&self, error: &Error) -> Box<service::error::SqlError> {
-        row_error(self.definition, error)
+    pub(super) fn failed(&self, error: &Error, ctx: &ExecContext<'_>) -> Box<SqlError> {
+        let shown = row_error(self.definition, error);
+        match error {
+            Error::ForeignKey(violation) => without_hidden_names(shown, violation, &*ctx.eval.session),
+            _ => shown,
+        }
     }
 }
 
-/// A violated foreign key: a warning with IGNORE, unless the cascade was too deep. Who may nothing on the other table is not told its
-/// name, nor the constraint's.
-#[cold]
-pub(super) fn violated(
-    violation: Box<ForeignKeyViolation>,
-    ignore: bool,
-    eval: &mut EvalContext<'_>,
-) -> SqlResult<()> {
-    let ignorable = !matches!(*violation, ForeignKeyViolation::TooDeep { .. });
+/// An account without any privilege on the other table is told neither its name nor the constraint's.
+fn without_hidden_names(
+    mut error: Box<SqlError>,
+    violation: &ForeignKeyViolation,
+    session: &dyn SessionState,
+) -> Box<SqlError> {
     let is_hidden =
-        violation.other_table().is_some_and(|(schema, table)| !eval.session.may_name_table(schema, table));
-    let mut error = access_error(Error::ForeignKey(violation));
+        violation.other_table().is_some_and(|(schema, table)| !session.may_name_table(schema, table));
     if is_hidden && let Some(shown) = error.message.find(" (") {
         error.message.truncate(shown);
     }
+    error
+}
+
+/// A violated foreign key: a warning with IGNORE, unless the cascade was too deep.
+#[cold]
+pub(super) fn violated(
+    violation: &ForeignKeyViolation,
+    ignore: bool,
+    eval: &mut EvalContext<'_>,
+) -> SqlResult<()> {
+    let ignorable = !matches!(violation, ForeignKeyViolation::TooDeep { .. });
+    let shown = foreign_key_error(violation);
+    let error = without_hidden_names(shown, violation, &*eval.session);
     if !ignore || !ignorable {
         return Err(error);
     }

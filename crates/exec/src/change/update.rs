@@ -383,16 +383,16 @@ impl Target<'_> {
                 // Gone or not by now, it was in the way.
                 writer.keep_duplicate(&duplicate, ctx)?;
                 if !ignore {
-                    return Err(writer.failed(&Error::DuplicateKey(duplicate)));
+                    return Err(writer.failed(&Error::DuplicateKey(duplicate), ctx));
                 }
                 warn_duplicate(&duplicate, ctx.eval.warnings);
                 Ok(false)
             }
             Err(Error::ForeignKey(violation)) => {
-                violated(violation, ignore, &mut ctx.eval)?;
+                violated(&violation, ignore, &mut ctx.eval)?;
                 Ok(false)
             }
-            Err(error) => Err(writer.failed(&error)),
+            Err(error) => Err(writer.failed(&error, ctx)),
         }
     }
 }

@@ -390,6 +390,8 @@ struct Converter<'a> {
     options: StoreOptions<'a>,
     strict: bool,
     checks_dates: bool,
+    /// What dates of columns must be whose type stays.
+    kept_dates: DateMode,
     /// What new columns hold, one row each.
     fills: Vec<Option<Column>>,
     /// The row made last.
@@ -421,18 +423,24 @@ impl<'a> Converter<'a> {
         let number_column = numbered_column(source.definition(), table, mapping);
         let mut origins: Vec<usize> = mapping.iter().flatten().copied().collect();
         origins.sort_unstable();
+        let kept_dates = DateMode {
+            allow_invalid: has(sql_mode_bits::ALLOW_INVALID_DATES),
+            no_zero_in_date: has(sql_mode_bits::NO_ZERO_IN_DATE),
+            no_zero_date: has(sql_mode_bits::NO_ZERO_DATE),
+            truncates_fraction: has(sql_mode_bits::TIME_TRUNCATE_FRACTIONAL),
+        };
         Ok(Self {
             source,
             table,
             mapping,
             origins,
             zone: context.zone,
+            kept_dates,
             options: StoreOptions {
                 date_mode: DateMode {
-                    allow_invalid: has(sql_mode_bits::ALLOW_INVALID_DATES),
-                    no_zero_in_date: strict && has(sql_mode_bits::NO_ZERO_IN_DATE),
-                    no_zero_date: strict && has(sql_mode_bits::NO_ZERO_DATE),
-                    truncates_fraction: has(sql_mode_bits::TIME_TRUNCATE_FRACTIONAL),
+                    no_zero_in_date: strict && kept_dates.no_zero_in_date,
+                    no_zero_date: strict && kept_dates.no_zero_date,
+                    ..kept_dates
                 },
                 truncate_fraction: has(sql_mode_bits::TIME_TRUNCATE_FRACTIONAL),
                 time_zone: context.zone,
@@ -505,9 +513,16 @@ impl<'a> Converter<'a> {
             if numbered && let Cell::Int(number @ 1..) = cell {
                 self.next_number = self.next_number.max(Some(number as u64 + 1));
             }
-            if from == to && !(self.checks_dates && is_refused_date(cell, from, self.options.date_mode)) {
-                out.push_cell(cell);
-                continue;
+            if from == to {
+                if !(self.checks_dates && is_refused_date(cell, from, self.kept_dates)) {
+                    out.push_cell(cell);
+                    continue;
+                }
+                if !self.strict {
+                    warnings.push(e::ER_WARN_DATA_OUT_OF_RANGE.warning(&[&definition.name, &row]));
+                    push_zero(to, out);
+                    continue;
+                }
             }
             // A TIMESTAMP that stays one is copied as an instant; one that becomes something else, or the other way round, goes
             // through the session's zone.

@@ -183,7 +183,7 @@ fn alter(
             source: &source,
             mapping: &mapping,
             keys_stay,
-            checks_dates: context.is_strict() && copies_in_mysql,
+            checks_dates: copies_in_mysql,
             others,
         };
         copied = Some(copy(context, &mut locks, &request, &mut table, checker)?);

@@ -94,7 +94,8 @@ impl LocalSession {
         let settings = compile::Settings { text: sql, collation: found.collation, strict: mode.is_strict() };
         let mut warnings = Vec::new();
         compile::compile(create, body, &settings, &mut warnings)?;
-        let definer = self.definer(create.definer.as_ref(), &catalog, &mut warnings)?;
+        let definer = self.definer(create.definer.as_ref());
+        self.require_definer(&definer, &catalog)?;
         let cut = |span: Span| utf8(sql.get(span.start as usize..span.end as usize).unwrap_or_default());
         let now = self.now_micros();
         let mut definition = RoutineDefinition {
@@ -119,7 +120,7 @@ impl LocalSession {
         };
         apply(&create.characteristics, &mut definition);
         self.define_routine(reply, |session, reply| {
-            session.store_routine(definition, create.if_not_exists)?;
+            session.store_routine(definition, create.if_not_exists, &mut warnings)?;
             session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
             session.send_ok(reply)
         })
@@ -139,9 +140,19 @@ impl LocalSession {
         self.with_backup_lock(|session| run(session, reply))
     }
 
-    fn store_routine(&mut self, definition: RoutineDefinition, if_not_exists: bool) -> Outcome {
+    /// Stores a new routine. Schema and definer count as they are when no other definition changes.
+    fn store_routine(
+        &mut self,
+        definition: RoutineDefinition,
+        if_not_exists: bool,
+        warnings: &mut Vec<service::Diagnostic>,
+    ) -> Outcome {
         let (word, name) = (definition.kind.word(), Arc::clone(&definition.name));
-        let is_new = self.core.definitions.change_routines(|routines| {
+        let is_new = self.core.definitions.change_routines(|routines, catalog| {
+            if catalog.schema(&definition.schema).is_none() {
+                return Err(e::ER_BAD_DB_ERROR.with(&[&definition.schema]));
+            }
+            warnings.extend(self.require_definer(&definition.definer, catalog)?);
             if routines.get(&definition.schema, definition.kind, &definition.name).is_none() {
                 routines.insert(Arc::new(definition));
                 return Ok(true);
@@ -155,24 +166,26 @@ impl LocalSession {
         Ok(())
     }
 
-    /// The account a new routine belongs to: 1227 for another one's unless the account may, 1449 as a note if it is none.
-    fn definer(
+    /// The account a new routine belongs to.
+    fn definer(&self, written: Option<&ast::Account<'_>>) -> (Arc<str>, Arc<str>) {
+        match written.filter(|account| !account.current) {
+            Some(account) => (utf8(account.user).into(), utf8(account.host).to_lowercase().into()),
+            None => (Arc::clone(&self.account.user), Arc::clone(&self.account.host)),
+        }
+    }
+
+    /// Whether a new routine may belong to it: 1227 for another account unless this one may, and note 1449 if there is none.
+    fn require_definer(
         &self,
-        written: Option<&ast::Account<'_>>,
+        (user, host): &(Arc<str>, Arc<str>),
         catalog: &catalog::Catalog,
-        warnings: &mut Vec<service::Diagnostic>,
-    ) -> Result<(Arc<str>, Arc<str>)> {
-        let own = (Arc::clone(&self.account.user), Arc::clone(&self.account.host));
-        let Some(account) = written.filter(|account| !account.current) else { return Ok(own) };
-        let (user, host) = (utf8(account.user), utf8(account.host).to_lowercase());
-        if *own.0 == *user && *own.1 == *host {
-            return Ok(own);
+    ) -> Result<Option<service::Diagnostic>> {
+        if *self.account.user == **user && *self.account.host == **host {
+            return Ok(None);
         }
-        AccountAdmin::new(&self.account, &catalog.accounts).require_definer(&user, &host)?;
-        if catalog.accounts.find(&user, &host).is_none() {
-            warnings.push(e::ER_NO_SUCH_USER.note(&[&user, &host]));
-        }
-        Ok((user.into(), host.into()))
+        AccountAdmin::new(&self.account, &catalog.accounts).require_definer(user, host)?;
+        let is_missing = catalog.accounts.find(user, host).is_none();
+        Ok(is_missing.then(|| e::ER_NO_SUCH_USER.note(&[user, host])))
     }
 
     /// The routine `name`, if the account may alter it.
@@ -204,7 +217,7 @@ impl LocalSession {
         let found = self.alterable(kind, &alter.name)?.ok_or_else(missing)?;
         let now = self.now_micros();
         self.define_routine(reply, |session, reply| {
-            session.core.definitions.change_routines(|routines| {
+            session.core.definitions.change_routines(|routines, _| {
                 // What another session did in between counts.
                 let now_there = routines.get(&found.schema, kind, &found.name);
                 let mut definition = RoutineDefinition::clone(now_there.ok_or_else(missing)?);
@@ -225,7 +238,7 @@ impl LocalSession {
         let shown = format!("{schema}.{name}");
         let found = self.alterable(kind, &drop.name)?;
         self.define_routine(reply, |session, reply| {
-            let is_dropped = session.core.definitions.change_routines(|routines| {
+            let is_dropped = session.core.definitions.change_routines(|routines, _| {
                 let found =
                     found.and_then(|found| routines.get(&found.schema, kind, &found.name).map(Arc::clone));
                 match found {
