@@ -322,34 +322,35 @@ impl LocalSession {
     #[inline]
     fn start_clock(&mut self, is_requeued: bool) -> StatementClock {
         self.obey_memory_limits();
-        if is_requeued && let Some(mut clock) = self.running.take_clock() {
-            clock.go_on(&self.core);
+        if is_requeued && let Some(clock) = self.running.go_on(&self.core) {
             return clock;
         }
         self.process.counts.questions.increment();
         self.diagnostics.begin_statement();
-        self.transaction.reset_counts();
-        StatementClock::start(&self.core)
+        let clock = StatementClock::start(&self.core);
+        if clock.is_exact() {
+            self.transaction.reset_counts();
+        }
+        clock
     }
 
     /// Says that it ended: process list, slow log.
     #[inline]
     pub(crate) fn end_statement(&mut self, running: &StatementClock, text: &dyn StatementText) {
         self.leave_change();
-        self.running.end();
         self.note_memory_used();
         self.process.end(self.core.env.clock.wall_micros_coarse());
         if self.core.logs.slow_is_on() {
             self.end_timed(running, text);
         }
+        self.running.end();
     }
 
     /// A statement was rolled back and is requeued: it has not ended, and the process list goes on showing it.
     #[cold]
-    pub(super) fn suspend_statement(&mut self, mut running: StatementClock) {
+    pub(super) fn suspend_statement(&mut self, running: StatementClock) {
         self.leave_change();
-        running.suspend(&self.core);
-        self.running.suspend(running);
+        self.running.suspend(running, &self.core);
     }
 
     #[cold]
@@ -369,7 +370,11 @@ impl LocalSession {
         wall_micros: i64,
         text: &dyn StatementText,
     ) {
-        let examined = self.transaction.rows_examined();
+        // A statement that turns the log on was not counted.
+        let (examined, lock_micros) = match running.is_exact() {
+            true => (self.transaction.rows_examined(), self.transaction.lock_wait_micros()),
+            false => (0, 0),
+        };
         if examined < self.variables.settings().min_examined_rows {
             return;
         }
@@ -384,7 +389,7 @@ impl LocalSession {
             host,
             address: &address,
             query_micros,
-            lock_micros: self.transaction.lock_wait_micros().saturating_add(running.queued_micros()),
+            lock_micros: lock_micros.saturating_add(self.running.queued_micros()),
             rows_sent: self.results.found_rows(),
             rows_examined: examined,
             database: None,

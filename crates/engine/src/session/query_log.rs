@@ -6,16 +6,12 @@ use crate::core::Core;
 use crate::log::{SlowEvent, StatementText};
 
 /// When a statement began: what the slow log asks.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct StatementClock {
     /// Known only if the slow log was on.
     started: Option<env::clock::Monotonic>,
     /// Coarse, unless `started` is known.
     pub(super) started_wall_micros: i64,
-    /// Since when the statement is queued for locks, if `started` is known.
-    queued: Option<env::clock::Monotonic>,
-    /// How long it was queued before.
-    queued_micros: u64,
 }
 
 impl StatementClock {
@@ -24,29 +20,16 @@ impl StatementClock {
     pub(super) fn start(core: &Core) -> Self {
         let clock = &core.env.clock;
         if core.logs.slow_is_on() {
-            let (started, started_wall_micros) = (Some(clock.now()), clock.wall_micros());
-            Self { started, started_wall_micros, queued: None, queued_micros: 0 }
+            Self { started: Some(clock.now()), started_wall_micros: clock.wall_micros() }
         } else {
-            let started_wall_micros = clock.wall_micros_coarse();
-            Self { started: None, started_wall_micros, queued: None, queued_micros: 0 }
+            Self { started: None, started_wall_micros: clock.wall_micros_coarse() }
         }
     }
 
-    /// The statement is queued until others have given their locks back.
-    pub(super) fn suspend(&mut self, core: &Core) {
-        self.queued = self.started.map(|_| core.env.clock.now());
-    }
-
-    /// It runs again.
-    pub(super) fn go_on(&mut self, core: &Core) {
-        if let Some(queued) = self.queued.take() {
-            self.queued_micros += micros_since(core, queued);
-        }
-    }
-
-    /// How long it was queued.
-    pub(super) fn queued_micros(&self) -> u64 {
-        self.queued_micros
+    /// Whether the slow log was on.
+    #[inline]
+    pub(super) fn is_exact(&self) -> bool {
+        self.started.is_some()
     }
 
     /// How long the statement has run by `wall_micros`.
@@ -56,6 +39,43 @@ impl StatementClock {
             // The statement itself turned the log on.
             None => u64::try_from(wall_micros - self.started_wall_micros).unwrap_or(0),
         }
+    }
+}
+
+/// The clock of a statement that was queued for locks, and how long it was.
+#[derive(Debug)]
+pub(super) struct QueuedClock {
+    clock: StatementClock,
+    /// Since when it is queued, if its beginning is known exactly; `None` while it runs.
+    since: Option<env::clock::Monotonic>,
+    /// How long it was queued before.
+    micros: u64,
+}
+
+impl QueuedClock {
+    /// The statement is queued until others have given their locks back.
+    pub(super) fn new(clock: StatementClock, core: &Core) -> Self {
+        let mut queued = Self { clock, since: None, micros: 0 };
+        queued.suspend(core);
+        queued
+    }
+
+    /// It is queued once more.
+    pub(super) fn suspend(&mut self, core: &Core) {
+        self.since = self.clock.is_exact().then(|| core.env.clock.now());
+    }
+
+    /// It runs again, by this clock.
+    pub(super) fn go_on(&mut self, core: &Core) -> StatementClock {
+        if let Some(since) = self.since.take() {
+            self.micros += micros_since(core, since);
+        }
+        self.clock
+    }
+
+    /// How long it was queued.
+    pub(super) fn micros(&self) -> u64 {
+        self.micros
     }
 }
 

@@ -5,7 +5,8 @@ use std::cell::Cell;
 use types::{Value, ValueRef};
 
 use super::memory;
-use super::query_log::StatementClock;
+use super::query_log::{QueuedClock, StatementClock};
+use crate::core::Core;
 use crate::deadlines::Deadline;
 use crate::plans::HeldPlan;
 
@@ -24,8 +25,8 @@ pub(crate) struct RunningStatement {
     follows_others: bool,
     /// Its deadline, while it is to be planned again or queued.
     deadline: Cell<Option<Box<Deadline>>>,
-    /// Its clock, while it is queued.
-    clock: Option<StatementClock>,
+    /// Its clock, if it was queued.
+    queued: Option<Box<QueuedClock>>,
 }
 
 impl std::fmt::Debug for RunningStatement {
@@ -83,21 +84,30 @@ impl RunningStatement {
     #[inline]
     pub(super) fn end(&mut self) {
         self.free_text();
-        if self.deadline.get_mut().is_some() {
-            self.drop_deadline();
+        if self.deadline.get_mut().is_some() || self.queued.is_some() {
+            self.drop_clocks();
         }
     }
 
     /// It was rolled back and is requeued: its time goes on.
     #[cold]
-    pub(super) fn suspend(&mut self, clock: StatementClock) {
+    pub(super) fn suspend(&mut self, clock: StatementClock, core: &Core) {
         self.free_text();
-        self.clock = Some(clock);
+        match &mut self.queued {
+            Some(queued) => queued.suspend(core),
+            None => self.queued = Some(Box::new(QueuedClock::new(clock, core))),
+        }
     }
 
-    /// The clock of a statement that was requeued.
-    pub(super) fn take_clock(&mut self) -> Option<StatementClock> {
-        self.clock.take()
+    /// The clock of a statement that was requeued and runs again.
+    #[cold]
+    pub(super) fn go_on(&mut self, core: &Core) -> Option<StatementClock> {
+        self.queued.as_mut().map(|queued| queued.go_on(core))
+    }
+
+    /// How long it was queued, in microseconds.
+    pub(super) fn queued_micros(&self) -> u64 {
+        self.queued.as_ref().map_or(0, |queued| queued.micros())
     }
 
     #[inline]
@@ -107,10 +117,11 @@ impl RunningStatement {
         }
     }
 
-    /// It ended before it was planned again.
+    /// It ended before it was planned again, or after it was queued.
     #[cold]
-    fn drop_deadline(&mut self) {
+    fn drop_clocks(&mut self) {
         self.deadline.set(None);
+        self.queued = None;
     }
 
     /// It is to be planned again or queued, and has the time that is left.
