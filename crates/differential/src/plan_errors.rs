@@ -38,7 +38,7 @@ pub const ROW_ERRORS: [u16; 7] = [1048, 1062, 1264, 1265, 1364, 1366, 3140];
 /// numbers out of range, operands that do not fit.
 pub const VALUE_ERRORS: [u16; 8] = [1411, 1690, 3064, 3141, 3143, 3146, 3513, 3854];
 
-/// What stands in the place of an expression that fails: a condition is unknown, false and true.
+/// Values that replace an expression that fails: a condition is unknown, false and true.
 const VALUES: [Value; 3] = [Value::Null, Value::Int(0), Value::Int(1)];
 
 /// Where the probes of a change put their values: only a change refuses a bad conversion.
@@ -203,7 +203,7 @@ impl PlanErrors {
         Ok(answer)
     }
 
-    /// What both servers answer to a statement in the place of the finding's last, and then read of the tables it changes.
+    /// What both servers answer to a statement that replaces the finding's last, and then read of the tables it changes.
     fn answers(&mut self, finding: &Finding, statement: &Statement) -> Result<Vec<(Answer, Answer)>, Error> {
         self.load(finding)?;
         let is_prepared = finding.is_prepared;
@@ -353,7 +353,7 @@ pub fn may_be_unneeded(difference: &Difference, statement: &Statement) -> bool {
         && numbers.all(|number| is_of_value(&number))
 }
 
-/// The statement with a value in the place of these expressions.
+/// The statement with these expressions replaced by a value.
 #[must_use]
 pub fn with_value(statement: &Statement, failing: &[Expr], value: &Value) -> Statement {
     let mut varied = statement.clone();

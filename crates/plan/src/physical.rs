@@ -383,7 +383,7 @@ pub enum ApplyKind {
         all: bool,
         /// The only row is asked for: NULL without rows, 1242 with more than one.
         single: bool,
-        /// Joined by AND; read the input's columns followed by the subquery's.
+        /// Joined by AND, or one for the whole row; read the input's columns followed by the subquery's.
         condition: Vec<Expr>,
     },
 }

@@ -35,7 +35,7 @@ fn meant_for(name: &str) -> &'static str {
     }
 }
 
-/// Plants a bug and makes runs from seed 0 on until one fails, at most so many of the workload that is meant to catch
+/// Plants a bug and makes runs from seed 0 on until one fails, at most the given number of the workload that is meant to catch
 /// it. Other threads of this process meet the bug as well. None: there is no such bug; an error: the workload that did
 /// not catch it.
 #[must_use]

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use access::{RowTrigger, TableStatistics};
-use catalog::{ForeignKeyGraph, TableSource, VirtualTable};
+use catalog::{ForeignKeyGraph, TableSource};
 
 use crate::foreign_key::ForeignKeys;
 use crate::table::Table;
@@ -12,10 +12,6 @@ use crate::table::Table;
 impl TableSource for Table {
     fn statistics(&self) -> &dyn TableStatistics {
         self
-    }
-
-    fn as_virtual(&self) -> Option<&dyn VirtualTable> {
-        None
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -29,7 +29,9 @@ pub trait TableSource: Any + Debug + Send + Sync {
     fn statistics(&self) -> &dyn TableStatistics;
 
     /// A table whose rows are made while they are read; `None` for a table whose rows are kept.
-    fn as_virtual(&self) -> Option<&dyn VirtualTable>;
+    fn as_virtual(&self) -> Option<&dyn VirtualTable> {
+        None
+    }
 
     /// For the backend that knows the concrete type.
     fn as_any(&self) -> &dyn Any;

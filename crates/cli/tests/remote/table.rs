@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use access::{Error, KeyForm, KeyRange, Pushdown, TableStatistics, take_of_series};
-use catalog::{TableDefinition, TableSource, VirtualTable};
+use catalog::{TableDefinition, TableSource};
 
 /// The table, and what it knows without asking.
 #[derive(Debug)]
@@ -91,10 +91,6 @@ impl TableStatistics for RemoteTable {
 impl TableSource for RemoteTable {
     fn statistics(&self) -> &dyn TableStatistics {
         self
-    }
-
-    fn as_virtual(&self) -> Option<&dyn VirtualTable> {
-        None
     }
 
     fn as_any(&self) -> &dyn Any {

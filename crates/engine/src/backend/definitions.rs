@@ -85,7 +85,7 @@ pub(crate) struct Defined {
     pub(crate) affected_rows: u64,
     /// Text of the OK packet (`Records: 0  Duplicates: 0  Warnings: {warnings}`), empty for most.
     pub(crate) info: String,
-    /// How far the log must be durable before the client is told.
+    /// How far the log must be durable before the statement is acknowledged.
     pub(crate) position: Option<u64>,
 }
 
@@ -162,7 +162,7 @@ pub(crate) trait Definitions {
     /// Whether the table is one of this backend's, which ANALYZE TABLE and CHECK TABLE look after.
     fn looks_after(&self, entry: &TableEntry) -> bool;
 
-    /// Makes the statistics of a table anew.
+    /// Recomputes the statistics of a table.
     fn analyze(&self, entry: &TableEntry);
 
     /// Looks for damage in a table: each problem as a text. Calls `go_on` now and then, and ends with its error.

@@ -103,7 +103,7 @@ pub(crate) trait SessionTransaction {
     /// # Errors
     /// The backend has stopped.
     fn roll_back_to(&mut self, savepoint: &Self::Savepoint) -> Outcome;
-    /// Commits what it has done, and answers how far the log must be durable before the client is told; `None`: nothing to wait for.
+    /// Commits what it has done, and answers how far the log must be durable before the statement is acknowledged; `None`: nothing to wait for.
     ///
     /// # Errors
     /// The backend has stopped.

@@ -11,7 +11,7 @@ use crate::backend::{CheckDepth, Defined, Definition, DefinitionContext, Definit
 use crate::ddl::{self, Change, TemporaryTables};
 use crate::store_error;
 
-/// Commits a change and waits until it is durable: what others are told next must survive.
+/// Commits a change and waits until it is durable: the statement is acknowledged next.
 fn commit_durably(definitions: &ddl::Definitions, change: Change<'_>) -> Outcome {
     if let (Some(position), _) = change.commit()? {
         let _waiting = env::blocking::enter();

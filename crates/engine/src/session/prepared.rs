@@ -161,7 +161,7 @@ impl PreparedStatements {
         self.needs_recount = true;
     }
 
-    /// PREPARE: keeps a text with so many parameters under a name that is free.
+    /// PREPARE: keeps a text and its number of parameters under a name that is free.
     pub(super) fn add_named(&mut self, name: &str, text: &[u8], parameter_count: u32, core: &Core) {
         self.named_held.change(text.len() as i64);
         self.named.insert(name.to_lowercase(), (text.into(), parameter_count));

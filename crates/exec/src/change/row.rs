@@ -236,7 +236,7 @@ impl RowWriter<'_> {
     }
 }
 
-/// An account without any privilege on the other table is told neither its name nor the constraint's.
+/// The error omits the names of the other table and of the constraint for an account without any privilege on that table.
 fn without_hidden_names(
     mut error: Box<SqlError>,
     violation: &ForeignKeyViolation,

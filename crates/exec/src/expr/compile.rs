@@ -13,7 +13,7 @@ use types::data_type::DECIMAL_PRECISION_MAX;
 use types::temporal::parse::DateMode;
 use types::{CollationId, Column, DataType, Physical, TypeKind, Value};
 
-/// From as many arguments on, INTERVAL() of constant bounds computes them all beforehand.
+/// The number of constant bounds from which INTERVAL() evaluates all of them once and searches them by halves.
 const BOUNDS_SEARCHED: usize = 8;
 
 /// Compiles the expressions of one program; hands out slots for state.

@@ -57,7 +57,7 @@ pub(super) enum Target {
     ComparedTime {
         scale: u8,
     },
-    /// Microseconds of a constant text that is compared with a TIME column of so many fraction digits, as the column would keep it;
+    /// Microseconds of a constant text that is compared with a TIME column of this fractional seconds precision, as the column would keep it;
     /// NULL if the text is not wholly such a time.
     WholeTime(u8),
     /// Microseconds of a text of a list that is compared with a TIME: equal to none if it is none.
@@ -592,7 +592,7 @@ pub(super) fn datetime_beside(
     to_datetime(cell, from, query_dates(ctx), "datetime", ctx)
 }
 
-/// What a TIME column of so many fraction digits keeps of a text. `None`, with a warning, if it would not keep all of it.
+/// What a TIME column of this fractional seconds precision keeps of a text. `None`, with a warning, if it would not keep all of it.
 fn whole_time(
     text: &[u8],
     from: &DataType,

@@ -987,7 +987,6 @@ fn eval_coalesce<'b>(
     Ok(pieces.assemble(physical, run))
 }
 
-/// INTERVAL(): a row is done with the first bound above its value.
 /// Whether the bound is above the value of INTERVAL(). Neither is NULL.
 fn is_bound_above(bound: View<'_>, at: usize, value: View<'_>, row: usize) -> bool {
     match (bound.column().physical(), value.column().physical()) {
@@ -1042,6 +1041,7 @@ fn search_interval<'b>(
     Ok(Operand::owned(out))
 }
 
+/// INTERVAL() bound by bound: a row is done with the first bound above its value.
 fn eval_interval<'b>(
     value: &'b Node,
     bounds: &'b [Node],

@@ -139,7 +139,7 @@ pub(crate) struct Cut {
     /// Pages that have to be written, at most.
     dirty_pages: u32,
     pub(crate) records: Vec<(TreeId, i64)>,
-    /// Recovery is running: what is saved stays, and so many of its entries are rolled back.
+    /// Recovery is running: what is saved stays, and this number of its entries is rolled back.
     pub(crate) undone: Option<u64>,
     /// Changes of the commit after `position` that recovery has repeated.
     pub(crate) replayed_changes: u64,
@@ -237,7 +237,7 @@ impl Checkpointer {
         self.replayed_changes.load(Ordering::SeqCst)
     }
 
-    /// Recovery has rolled back so many of the saved entries; `None` when all are. Called in a critical section,
+    /// Recovery has rolled back this number of the saved entries; `None` when all are. Called in a critical section,
     /// together with the change.
     pub(crate) fn set_undone(&self, entries: Option<u64>) {
         self.undone.store(entries.unwrap_or(NOTHING_TO_UNDO), Ordering::SeqCst);
@@ -452,7 +452,7 @@ impl Inner {
         measured.map_err(|error| write_failed(&error))
     }
 
-    /// Waits until at most so many pages are changed and not written, or the running checkpoint ends. False if none
+    /// Waits until at most `dirty_max` pages are changed and not written, or the running checkpoint ends. False if none
     /// runs. Outside a critical section, without a latch or a mutex.
     pub(crate) fn wait_for_clean(&self, dirty_max: u32) -> bool {
         let before = self.counters.checkpoints.get();

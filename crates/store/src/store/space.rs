@@ -176,8 +176,8 @@ impl SpaceReservation {
         self.free.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts again what is free; called by the checkpoint. So many pages have numbers, there are so many trees, and so
-    /// many blocks hold the undo of the transactions that ran: about as many as the next checkpoint will write.
+    /// Recounts what is free; called by the checkpoint. `page_end` is the number of page numbers in use, `trees` of trees, `undo` of
+    /// blocks that hold the undo of the transactions that ran: about as many as the next checkpoint will write.
     pub(crate) fn count(&self, blocks: &Blocks, page_end: u64, trees: usize, undo: usize) {
         let heads = (trees * TREE_BYTES).div_ceil(CHAIN_BYTES) + undo.min(UNDO_MAX);
         let lists = map_blocks(page_end) + u32::try_from(heads).unwrap_or(u32::MAX / 8) + LISTS_MIN;
@@ -326,7 +326,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Makes sure that the file has so many free blocks, at the cost of spare segments of the log if need be. False if
+    /// Makes sure that the file has `wanted` free blocks, at the cost of spare segments of the log if need be. False if
     /// the disk has no space for them.
     pub(crate) fn grow_to(&self, wanted: u32) -> Result<bool, StoreError> {
         let mut grown = self.grow(wanted)?;

@@ -21,7 +21,7 @@ use super::locks::AlterLocks;
 use crate::ddl::definitions::Definitions;
 use crate::ddl::{Context, Result};
 
-/// Logged changes are applied between two parts when they take so many bytes.
+/// Logged changes are applied between two parts when they take at least this many bytes.
 const LOG_BYTES_BETWEEN_PARTS: usize = 1 << 20;
 /// Few enough logged changes to apply them while nobody else gets to the table.
 const LOG_BYTES_AT_END: usize = 16 << 10;
@@ -50,7 +50,7 @@ pub(super) trait RowWork {
     /// The client's: they end the statement.
     fn read_part(&mut self, changes: &ChangeLog) -> Result<bool>;
 
-    /// Takes back what was done with a changed row. That of all changes of a round is taken back before the first is applied.
+    /// Reverts what was done with a changed row. All changed rows of a round are reverted before the first change is applied.
     ///
     /// # Errors
     /// As [`RowWork::read_part`].

@@ -4,7 +4,7 @@
 //! Shims (for a run) -> Process (a driver's, kept warm from block to block) -> RealFleet (a block's connections in it)
 //! ```
 //!
-//! The protocol is described in `lab/shims/README.md`. Parameters are those our own client would send, made beforehand: a
+//! The protocol is described in `lab/shims/README.md`. Parameters are those our own client would send, made before the first block: a
 //! connection goes through as many operations as fit into [`POOL_BYTES`] and then begins again, `serial` ones excepted.
 //!
 //! A virtual machine that compiles while it runs is slow at first: a new process is warmed before its first block, and lives
