@@ -653,6 +653,7 @@ fn logged_in(server: &Server) -> TcpStream {
             client::Capabilities::PROTOCOL_41.0
                 | client::Capabilities::SECURE_CONNECTION.0
                 | client::Capabilities::PLUGIN_AUTH.0
+                | client::Capabilities::LOCAL_FILES.0
                 | client::Capabilities::TRANSACTIONS.0,
         ),
         packet_bytes_max: 1 << 24,
@@ -902,6 +903,55 @@ fn a_row_of_many_large_values_can_be_killed() {
     assert_eq!(error.number(), Some(1317), "{error}");
     let took = ended.saturating_duration_since(killed);
     assert!(took < Duration::from_millis(500), "{took:?}");
+    server.stop();
+}
+
+/// A client's file whose only line does not end: KILL ends the statement in its middle, or its memory does.
+#[test]
+fn an_endless_line_of_a_file_can_be_killed_and_is_bounded() {
+    let server = server(LIMIT_BYTES);
+    let base = server.memory_bytes();
+    let most = base + FIRST_WORK_BYTES + LIMIT_BYTES + LIMIT_BYTES / 10;
+    let mut root = server.root();
+    root.run(b"SET GLOBAL local_infile = ON").expect("set");
+    root.run(b"CREATE TABLE d.lines (s LONGTEXT)").expect("created");
+    let load = b"LOAD DATA LOCAL INFILE 'endless' INTO TABLE d.lines";
+    for (number, skipped) in [(1317u16, ""), (1317, " IGNORE 3 LINES"), (3170, ""), (3170, " IGNORE 3 LINES")]
+    {
+        let mut stream = logged_in(&server);
+        send(&mut stream, 0, &[&[3][..], load, skipped.as_bytes()].concat());
+        assert_eq!(receive(&mut stream).expect("a request").first(), Some(&0xfb));
+        let mut sequence = 2u8;
+        let mut pieces = 0;
+        while running(&mut root, "LOAD DATA LOCAL") > 0 {
+            send(&mut stream, sequence, &[b'x'; 1 << 20]);
+            sequence = sequence.wrapping_add(1);
+            pieces += 1;
+            assert!(pieces < 2_000, "the statement goes on");
+            if number == 1317 && pieces == 8 {
+                let list = "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'LOAD DATA LOCAL%'";
+                let mut answer = root.query(list.as_bytes()).expect("the list");
+                assert!(answer.next_result().expect("a result"));
+                let id =
+                    answer.next_row().expect("a row").expect("a row").cell(0).as_i64().expect("a number");
+                answer.finish().expect("the rest");
+                root.run(format!("KILL QUERY {id}").as_bytes()).expect("killed");
+            }
+        }
+        // What the client still sends is read, and then the error is its answer.
+        send(&mut stream, sequence, b"");
+        let answer = receive(&mut stream).expect("an answer");
+        assert_eq!(
+            answer[..3],
+            [&[0xff][..], &number.to_le_bytes()].concat(),
+            "{}",
+            String::from_utf8_lossy(&answer)
+        );
+    }
+    let used = server.memory_bytes_max();
+    report(&format!("an endless line: {} MB of {} MB", used >> 20, most >> 20));
+    assert!(used <= most, "{} MB, {} allowed", used >> 20, most >> 20);
+    assert_eq!(server.panics(), 0);
     server.stop();
 }
 

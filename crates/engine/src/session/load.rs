@@ -507,6 +507,8 @@ impl LocalSession {
         let mut to_skip = ignore_lines;
         let mut last = false;
         loop {
+            // A piece may end inside a line, and so may the next thousand: a statement of one endless line ends as any other.
+            crate::limits::check_interrupted(&self.control)?;
             // Lines that are skipped are cut at their terminators only.
             while to_skip > 0 && splitter.next_line(last, 0, &mut fields).is_some() {
                 to_skip -= 1;
