@@ -1,24 +1,19 @@
-//! What all sessions of a server share.
+//! What all sessions of a server share, whoever keeps its tables.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use catalog::{Account, CatalogHandle, Privileges};
+use catalog::{Account, Catalog, CatalogHandle, Privileges};
 use env::Env;
 use env::clock::Monotonic;
 use parking_lot::Mutex;
 use service::{ConnectionControl, SqlError};
-use store::Store;
 
-use crate::backend::Definitions as _;
-use crate::backup_lock::BackupLock;
-use crate::ddl::Definitions;
 use crate::deadlines::Deadlines;
 use crate::failed_logins::FailedLogins;
 use crate::log::QueryLogs;
-use crate::plans::shared::SharedPlans;
 use crate::processes::ProcessList;
 use crate::read_lock::ReadLock;
 use crate::status::Counters;
@@ -26,24 +21,28 @@ use crate::user_locks::UserLocks;
 use crate::variables::definition::known;
 use crate::variables::{Setting, VariableId, Variables};
 
-/// How long the store's log may be, for a value of `innodb_redo_log_capacity`. MySQL's default, which is little, means the store's own.
-fn log_capacity(bytes: u64) -> u64 {
-    const MYSQL_DEFAULT_BYTES: u64 = 100 << 20;
-    if bytes == MYSQL_DEFAULT_BYTES { store::LOG_CAPACITY_BYTES } else { bytes }
+/// What the server asks of whoever keeps its tables, beside what its sessions ask ([`crate::backend`]).
+pub trait Storage: Send + Sync {
+    /// Follows the global variables that say how rows are kept.
+    fn follow(&self, globals: &Variables);
+    /// Adds its status values.
+    fn add_status(&self, all: &mut Vec<(&'static str, String)>);
+    /// What SHOW ENGINE INNODB STATUS says of transactions and their locks, as `catalog` names tables.
+    ///
+    /// # Errors
+    /// The backend has stopped.
+    fn describe_transactions(&self, core: &Core, catalog: &Catalog) -> Result<String, Box<SqlError>>;
 }
 
 /// The shared state of a server. Every part synchronises itself; there is no lock around the whole.
 pub struct Core {
     /// Disk, clock, randomness, threads.
     pub env: Env,
-    /// Rows.
-    pub store: Store,
-    /// All definitions, at rest and as a snapshot.
-    pub definitions: Definitions,
+    /// Whoever keeps the tables.
+    storage: Arc<dyn Storage>,
+    catalog: Arc<CatalogHandle>,
     /// FLUSH TABLES WITH READ LOCK.
     pub read_lock: ReadLock,
-    /// LOCK INSTANCE FOR BACKUP.
-    pub backup_lock: BackupLock,
     /// How many sessions are in LOCK TABLES.
     pub table_locks: AtomicU64,
     /// GET_LOCK.
@@ -55,8 +54,6 @@ pub struct Core {
     pub logs: QueryLogs,
     /// Connections.
     pub processes: ProcessList,
-    /// Plans of texts.
-    pub plans: SharedPlans,
     /// SHOW STATUS.
     pub counters: Counters,
     /// FAILED_LOGIN_ATTEMPTS.
@@ -84,8 +81,8 @@ impl Core {
     #[must_use]
     pub fn new(
         env: Env,
-        store: Store,
-        definitions: Definitions,
+        storage: Arc<dyn Storage>,
+        catalog: Arc<CatalogHandle>,
         globals: Variables,
         logs: QueryLogs,
     ) -> Self {
@@ -93,17 +90,15 @@ impl Core {
             started: env.clock.now(),
             version: globals.text(known::version()).to_owned(),
             env,
-            store,
-            definitions,
+            storage,
+            catalog,
             read_lock: ReadLock::default(),
-            backup_lock: BackupLock::default(),
             table_locks: AtomicU64::new(0),
             user_locks: UserLocks::default(),
             globals: ArcSwap::from_pointee(globals),
             globals_change: Mutex::new(()),
             logs,
             processes: ProcessList::default(),
-            plans: SharedPlans::default(),
             counters: Counters::default(),
             failed_logins: FailedLogins::default(),
             deadlines: Deadlines::default(),
@@ -114,8 +109,15 @@ impl Core {
 
     /// Where the current snapshot of all definitions is found.
     #[must_use]
+    #[inline]
     pub fn catalog(&self) -> &CatalogHandle {
-        self.definitions.catalog()
+        &self.catalog
+    }
+
+    /// Whoever keeps the tables, as the server sees them.
+    #[must_use]
+    pub fn storage(&self) -> &dyn Storage {
+        &*self.storage
     }
 
     /// `@@version`.
@@ -139,19 +141,12 @@ impl Core {
     }
 
     /// SET GLOBAL, and what follows from it at once.
-    ///
-    /// # Errors
-    /// The store, if the value is to persist.
-    pub fn set_global(&self, id: VariableId, setting: Setting, persist: bool) -> Result<(), Box<SqlError>> {
-        if persist {
-            self.definitions.persist_variable(id.definition().name, &setting.shown())?;
-        }
+    pub fn set_global(&self, id: VariableId, setting: Setting) {
         self.change_globals(|globals| globals.set(id, setting));
         self.apply_globals();
-        Ok(())
     }
 
-    /// Brings logs and store in line with the global variables.
+    /// Brings logs and storage in line with the global variables.
     pub fn apply_globals(&self) {
         let globals = self.globals();
         self.logs.general_file().set_path(std::path::Path::new(globals.text(known::general_log_file())));
@@ -159,18 +154,11 @@ impl Core {
         self.logs.set_statement_bytes_max(globals.unsigned(known::log_statement_max_bytes()));
         self.logs.switch_general(globals.boolean(known::general_log()));
         self.logs.switch_slow(globals.boolean(known::slow_query_log()));
-        self.definitions
-            .set_change_log_bytes_max(globals.unsigned(known::innodb_online_alter_log_max_size()));
         env::memory::set_all_statements_max(match globals.unsigned(known::global_statement_memory_limit()) {
             0 => env::memory::UNLIMITED,
             bytes => bytes,
         });
-        self.store.set_log_capacity(log_capacity(globals.unsigned(known::innodb_redo_log_capacity())));
-        self.store.set_flush_policy(match globals.integer(known::innodb_flush_log_at_trx_commit()) {
-            0 => store::wal::FlushPolicy::Lazy,
-            2 => store::wal::FlushPolicy::WriteAtCommit,
-            _ => store::wal::FlushPolicy::AtCommit,
-        });
+        self.storage.follow(&globals);
     }
 
     /// A caching_sha2_password digest of a new password, with a fresh salt.
@@ -268,7 +256,7 @@ impl Core {
         all.push(("Uptime_since_flush_status", uptime.clone()));
         all.push(("Uptime", uptime));
         crate::status::add_memory_status(&mut all);
-        crate::status::add_store_status(&self.store.status(), &mut all);
+        self.storage.add_status(&mut all);
         all
     }
 }

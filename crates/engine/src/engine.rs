@@ -7,17 +7,19 @@ use catalog::{Account, AccountTls, AuthPlugin, Privileges};
 use env::Env;
 use service::{
     ClientHost, ConnectRequest, ConnectionControl, ConnectionEvent, DurableListener, Limits, Outcome,
-    Service, Session, SqlError,
+    Service, SqlError,
 };
 use store::wal::{LogError, LogListener, Lsn};
 use store::{Options, Store};
 
 use crate::backend::Definitions as _;
-use crate::core::Core;
+use crate::core::{Core, Storage};
 use crate::ddl::Definitions;
+use crate::local::LocalBackend;
 use crate::log::{GeneralEvent, QueryLogs, ServerFacts};
+use crate::plans::shared::SharedPlans;
 use crate::privilege::{self, SessionAccount};
-use crate::session::LocalSession;
+use crate::session::{Server, Session};
 use crate::variables::definition::known;
 use crate::variables::{Access, Setting, Variables, assign, by_name};
 
@@ -64,6 +66,8 @@ pub struct StartOptions {
 #[derive(Clone, Debug)]
 pub struct Engine {
     core: Arc<Core>,
+    backend: Arc<LocalBackend>,
+    plans: Arc<SharedPlans<LocalBackend>>,
 }
 
 /// The value of an option as MySQL's option files write it: `128M`, `ON`, a bare name.
@@ -143,8 +147,9 @@ impl Engine {
         })?;
         let hears = env.clone();
         store.on_damage(Box::new(move |error| crate::error_log::error(&hears, &damage_text(error))));
-        let definitions = Definitions::open(&store, crate::system_schemas::schemas())
-            .map_err(|error| StartError::Dictionary(error.to_string()))?;
+        let definitions =
+            Definitions::open(&store, crate::system_schemas::schemas(&crate::lock_schemas::fills(&store)))
+                .map_err(|error| StartError::Dictionary(error.to_string()))?;
         let catalog = definitions.catalog().load();
         for (name, text) in catalog.persisted_variables.iter() {
             let Some(id) = by_name(name.as_bytes()) else { continue };
@@ -184,14 +189,17 @@ impl Engine {
         };
         let logs = QueryLogs::new(env, &facts);
         let new_folder = catalog.accounts.list.is_empty();
-        let core = Arc::new(Core::new(env.clone(), store, definitions, variables, logs));
+        let handle = Arc::clone(definitions.catalog());
+        let backend = Arc::new(LocalBackend::new(store, definitions));
+        let storage = Arc::clone(&backend) as Arc<dyn Storage>;
+        let core = Arc::new(Core::new(env.clone(), storage, handle, variables, logs));
         let weak = Arc::downgrade(&core);
-        core.store.describe_owners_by(move |connection| {
+        backend.store().describe_owners_by(move |connection| {
             let process = weak.upgrade().and_then(|core| core.processes.get(connection));
             process.map_or_else(Vec::new, |process| process.statement())
         });
         core.apply_globals();
-        let engine = Self { core };
+        let engine = Self { core, backend, plans: Arc::default() };
         if new_folder {
             engine.make_first_accounts().map_err(|error| StartError::Dictionary(error.message))?;
         }
@@ -204,7 +212,7 @@ impl Engine {
 
     /// `root`@`localhost` with all privileges and no password, and MySQL's empty schemas.
     fn make_first_accounts(&self) -> Outcome {
-        self.core.definitions.change_accounts(|accounts, next_id| {
+        self.backend.change_accounts(|accounts, next_id| {
             let mut root = Account::new(next_id(), "root", "localhost");
             grant_everything(&mut root);
             accounts.list.push(Arc::new(root));
@@ -223,7 +231,7 @@ impl Engine {
         {
             return Ok(());
         }
-        self.core.definitions.change_accounts(|accounts, _| {
+        self.backend.change_accounts(|accounts, _| {
             for account in accounts.list.iter_mut().filter(|account| account.global.contains(all)) {
                 grant_everything(Arc::make_mut(account));
             }
@@ -234,7 +242,7 @@ impl Engine {
     /// Gives root a password and lets it in from anywhere, if it has none yet.
     fn set_root_password(&self, password: &str) -> Outcome {
         let digest = self.core.hash_sha2_password(password.as_bytes());
-        self.core.definitions.change_accounts(|accounts, next_id| {
+        self.backend.change_accounts(|accounts, next_id| {
             for account in &mut accounts.list {
                 if &*account.user == "root" && account.auth_string.is_empty() {
                     let account = Arc::make_mut(account);
@@ -261,6 +269,21 @@ impl Engine {
         open.map(|account| format!("'{}'@'{}'", account.user, account.host))
     }
 
+    /// What a session is started with.
+    fn server(&self) -> Server<LocalBackend> {
+        Server {
+            core: Arc::clone(&self.core),
+            backend: Arc::clone(&self.backend),
+            plans: Arc::clone(&self.plans),
+        }
+    }
+
+    /// What keeps the tables.
+    #[must_use]
+    pub fn backend(&self) -> &LocalBackend {
+        &self.backend
+    }
+
     /// What all sessions share.
     #[must_use]
     pub fn core(&self) -> &Arc<Core> {
@@ -278,14 +301,14 @@ impl Engine {
     /// # Errors
     /// The store could not write its last checkpoint; nothing acknowledged is lost.
     pub fn close(&self) -> Result<(), store::StoreError> {
-        if let Err(error) = self.core.definitions.save_counters() {
+        if let Err(error) = self.backend.save_counters() {
             // The counters on disk run ahead of those in use, so nothing is lost; a gap is left.
             crate::error_log::warning(
                 &self.core.env,
                 &format!("AUTO_INCREMENT counters were not saved: {error}"),
             );
         }
-        self.core.store.close()
+        self.backend.store().close()
     }
 
     /// The data folder.
@@ -439,8 +462,8 @@ impl Service for Engine {
         Err(code.with(&[&user, &host.name, &days, &remaining, &failed]))
     }
 
-    fn connect(&self, request: ConnectRequest) -> Result<Box<dyn Session>, Box<SqlError>> {
-        Ok(Box::new(LocalSession::start(Arc::clone(&self.core), request)?))
+    fn connect(&self, request: ConnectRequest) -> Result<Box<dyn service::Session>, Box<SqlError>> {
+        Ok(Box::new(Session::start(self.server(), request)?))
     }
 
     fn login_denied(&self, control: &ConnectionControl, error: &SqlError) {
@@ -491,27 +514,27 @@ impl Service for Engine {
     }
 
     fn durable_position(&self) -> u64 {
-        self.core.store.durable_position().0
+        self.backend.store().durable_position().0
     }
 
     fn sync_inline(&self, position: u64) -> Outcome {
-        self.core.store.sync_to(store::Csn(position)).map_err(crate::store_error)
+        self.backend.store().sync_to(store::Csn(position)).map_err(crate::store_error)
     }
 
     fn try_sync_inline(&self, position: u64) -> Result<bool, Box<SqlError>> {
-        self.core.store.try_sync_to(store::Csn(position)).map_err(crate::store_error)
+        self.backend.store().try_sync_to(store::Csn(position)).map_err(crate::store_error)
     }
 
     fn request_sync(&self, position: u64) {
-        self.core.store.request_sync(store::Csn(position));
+        self.backend.store().request_sync(store::Csn(position));
     }
 
     fn on_durable(&self, listener: DurableListener) {
-        self.core.store.on_durable(Arc::new(Listener(listener)));
+        self.backend.store().on_durable(Arc::new(Listener(listener)));
     }
 
     fn log_failure(&self) -> Option<Box<SqlError>> {
-        self.core.store.stopped().map(|why| service::error::ER_GET_ERRNO.with(&[&168, &why]))
+        self.backend.store().stopped().map(|why| service::error::ER_GET_ERRNO.with(&[&168, &why]))
     }
 }
 

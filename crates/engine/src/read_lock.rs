@@ -14,14 +14,24 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use access::MetadataWait;
-use env::blocking::WaitForOthers;
+use env::blocking::{Refused, WaitForOthers};
 use parking_lot::{Condvar, Mutex};
-use table::MetadataLockError;
+use service::error::{ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED};
+use service::{Outcome, SqlError};
 
 use crate::processes::ProcessList;
 
 /// A waiter looks so often whether it was killed.
 const SLICE: Duration = Duration::from_millis(50);
+
+/// What the client gets if the wait must not begin.
+#[cold]
+fn refused(why: Refused) -> Box<SqlError> {
+    match why {
+        Refused::NoThread => SqlError::refused_wait(),
+        Refused::TimeOver => ER_LOCK_WAIT_TIMEOUT.bare(),
+    }
+}
 
 /// The global read lock. Any number of sessions may hold it together.
 #[derive(Debug, Default)]
@@ -39,13 +49,8 @@ impl ReadLock {
     /// `polite` (invariant 3).
     ///
     /// # Errors
-    /// They did not let go in time; killed.
-    pub fn enter(
-        &self,
-        changing: &AtomicBool,
-        polite: bool,
-        lock_wait: MetadataWait<'_>,
-    ) -> Result<(), MetadataLockError> {
+    /// 1205: they did not let go in time; 1317; [`SqlError::refused_wait`].
+    pub fn enter(&self, changing: &AtomicBool, polite: bool, lock_wait: MetadataWait<'_>) -> Outcome {
         changing.store(true, Ordering::SeqCst);
         if self.wanted.load(Ordering::SeqCst) == 0 {
             return Ok(());
@@ -59,7 +64,7 @@ impl ReadLock {
         changing: &AtomicBool,
         in_the_way: &AtomicU32,
         lock_wait: MetadataWait<'_>,
-    ) -> Result<(), MetadataLockError> {
+    ) -> Outcome {
         let mut left = lock_wait.time;
         while in_the_way.load(Ordering::SeqCst) != 0 {
             self.leave(changing);
@@ -80,13 +85,13 @@ impl ReadLock {
     /// Takes the lock for a session; waits until no other session changes anything.
     ///
     /// # Errors
-    /// Others went on for too long; killed. The lock is not held then.
+    /// 1205: others went on for too long; 1317; [`SqlError::refused_wait`]. The lock is not held then.
     pub fn acquire(
         &self,
         processes: &ProcessList,
         connection_id: u64,
         lock_wait: MetadataWait<'_>,
-    ) -> Result<(), MetadataLockError> {
+    ) -> Outcome {
         self.wanted.fetch_add(1, Ordering::SeqCst);
         let mut left = lock_wait.time;
         let quiet = || {
@@ -129,22 +134,22 @@ impl ReadLock {
         done: impl Fn() -> bool,
         left: &mut Duration,
         lock_wait: MetadataWait<'_>,
-    ) -> Result<(), MetadataLockError> {
+    ) -> Outcome {
         if done() {
             return Ok(());
         }
         if (lock_wait.killed)() {
-            return Err(MetadataLockError::Killed);
+            return Err(ER_QUERY_INTERRUPTED.bare());
         }
         let wait = WaitForOthers { may_requeue: lock_wait.may_requeue, wait_queue: None };
-        let _blocking = env::blocking::try_enter(wait)?;
+        let _blocking = env::blocking::try_enter(wait).map_err(refused)?;
         let mut guard = self.waiting.lock();
         while !done() {
             if (lock_wait.killed)() {
-                return Err(MetadataLockError::Killed);
+                return Err(ER_QUERY_INTERRUPTED.bare());
             }
             if left.is_zero() {
-                return Err(MetadataLockError::Timeout);
+                return Err(ER_LOCK_WAIT_TIMEOUT.bare());
             }
             let slice = SLICE.min(*left);
             if self.changed.wait_for(&mut guard, slice).timed_out() {

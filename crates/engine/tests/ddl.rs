@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use catalog::show_create_table;
-use engine::ddl::{self, Context, Definitions, Outcome, TemporaryTables};
+use engine::ddl::{self, Context, Definitions, Outcome};
+use engine::temporary::TemporaryTables;
 use env::simulated::SimWorld;
 use service::error::{Diagnostic, Level, SqlError};
 use store::{LockWait, Options, Store};
@@ -172,7 +173,8 @@ fn compare(expected: &str) -> (usize, String) {
         let Some((line, wanted)) = block.trim_start().split_once('\n') else { continue };
         let line = line.strip_prefix("> ").unwrap();
         session.database = None;
-        session.temporary.drop_all(&session.definitions).unwrap();
+        session.temporary.drop_all();
+        session.definitions.drop_temporary(&session.temporary.take_dropped()).unwrap();
         let _ = session.run("drop database if exists ddl_expected");
         session.run("create database ddl_expected").unwrap();
         session.database = Some("ddl_expected".into());

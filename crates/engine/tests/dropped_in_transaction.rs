@@ -25,12 +25,12 @@ fn run_all(session: &mut dyn Session, statements: &[&str]) {
 /// Frees whatever nobody can reach.
 fn purge(engine: &Engine) {
     for _ in 0..3 {
-        while engine.core().store.purge_tick().expect("purge goes on") {}
+        while engine.backend().store().purge_tick().expect("purge goes on") {}
     }
 }
 
 fn tree_count(engine: &Engine) -> usize {
-    engine.core().store.tree_ids().len()
+    engine.backend().store().tree_ids().len()
 }
 
 /// A server that opens what a crash of this one would leave now.
@@ -116,7 +116,7 @@ fn a_transaction_ends_any_way_after_it_dropped_what_it_changed() {
             purge(&engine);
         }
     }
-    engine.core().store.checkpoint_now().expect("the store runs");
+    engine.backend().store().checkpoint_now().expect("the store runs");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_crash_at_any_moment_recovers() {
     for (end, left) in [("ROLLBACK", vec!["1"]), ("COMMIT", vec!["1", "2", "3"])] {
         let folder = tempfile::tempdir().expect("a folder for the test");
         let engine = open(folder.path());
-        let store = engine.core().store.clone();
+        let store = engine.backend().store().clone();
         run_all(&mut *root::connect_as(&engine, CAPABILITIES, 1), &PREPARE);
         let before = tree_count(&engine);
         let mut session = root::connect_as(&engine, CAPABILITIES, 2);

@@ -365,7 +365,7 @@ fn a_change_stream_has_concurrent_transactions_in_commit_order() {
     assert_eq!(world.answer("INSERT INTO n VALUES (1, 0, 0)"), "OK 1\n");
     let stream = Arc::new(ChangeStream::default());
     world.observe("n", |_| Observers { trigger: None, rows: vec![Arc::<ChangeStream>::clone(&stream)] });
-    assert!(world.engine.core().definitions.store().on_commit(Arc::<ChangeStream>::clone(&stream)));
+    assert!(world.engine.backend().store().on_commit(Arc::<ChangeStream>::clone(&stream)));
     std::thread::scope(|scope| {
         for number in 0..SESSIONS {
             let (engine, stream) = (&world.engine, &stream);

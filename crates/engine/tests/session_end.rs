@@ -15,7 +15,7 @@ use store::TreeId;
 fn trees_left(engine: &Engine, count: usize) -> Vec<TreeId> {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        let mut trees = engine.core().store.tree_ids();
+        let mut trees = engine.backend().store().tree_ids();
         if trees.len() == count || Instant::now() > deadline {
             trees.sort_unstable();
             return trees;
@@ -65,12 +65,12 @@ fn started(folder: &tempfile::TempDir) -> (Engine, Box<dyn Session>) {
 fn what_a_session_holds_goes_with_it() {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let (engine, mut other) = started(&folder);
-    let mut before = engine.core().store.tree_ids();
+    let mut before = engine.backend().store().tree_ids();
     before.sort_unstable();
     let mut session = root::connect_as(&engine, CAPABILITIES, 1);
     for is_reset in [true, false] {
         take_all(&mut *session);
-        assert!(engine.core().store.tree_ids().len() > before.len());
+        assert!(engine.backend().store().tree_ids().len() > before.len());
         if is_reset {
             reset(&mut *session);
             assert_eq!(ask(&mut *session, "SELECT * FROM t").unwrap_err(), "1146 Table 's.t' doesn't exist");

@@ -5,8 +5,13 @@
 //!
 //! The session has committed its transaction, checked privileges, and holds no metadata locks but those of LOCK TABLES.
 
+use std::sync::Arc;
+
 use access::MetadataWait;
-use catalog::{AccountId, Accounts, Catalog, ColumnDefinition, RoutineId, Routines, TableEntry};
+use catalog::{
+    AccountId, Accounts, Catalog, CatalogHandle, ColumnDefinition, RoutineId, Routines, TableDefinition,
+    TableEntry,
+};
 use plan::logical::Created;
 use service::{Diagnostic, Outcome, SqlError};
 use syntax::ast;
@@ -15,10 +20,11 @@ use types::temporal::zone::TimeZone;
 use types::{CollationId, DataType};
 
 use super::TableLocks;
+use crate::temporary::TemporaryTables;
 
 /// A statement that changes definitions of schemas or tables.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Definition<'s> {
+pub enum Definition<'s> {
     /// CREATE DATABASE.
     CreateSchema(&'s ast::CreateDatabase<'s>),
     /// ALTER DATABASE.
@@ -47,46 +53,46 @@ pub(crate) enum Definition<'s> {
 }
 
 /// What a definition depends on in its session.
-pub(crate) struct DefinitionContext<'a, Locks, Temporary> {
+pub struct DefinitionContext<'a, Locks> {
     /// The default database.
-    pub(crate) database: Option<&'a str>,
+    pub database: Option<&'a str>,
     /// `sql_mode`, MySQL's bits.
-    pub(crate) sql_mode: u64,
+    pub sql_mode: u64,
     /// The statement's text, into which the syntax tree's spans point.
-    pub(crate) text: &'a [u8],
+    pub text: &'a [u8],
     /// The session's time zone.
-    pub(crate) zone: &'a TimeZone,
+    pub zone: &'a TimeZone,
     /// `collation_server`.
-    pub(crate) server_collation: CollationId,
+    pub server_collation: CollationId,
     /// The character set of string literals.
-    pub(crate) literal_charset: Charset,
+    pub literal_charset: Charset,
     /// `foreign_key_checks`.
-    pub(crate) foreign_key_checks: bool,
+    pub foreign_key_checks: bool,
     /// `restrict_fk_on_non_standard_key`: foreign keys refer to whole unique keys only.
-    pub(crate) restrict_foreign_keys: bool,
+    pub restrict_foreign_keys: bool,
     /// `lock_wait_timeout` and KILL.
-    pub(crate) lock_wait: MetadataWait<'a>,
+    pub lock_wait: MetadataWait<'a>,
     /// What LOCK TABLES has locked for this session.
-    pub(crate) locked_tables: &'a Locks,
+    pub locked_tables: &'a Locks,
     /// Now, microseconds since 1970 UTC.
-    pub(crate) now_micros: i64,
+    pub now_micros: i64,
     /// The session's own tables.
-    pub(crate) temporary: &'a mut Temporary,
+    pub temporary: &'a mut TemporaryTables,
     /// Warnings and notes of the statement.
-    pub(crate) warnings: &'a mut Vec<Diagnostic>,
+    pub warnings: &'a mut Vec<Diagnostic>,
 }
 
 /// What a definition did.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Defined {
+pub struct Defined {
     /// A table was created that was not there.
-    pub(crate) is_new_table: bool,
+    pub is_new_table: bool,
     /// Rows that were copied; 0 for all but an ALTER TABLE that rebuilds.
-    pub(crate) affected_rows: u64,
+    pub affected_rows: u64,
     /// Text of the OK packet (`Records: 0  Duplicates: 0  Warnings: {warnings}`), empty for most.
-    pub(crate) info: String,
+    pub info: String,
     /// How far the log must be durable before the statement is acknowledged.
-    pub(crate) position: Option<u64>,
+    pub position: Option<u64>,
 }
 
 /// A column of the query of CREATE TABLE ... AS SELECT.
@@ -106,7 +112,7 @@ pub struct SelectedColumn {
 
 /// How much CHECK TABLE looks at.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum CheckDepth {
+pub enum CheckDepth {
     /// What holds the rows: `QUICK`.
     Structure,
     /// Also rows against index entries and large values.
@@ -116,11 +122,30 @@ pub(crate) enum CheckDepth {
 }
 
 /// Changes definitions, accounts and routines, and looks after tables.
-pub(crate) trait Definitions {
+pub trait Definitions {
     /// What LOCK TABLES has locked.
     type Locks: TableLocks;
-    /// Tables that one session alone sees.
-    type Temporary;
+    /// A change of definitions or accounts that is under way. Dropping it ends it.
+    type ChangeUnderWay<'a>
+    where
+        Self: 'a;
+
+    /// Where the current snapshot of all definitions is found.
+    fn catalog(&self) -> &CatalogHandle;
+
+    /// LOCK INSTANCE FOR BACKUP: nobody changes definitions or accounts until [`Definitions::release_backup`], but the session that holds it,
+    /// which does not ask. Waits for changes that are under way.
+    ///
+    /// # Errors
+    /// 1205, 1317.
+    fn hold_for_backup(&self, lock_wait: MetadataWait<'_>) -> Outcome;
+    /// Ends one [`Definitions::hold_for_backup`].
+    fn release_backup(&self);
+    /// Begins a change: waits while others hold the definitions for a backup.
+    ///
+    /// # Errors
+    /// 1205, 1317.
+    fn begin_change(&self, lock_wait: MetadataWait<'_>) -> Result<Self::ChangeUnderWay<'_>, Box<SqlError>>;
 
     /// Carries a statement out.
     ///
@@ -128,9 +153,16 @@ pub(crate) trait Definitions {
     /// MySQL's for the statement; nothing has changed then.
     fn define(
         &self,
-        context: DefinitionContext<'_, Self::Locks, Self::Temporary>,
+        context: DefinitionContext<'_, Self::Locks>,
         definition: Definition<'_>,
     ) -> Result<Defined, Box<SqlError>>;
+
+    /// Drops the rows of temporary tables that their session has dropped, and what an earlier call could not drop. No transaction knows
+    /// of them any longer. Nobody waits until that is durable.
+    ///
+    /// # Errors
+    /// The backend's; a later call tries again.
+    fn drop_temporary(&self, tables: &[Arc<TableDefinition>]) -> Outcome;
 
     /// Changes accounts: all of `change` is stored and published, or nothing. It is durable then.
     ///

@@ -5,7 +5,7 @@ use catalog::TableEntry;
 use service::Outcome;
 
 /// The metadata locks that one session keeps. Dropping them releases them.
-pub(crate) trait TableLocks: Default {
+pub trait TableLocks: Default + Send {
     /// The lock of a table. Two names mean the same table as long as their locks are equal.
     type Lock: Clone + PartialEq;
 

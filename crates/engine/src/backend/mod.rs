@@ -4,11 +4,12 @@
 //! session ── SessionTransaction ──> begin, savepoint, commit, roll back, snapshots, metadata locks until the end
 //!         ── Definitions ─────────> CREATE, ALTER, DROP and their kin, accounts, routines, ANALYZE and CHECK TABLE
 //!         ── TableLocks ──────────> metadata locks until they are released: LOCK TABLES
+//!         ── PointProgram ────────> one row by a whole unique key, without operators
 //! exec    ── access::Transaction ─> rows, while a statement runs ([`SessionTransaction::start_access`])
 //! ```
 //!
-//! [`crate::local`] implements them over the local store. Sessions are generic over nothing: they name the implementation in one place,
-//! so that no call here is virtual.
+//! A [`Backend`] brings them together. Sessions are generic over it, so that no call here is virtual. [`crate::local`] implements them over the
+//! local store.
 //!
 //! Invariants, for every backend:
 //! 1. What a statement did since its savepoint can be undone alone ([`SessionTransaction::roll_back_to`]).
@@ -17,10 +18,21 @@
 
 mod definitions;
 mod locks;
+mod point;
 mod transaction;
 
-pub(crate) use definitions::{
-    CheckDepth, Defined, Definition, DefinitionContext, Definitions, SelectedColumn,
-};
-pub(crate) use locks::TableLocks;
-pub(crate) use transaction::{Access, LockWaits, Reads, SessionTransaction, StatementStart};
+pub use definitions::{CheckDepth, Defined, Definition, DefinitionContext, Definitions, SelectedColumn};
+pub use locks::TableLocks;
+pub use point::{PointMemory, PointOutcome, PointProgram, PointRead};
+pub use transaction::{Access, LockWaits, Reads, SessionTransaction, StatementStart};
+
+/// Whoever keeps the tables of a server.
+pub trait Backend: Definitions + std::fmt::Debug + Send + Sync + 'static {
+    /// A session's transaction.
+    type Transaction: SessionTransaction<PointProgram = Self::PointProgram>;
+    /// A SELECT of one row by a whole unique key.
+    type PointProgram: PointProgram;
+
+    /// The transaction of a session that begins.
+    fn new_transaction(&self) -> Self::Transaction;
+}

@@ -6,24 +6,27 @@
 use access::{MetadataMode, MetadataWait};
 use catalog::TableEntry;
 use service::{ConnectionControl, Outcome, SqlError};
+use types::ValueRef;
+
+use super::point::{PointMemory, PointOutcome, PointProgram, PointRead};
 
 /// How a statement begins in a transaction.
-pub(crate) struct StatementStart<'a> {
+pub struct StatementStart<'a> {
     /// The connection whose statement it is.
-    pub(crate) control: &'a ConnectionControl,
+    pub control: &'a ConnectionControl,
     /// Scans that lock rows lock the ranges of keys they walk, too.
-    pub(crate) locks_ranges: bool,
+    pub locks_ranges: bool,
     /// It reads by the snapshot that is there; else it takes one.
-    pub(crate) keeps_snapshot: bool,
+    pub keeps_snapshot: bool,
     /// To lock or write a row that changed after that snapshot fails with 1020.
-    pub(crate) refuses_newer_rows: bool,
+    pub refuses_newer_rows: bool,
     /// It is requeued if it must not wait.
-    pub(crate) may_requeue: bool,
+    pub may_requeue: bool,
 }
 
 /// What a read by itself sees.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Reads {
+pub enum Reads {
     /// The snapshot alone: of a transaction that has changed nothing.
     Snapshot,
     /// The snapshot, and what the transaction has changed.
@@ -33,25 +36,25 @@ pub(crate) enum Reads {
 }
 
 /// What the lock waits of a transaction and its statement tell each other.
-pub(crate) trait LockWaits {
+pub trait LockWaits {
     /// The statement leaves a trace that a rollback does not remove: it cannot be requeued any more.
     fn forbid_requeue(&self);
 }
 
 /// The rows of all tables while a statement runs.
-pub(crate) struct Access<Rows, Snapshot, Waits> {
+pub struct Access<Rows, Snapshot, Waits> {
     /// Reads, locks and writes.
-    pub(crate) rows: Rows,
+    pub rows: Rows,
     /// What consistent reads see.
-    pub(crate) snapshot: Snapshot,
+    pub snapshot: Snapshot,
     /// Its lock waits.
-    pub(crate) waits: Waits,
+    pub waits: Waits,
 }
 
 /// A session's transaction.
-pub(crate) trait SessionTransaction {
+pub trait SessionTransaction: Send {
     /// Where the transaction was.
-    type Savepoint;
+    type Savepoint: Send;
     /// Its rows while a statement runs.
     type Rows<'a>: access::Transaction
     where
@@ -62,10 +65,8 @@ pub(crate) trait SessionTransaction {
         Self: 'a;
     /// Its lock waits.
     type Waits: LockWaits;
-    /// A read of one row without operators.
-    type Reader<'a>
-    where
-        Self: 'a;
+    /// A SELECT of one row by a whole unique key, ready to run without operators.
+    type PointProgram: PointProgram;
 
     /// Lets a KILL of the connection end its lock waits.
     fn obey(&self, control: &ConnectionControl);
@@ -88,8 +89,17 @@ pub(crate) trait SessionTransaction {
 
     /// The rows as the running statement uses them; none without a snapshot.
     fn start_access(&mut self) -> Option<Access<Self::Rows<'_>, Self::Snapshot<'_>, &Self::Waits>>;
-    /// Reads single rows; none without a snapshot.
-    fn reader(&self, reads: Reads) -> Option<Self::Reader<'_>>;
+    /// Runs a point program and writes its row's payload to `memory.row`; `memory` is as it was lent.
+    ///
+    /// # Errors
+    /// The backend's.
+    fn read_point(
+        &self,
+        program: &Self::PointProgram,
+        values: &[ValueRef<'_>],
+        read: PointRead<'_>,
+        memory: &mut PointMemory,
+    ) -> Result<PointOutcome, Box<SqlError>>;
 
     /// Whether it has written or locked anything.
     fn has_begun(&self) -> bool;

@@ -47,7 +47,7 @@ impl From<StoreError> for OpenDefinitionsError {
 pub struct Definitions {
     store: Store,
     dictionary: Dictionary,
-    catalog: CatalogHandle,
+    catalog: Arc<CatalogHandle>,
     changing: Mutex<()>,
     /// Trees of temporary tables that are gone but could not be dropped yet.
     unowned: Mutex<Vec<u64>>,
@@ -73,7 +73,7 @@ impl Definitions {
         Ok(Self {
             store: store.clone(),
             dictionary,
-            catalog: CatalogHandle::new(catalog),
+            catalog: Arc::new(CatalogHandle::new(catalog)),
             changing: Mutex::new(()),
             unowned: Mutex::default(),
             change_log_bytes_max: AtomicU64::new(128 << 20),
@@ -88,7 +88,7 @@ impl Definitions {
 
     /// Where the current snapshot is found.
     #[must_use]
-    pub fn catalog(&self) -> &CatalogHandle {
+    pub fn catalog(&self) -> &Arc<CatalogHandle> {
         &self.catalog
     }
 
@@ -122,17 +122,14 @@ impl Definitions {
         }
     }
 
-    /// Drops trees that no definition names and no transaction uses (temporary tables of a session that has ended), and those that an
-    /// earlier call could not drop. Nobody waits until that is durable: the next start drops what is left.
+    /// Drops the trees of temporary tables, which no definition names and no transaction uses any longer, and those that an earlier call
+    /// could not drop. Nobody waits until that is durable: the next start drops what is left.
     ///
     /// # Errors
     /// The store's; the next call tries again.
-    pub(super) fn drop_unowned(
-        &self,
-        trees: impl IntoIterator<Item = u64>,
-    ) -> std::result::Result<(), StoreError> {
+    pub fn drop_temporary(&self, tables: &[Arc<TableDefinition>]) -> std::result::Result<(), StoreError> {
         let mut all = std::mem::take(&mut *self.unowned.lock());
-        all.extend(trees);
+        all.extend(tables.iter().flat_map(|table| trees_of(table)));
         let dropped = drop_trees(&self.store, &all);
         if dropped.is_err() {
             self.unowned.lock().append(&mut all);

@@ -15,10 +15,10 @@ use service::error::{Diagnostic, SqlError};
 use syntax::ast;
 use types::{CollationId, DataType, TypeKind};
 
-use super::column_type::{charset_warning, column_type, resolve_collation};
 use super::expression::{Unfit, canonical_check, columns_of_text};
 use super::{Settings, check_column_name, check_index_name, defaults, foreign_key, text_of};
 use crate::backend::SelectedColumn;
+use crate::column_type::{charset_warning, column_type, resolve_collation};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 

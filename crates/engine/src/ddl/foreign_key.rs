@@ -389,34 +389,6 @@ pub(super) fn children(catalog: &Catalog, table: &TableDefinition) -> Vec<Arc<Ta
     catalog.references().of_parent(table.id).map(|reference| Arc::clone(&reference.child)).collect()
 }
 
-/// Every REFERENCES of what stands between the parentheses of CREATE TABLE.
-pub(crate) fn references_of_elements<'s>(
-    elements: &'s [ast::TableElement<'s>],
-) -> impl Iterator<Item = &'s ast::References<'s>> {
-    elements.iter().filter_map(|element| match element {
-        ast::TableElement::ForeignKey(key) => Some(&key.references),
-        ast::TableElement::Column(column) => column.references,
-        _ => None,
-    })
-}
-
-/// Every REFERENCES of ALTER TABLE.
-pub(crate) fn references_of_actions<'s>(actions: &'s [ast::AlterAction<'s>]) -> Vec<&'s ast::References<'s>> {
-    use ast::AlterAction as A;
-    let mut references = Vec::new();
-    for action in actions {
-        match action {
-            A::AddForeignKey(key) => references.push(&key.references),
-            A::AddColumn(column, _) | A::ModifyColumn(column, _) | A::ChangeColumn(_, column, _) => {
-                references.extend(column.references);
-            }
-            A::AddElements(elements) => references.extend(references_of_elements(elements)),
-            _ => {}
-        }
-    }
-    references
-}
-
 /// The base table that REFERENCES names, in a table of `schema`.
 pub(super) fn parent_of(
     catalog: &Catalog,

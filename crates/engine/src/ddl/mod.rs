@@ -4,17 +4,15 @@
 //! so a crash leaves all of it or nothing. The new catalog snapshot is published after the commit, while the metadata
 //! lock of every table concerned is held exclusively: nobody sees a definition whose trees do not exist.
 //!
-//! - `column_type`, `defaults`, `draft`: from the syntax tree to a checked definition
+//! - `defaults`, `draft`, and [`crate::column_type`]: from the syntax tree to a checked definition
 //! - `foreign_key`: whether both ends of a key fit, and what a change of one end means to the other
 //! - [`create_table`], [`drop_tables`], [`truncate_table`], [`rename_tables`], [`create_schema`]...: the statements
 //! - [`alter_table`]: in place where only the definition changes, else by a copy
-//! - [`TemporaryTables`]: what one session alone sees
 //!
 //! Callers have committed the session's transaction (DDL commits implicitly), checked privileges, and released the
 //! session's metadata locks. A statement answers with the position of its commit: the reply waits until it is durable.
 
 mod alter;
-mod column_type;
 mod defaults;
 mod definitions;
 mod draft;
@@ -23,7 +21,6 @@ mod foreign_key;
 mod schemas;
 mod selected;
 mod tables;
-mod temporary;
 
 use catalog::Catalog;
 use exec::expr::EvalSettings;
@@ -36,12 +33,11 @@ use types::charset::Charset;
 use types::temporal::zone::TimeZone;
 
 pub use alter::{alter_table, create_index, drop_index};
-pub(crate) use column_type::local_type;
 pub use definitions::{Change, Definitions, OpenDefinitionsError};
-pub(crate) use foreign_key::{references_of_actions, references_of_elements};
 pub use schemas::{alter_schema, create_schema, drop_schema};
 pub use tables::{create_table, drop_tables, rename_tables, truncate_table};
-pub use temporary::TemporaryTables;
+
+use crate::temporary::TemporaryTables;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -215,11 +211,4 @@ fn check_index_name(name: &str) -> Result<()> {
         return Err(e::ER_WRONG_NAME_FOR_INDEX.with(&[&name]));
     }
     Ok(())
-}
-
-/// Text in UTF-8 as bytes of another character set; what it cannot hold becomes `?`.
-fn to_charset(text: &[u8], charset: Charset) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let _ = types::charset::convert_lossy(Charset::Utf8mb4, text, charset, &mut out);
-    out
 }

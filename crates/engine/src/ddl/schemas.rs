@@ -7,9 +7,9 @@ use service::error as e;
 use syntax::ast;
 use types::CollationId;
 
-use super::column_type::{charset_warning, resolve_collation};
 use super::tables::{check_not_parent, lock_all};
 use super::{Context, Outcome, Result, check_name, text_of};
+use crate::column_type::{charset_warning, resolve_collation};
 
 fn collation_of(
     options: &[ast::DatabaseOption<'_>],

@@ -16,6 +16,7 @@ use super::foreign_key::{self, Renamed};
 use super::{Context, Outcome, Result};
 use crate::backend::SelectedColumn;
 use crate::metadata::{MetadataLocks, lock_of};
+use crate::references::references_of_elements;
 
 /// Locks tables exclusively, all together: nothing is held while one is waited for, since a statement at work may wait for
 /// one of them by a foreign key while it holds another. Those that the session has locked with LOCK TABLES are left as they
@@ -183,7 +184,7 @@ fn parents_of_new(
         return Ok(tables);
     }
     let catalog = context.definitions.catalog().load();
-    for references in foreign_key::references_of_elements(statement.elements) {
+    for references in references_of_elements(statement.elements) {
         tables.extend(foreign_key::parent_of(&catalog, schema, references)?);
     }
     Ok(tables)

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use catalog::{AccountId, Accounts, Catalog, RoutineId, Routines, TableEntry};
+use access::MetadataWait;
+use catalog::{
+    AccountId, Accounts, Catalog, CatalogHandle, RoutineId, Routines, TableDefinition, TableEntry,
+};
 use service::{Outcome, SqlError};
 use table::{CheckEnd, Table};
 
-use super::LocalTableLocks;
+use super::{LocalBackend, LocalTableLocks};
 use crate::backend::{CheckDepth, Defined, Definition, DefinitionContext, Definitions};
-use crate::ddl::{self, Change, TemporaryTables};
+use crate::backup_lock::ChangeUnderWay;
+use crate::ddl::{self, Change};
 use crate::store_error;
 
 /// Commits a change and waits until it is durable: the statement is acknowledged next.
@@ -20,17 +24,34 @@ fn commit_durably(definitions: &ddl::Definitions, change: Change<'_>) -> Outcome
     Ok(())
 }
 
-impl Definitions for ddl::Definitions {
+impl Definitions for LocalBackend {
     type Locks = LocalTableLocks;
-    type Temporary = TemporaryTables;
+    type ChangeUnderWay<'a> = ChangeUnderWay<'a>;
+
+    #[inline]
+    fn catalog(&self) -> &CatalogHandle {
+        self.definitions.catalog()
+    }
+
+    fn hold_for_backup(&self, lock_wait: MetadataWait<'_>) -> Outcome {
+        self.backup_lock.hold(lock_wait)
+    }
+
+    fn release_backup(&self) {
+        self.backup_lock.release();
+    }
+
+    fn begin_change(&self, lock_wait: MetadataWait<'_>) -> Result<ChangeUnderWay<'_>, Box<SqlError>> {
+        self.backup_lock.begin_change(lock_wait)
+    }
 
     fn define(
         &self,
-        context: DefinitionContext<'_, LocalTableLocks, TemporaryTables>,
+        context: DefinitionContext<'_, LocalTableLocks>,
         definition: Definition<'_>,
     ) -> Result<Defined, Box<SqlError>> {
         let mut context = ddl::Context {
-            definitions: self,
+            definitions: &self.definitions,
             database: context.database,
             sql_mode: context.sql_mode,
             text: context.text,
@@ -73,12 +94,16 @@ impl Definitions for ddl::Definitions {
         })
     }
 
+    fn drop_temporary(&self, tables: &[Arc<TableDefinition>]) -> Outcome {
+        self.definitions.drop_temporary(tables).map_err(store_error)
+    }
+
     fn change_accounts(
         &self,
         change: impl FnOnce(&mut Accounts, &mut dyn FnMut() -> AccountId) -> Outcome,
     ) -> Outcome {
-        let dictionary = self.dictionary();
-        let mut under_way = self.begin();
+        let dictionary = self.definitions.dictionary();
+        let mut under_way = self.definitions.begin();
         let before = self.catalog().load();
         let mut accounts = Accounts::clone(&before.accounts);
         change(&mut accounts, &mut || dictionary.new_account_id())?;
@@ -93,19 +118,19 @@ impl Definitions for ddl::Definitions {
             dictionary.delete_account(transaction, gone.id).map_err(exec::access_error)?;
         }
         under_way.catalog.accounts = Arc::new(accounts);
-        commit_durably(self, under_way)
+        commit_durably(&self.definitions, under_way)
     }
 
     fn new_routine_id(&self) -> RoutineId {
-        self.dictionary().new_routine_id()
+        self.definitions.dictionary().new_routine_id()
     }
 
     fn change_routines<R>(
         &self,
         change: impl FnOnce(&mut Routines, &Catalog) -> Result<R, Box<SqlError>>,
     ) -> Result<R, Box<SqlError>> {
-        let dictionary = self.dictionary();
-        let mut under_way = self.begin();
+        let dictionary = self.definitions.dictionary();
+        let mut under_way = self.definitions.begin();
         let before = Arc::clone(&under_way.catalog.routines);
         let mut routines = Routines::clone(&before);
         let answer = change(&mut routines, &under_way.catalog)?;
@@ -127,15 +152,18 @@ impl Definitions for ddl::Definitions {
         }
         if is_changed {
             under_way.catalog.routines = Arc::new(routines);
-            commit_durably(self, under_way)?;
+            commit_durably(&self.definitions, under_way)?;
         }
         Ok(answer)
     }
 
     fn persist_variable(&self, name: &str, value: &str) -> Outcome {
-        let mut change = self.begin();
-        self.dictionary().put_variable(&mut change.transaction, name, value).map_err(exec::access_error)?;
-        commit_durably(self, change)
+        let mut change = self.definitions.begin();
+        self.definitions
+            .dictionary()
+            .put_variable(&mut change.transaction, name, value)
+            .map_err(exec::access_error)?;
+        commit_durably(&self.definitions, change)
     }
 
     fn looks_after(&self, entry: &TableEntry) -> bool {

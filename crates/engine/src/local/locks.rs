@@ -12,7 +12,7 @@ use crate::metadata::{MetadataLocks, lock_of};
 
 /// The metadata locks that a session keeps.
 #[derive(Debug, Default)]
-pub(crate) struct LocalTableLocks(MetadataLocks);
+pub struct LocalTableLocks(MetadataLocks);
 
 impl LocalTableLocks {
     /// The locks themselves, which the session's own definitions do not wait for.
@@ -23,7 +23,7 @@ impl LocalTableLocks {
 
 /// A table's lock; the same lock is equal to itself alone.
 #[derive(Clone, Debug)]
-pub(crate) struct LocalTableLock(Arc<MetadataLock>);
+pub struct LocalTableLock(Arc<MetadataLock>);
 
 impl PartialEq for LocalTableLock {
     fn eq(&self, other: &Self) -> bool {

@@ -7,15 +7,19 @@ use std::sync::Arc;
 use access::{MetadataMode, MetadataWait};
 use catalog::TableEntry;
 use service::{ConnectionControl, Outcome, SqlError};
-use store::{Interrupt, ReadView, Reader, Savepoint, Store, Transaction, TxnId};
+use store::{Interrupt, ReadView, Savepoint, Store, Transaction, TxnId};
 use table::{LocalSnapshot, LocalTransaction};
+use types::ValueRef;
 
-use crate::backend::{Access, LockWaits, Reads, SessionTransaction, StatementStart};
+use super::point::LocalPointProgram;
+use crate::backend::{
+    Access, LockWaits, PointMemory, PointOutcome, PointRead, Reads, SessionTransaction, StatementStart,
+};
 use crate::metadata::MetadataLocks;
 use crate::store_error;
 
 /// The transaction of a session.
-pub(crate) struct LocalSessionTransaction {
+pub struct LocalSessionTransaction {
     /// Begins the next one.
     store: Store,
     /// Writes and locks.
@@ -81,7 +85,7 @@ impl SessionTransaction for LocalSessionTransaction {
     type Rows<'a> = LocalTransaction<'a>;
     type Snapshot<'a> = LocalSnapshot<'a>;
     type Waits = Interrupt;
-    type Reader<'a> = Reader<'a>;
+    type PointProgram = LocalPointProgram;
 
     fn obey(&self, control: &ConnectionControl) {
         let interrupt = Arc::clone(&self.interrupt);
@@ -140,15 +144,22 @@ impl SessionTransaction for LocalSessionTransaction {
     }
 
     #[inline]
-    fn reader(&self, reads: Reads) -> Option<Reader<'_>> {
+    fn read_point(
+        &self,
+        program: &LocalPointProgram,
+        values: &[ValueRef<'_>],
+        read: PointRead<'_>,
+        memory: &mut PointMemory,
+    ) -> Result<PointOutcome, Box<SqlError>> {
         if self.view.is_parked() {
-            return None;
+            return Ok(PointOutcome::NotHere);
         }
-        Some(match reads {
+        let reader = match read.reads {
             Reads::Snapshot => self.view.reader(),
             Reads::Own => self.work.reader(&self.view),
             Reads::Uncommitted => self.view.reader_uncommitted(),
-        })
+        };
+        program.run(values, reader, read, memory)
     }
 
     #[inline]

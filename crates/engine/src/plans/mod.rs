@@ -8,7 +8,6 @@
 //! classes of the parameters, about how large the tables were.
 
 pub(crate) mod parameter_types;
-pub(crate) mod point;
 pub(crate) mod shared;
 pub(crate) mod templates;
 
@@ -25,6 +24,7 @@ use types::collation::CollationId;
 use types::{DataType, ValueRef};
 use wire::EncodedColumns;
 
+use crate::backend::{Backend, PointProgram as _};
 use crate::deadlines::Deadline;
 use crate::privilege::SessionAccount;
 use crate::status::StatementKind;
@@ -32,11 +32,10 @@ use crate::variables::optimizer_switch::OptimizerSwitch;
 use crate::variables::settings::Settings;
 use crate::variables::sql_mode::SqlModes;
 use parameter_types::ParameterClass;
-use point::PointProgram;
 
 /// A plan that can run again, with what it depends on. It does not change, and may be many sessions' ([`HeldPlan`]).
 #[derive(Debug)]
-pub(crate) struct CachedPlan {
+pub(crate) struct CachedPlan<B: Backend> {
     prepared: Prepared,
     catalog_version: u64,
     sql_mode: SqlModes,
@@ -52,7 +51,7 @@ pub(crate) struct CachedPlan {
     reusable: bool,
     /// It reads system tables, which want to know the session.
     reads_system_tables: bool,
-    point: Option<(Option<Charset>, PointProgram)>,
+    point: Option<(Option<Charset>, B::PointProgram)>,
     /// MAX_EXECUTION_TIME of a SELECT's hints, in milliseconds.
     max_execution_ms: Option<u64>,
     /// Memory that it takes.
@@ -73,8 +72,8 @@ pub(crate) struct MadeFor {
 
 /// A session's hold on a plan.
 #[derive(Debug)]
-pub(crate) struct HeldPlan {
-    plan: Arc<CachedPlan>,
+pub(crate) struct HeldPlan<B: Backend> {
+    plan: Arc<CachedPlan<B>>,
     /// The account that was found to have all the plan needs. A changed account is another one.
     allowed: Option<Arc<SessionAccount>>,
     /// The plan, if it is this session's alone.
@@ -83,13 +82,13 @@ pub(crate) struct HeldPlan {
     deadline: Option<Box<Deadline>>,
 }
 
-impl HeldPlan {
-    pub(crate) fn new(plan: Arc<CachedPlan>) -> HeldPlan {
+impl<B: Backend> HeldPlan<B> {
+    pub(crate) fn new(plan: Arc<CachedPlan<B>>) -> Self {
         HeldPlan { plan, allowed: None, held: Held::default(), deadline: None }
     }
 
     /// A plan that was just made for a statement whose time has begun.
-    pub(crate) fn made(plan: CachedPlan, deadline: Option<Box<Deadline>>) -> HeldPlan {
+    pub(crate) fn made(plan: CachedPlan<B>, deadline: Option<Box<Deadline>>) -> Self {
         HeldPlan { deadline, ..HeldPlan::new(Arc::new(plan)) }
     }
 
@@ -111,7 +110,7 @@ impl HeldPlan {
     }
 
     /// The plan, for another session to hold.
-    pub(crate) fn shared(&self) -> &Arc<CachedPlan> {
+    pub(crate) fn shared(&self) -> &Arc<CachedPlan<B>> {
         &self.plan
     }
 
@@ -127,18 +126,18 @@ impl HeldPlan {
     }
 }
 
-impl std::ops::Deref for HeldPlan {
-    type Target = CachedPlan;
+impl<B: Backend> std::ops::Deref for HeldPlan<B> {
+    type Target = CachedPlan<B>;
 
     #[inline]
-    fn deref(&self) -> &CachedPlan {
+    fn deref(&self) -> &CachedPlan<B> {
         &self.plan
     }
 }
 
-impl CachedPlan {
+impl<B: Backend> CachedPlan<B> {
     /// The plan of a compiled statement.
-    pub(crate) fn new(prepared: Prepared, made_for: MadeFor, settings: &Settings) -> CachedPlan {
+    pub(crate) fn new(prepared: Prepared, made_for: MadeFor, settings: &Settings) -> Self {
         let plan = prepared.plan();
         let mut cached = CachedPlan {
             catalog_version: made_for.catalog_version,
@@ -151,10 +150,7 @@ impl CachedPlan {
             kind: made_for.kind,
             database: made_for.database,
             reusable: !plan.volatile,
-            reads_system_tables: plan
-                .tables
-                .iter()
-                .any(|table| !table.entry.source.as_any().is::<table::Table>()),
+            reads_system_tables: plan.tables.iter().any(|table| table.entry.source.as_virtual().is_some()),
             point: None,
             max_execution_ms: made_for.max_execution_ms,
             bytes: made_for.bytes,
@@ -164,7 +160,7 @@ impl CachedPlan {
             let results = settings.results_charset;
             cached.columns = Some((results, Arc::new(cached.columns(results))));
             let pads = settings.sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH);
-            let point = if pads { None } else { PointProgram::of(cached.physical(), results) };
+            let point = if pads { None } else { B::PointProgram::of(cached.physical(), results) };
             cached.point = point.map(|point| (results, point));
         }
         cached
@@ -202,7 +198,7 @@ impl CachedPlan {
 
     /// The point program and the columns of its result, if it has one for strings in `results`.
     #[inline]
-    pub(crate) fn point(&self, results: Option<Charset>) -> Option<(&PointProgram, &EncodedColumns)> {
+    pub(crate) fn point(&self, results: Option<Charset>) -> Option<(&B::PointProgram, &EncodedColumns)> {
         match (&self.columns, &self.point) {
             (Some((charset, columns)), Some((point_charset, point)))
                 if *charset == results && *point_charset == results =>

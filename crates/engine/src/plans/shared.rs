@@ -6,7 +6,7 @@
 //! its literals change (NULL and a value in turns) it asks again: each has a plan, and a session holds one of them.
 //!
 //! A plan says nothing of the session it was made by: what it does depend on is in its key and compared again by whoever finds it
-//! (`LocalSession::would_make`). Who may run it is asked of each session's own account.
+//! (`Session::would_make`). Who may run it is asked of each session's own account.
 //!
 //! Invariant: a plan here was made for the catalog without anybody's temporary tables.
 
@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use super::CachedPlan;
 use super::templates::Templates;
+use crate::backend::Backend;
 
 /// The plans lie in so many parts, each with a lock and limits of its own: [`templates::ENTRIES_MAX`](super::templates::ENTRIES_MAX),
 /// [`templates::BYTES_MAX`](super::templates::BYTES_MAX).
@@ -29,17 +30,29 @@ const KEPT_AT_ONCE_VALUES_MAX: usize = 128;
 /// How many of those a part knows to have come.
 const CAME_MAX: usize = 16;
 
-#[derive(Debug, Default)]
-struct Part {
-    templates: Templates<Arc<CachedPlan>>,
+#[derive(Debug)]
+struct Part<B: Backend> {
+    templates: Templates<Arc<CachedPlan<B>>>,
     /// The newest catalog that one of them was made for.
     catalog_version: u64,
-    /// Keys of large templates that came and were not kept; the oldest is overwritten.
-    came: [u64; CAME_MAX],
-    came_next: usize,
+    newcomers: Newcomers,
 }
 
-impl Part {
+impl<B: Backend> Default for Part<B> {
+    fn default() -> Self {
+        Self { templates: Templates::default(), catalog_version: 0, newcomers: Newcomers::default() }
+    }
+}
+
+/// Large templates that came and were not kept.
+#[derive(Debug, Default)]
+struct Newcomers {
+    /// Their keys; the oldest is overwritten.
+    came: [u64; CAME_MAX],
+    next: usize,
+}
+
+impl Newcomers {
     /// Whether a template that is not remembered should be: a small one at once, a large one if it came before.
     fn is_worth_keeping(&mut self, key: u64, template: &[u8], value_count: usize) -> bool {
         if template.len() > TEMPLATE_BYTES_MAX {
@@ -51,16 +64,16 @@ impl Part {
         if self.came.contains(&key) {
             return true;
         }
-        self.came[self.came_next] = key;
-        self.came_next = (self.came_next + 1) % CAME_MAX;
+        self.came[self.next] = key;
+        self.next = (self.next + 1) % CAME_MAX;
         false
     }
 }
 
 /// What is known here about a template.
-pub(crate) enum Known {
+pub(crate) enum Known<B: Backend> {
     /// A plan; the template as others hold it.
-    Plan(Arc<[u8]>, Arc<CachedPlan>),
+    Plan(Arc<[u8]>, Arc<CachedPlan<B>>),
     /// Nothing, and its plan is to be kept.
     Keep,
     /// Nothing, and it may never come again.
@@ -68,27 +81,33 @@ pub(crate) enum Known {
 }
 
 /// The plans of all sessions' texts.
-#[derive(Debug, Default)]
-pub struct SharedPlans {
-    parts: [Mutex<Part>; PARTS],
+#[derive(Debug)]
+pub struct SharedPlans<B: Backend> {
+    parts: [Mutex<Part<B>>; PARTS],
 }
 
-impl SharedPlans {
-    fn part(&self, key: u64) -> &Mutex<Part> {
+impl<B: Backend> Default for SharedPlans<B> {
+    fn default() -> Self {
+        Self { parts: std::array::from_fn(|_| Mutex::default()) }
+    }
+}
+
+impl<B: Backend> SharedPlans<B> {
+    fn part(&self, key: u64) -> &Mutex<Part<B>> {
         &self.parts[(key >> 32) as usize % PARTS]
     }
 
     /// What is known about a template of so many literals, or a text that is prepared with so many parameters.
-    pub(crate) fn find(&self, key: u64, template: &[u8], value_count: usize) -> Known {
+    pub(crate) fn find(&self, key: u64, template: &[u8], value_count: usize) -> Known<B> {
         let mut part = self.part(key).lock();
         if let Some(Some(known)) = part.templates.find(key, template) {
             return Known::Plan(Arc::clone(&known.template), Arc::clone(&known.plan));
         }
-        if part.is_worth_keeping(key, template, value_count) { Known::Keep } else { Known::Rare }
+        if part.newcomers.is_worth_keeping(key, template, value_count) { Known::Keep } else { Known::Rare }
     }
 
     /// Keeps the plan of a template, or of a text that was prepared. Plans for an older catalog go when the first for a newer one comes.
-    pub(crate) fn put(&self, key: u64, template: Arc<[u8]>, plan: Arc<CachedPlan>) {
+    pub(crate) fn put(&self, key: u64, template: Arc<[u8]>, plan: Arc<CachedPlan<B>>) {
         let mut part = self.part(key).lock();
         let version = plan.catalog_version();
         if version < part.catalog_version {
@@ -110,11 +129,11 @@ mod tests {
 
     #[test]
     fn a_large_template_is_kept_when_it_comes_again() {
-        let mut part = Part::default();
+        let mut newcomers = Newcomers::default();
         let mut scratch = DigestScratch::default();
         let mut keeps = |key: u64, sql: String| {
             let digested = syntax::digest(sql.as_bytes(), syntax::SqlMode::default(), &mut scratch).unwrap();
-            part.is_worth_keeping(key, digested.template, digested.literals.len())
+            newcomers.is_worth_keeping(key, digested.template, digested.literals.len())
         };
         let list = |count: usize| format!("SELECT a FROM t WHERE id IN (1{})", ", 1".repeat(count - 1));
         assert!(keeps(1, list(KEPT_AT_ONCE_VALUES_MAX)));

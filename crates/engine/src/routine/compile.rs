@@ -150,7 +150,7 @@ impl Compiler<'_, '_> {
     }
 
     fn declare(&mut self, name: String, written: &ast::LocalType<'_>) -> Result<Slot> {
-        let data_type = crate::ddl::local_type(
+        let data_type = crate::column_type::local_type(
             written,
             &name,
             self.settings

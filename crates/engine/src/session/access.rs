@@ -10,8 +10,8 @@
 //! 2. An account that holds SYSTEM_USER is changed, ended or impersonated only by accounts that hold it too.
 
 use catalog::{Account, Accounts, Privileges, Routines, TableKind};
-use plan::PlanError;
 use plan::logical::{ColumnNeed, TableIndex, TableNeed};
+use plan::{PhysicalPlan, PlanError};
 use service::error::{
     ER_ACCESS_DENIED_ERROR, ER_CANNOT_USER_REFERENCED_AS_DEFINER, ER_USER_REFERENCED_AS_DEFINER, Level,
 };
@@ -24,10 +24,9 @@ use syntax::ast::{
 use super::accounts::{account_meant, account_named};
 use super::current_account::CurrentAccount;
 use super::names::{Names, name_text};
-use crate::ddl;
-use crate::plans::CachedPlan;
 use crate::privilege::{self, SessionAccount};
 use crate::processes::Identity;
+use crate::references;
 use crate::schema_names::MYSQL_SCHEMA;
 
 /// Session variables that need SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN.
@@ -150,7 +149,7 @@ impl Access<'_> {
                 if let Some(to) = renamed {
                     self.require_on(to, Privileges::CREATE | Privileges::INSERT)?;
                 }
-                ddl::references_of_actions(alter.actions)
+                references::references_of_actions(alter.actions)
                     .into_iter()
                     .try_for_each(|references| self.require_references(&alter.table, references))
             }
@@ -259,7 +258,7 @@ impl Access<'_> {
         if create.temporary {
             return Ok(());
         }
-        ddl::references_of_elements(create.elements)
+        references::references_of_elements(create.elements)
             .try_for_each(|references| self.require_references(&create.name, references))
     }
 
@@ -396,8 +395,7 @@ impl Access<'_> {
 ///
 /// # Errors
 /// 1044, 1142, 1143.
-pub(super) fn require_plan(account: &SessionAccount, plan: &CachedPlan) -> Outcome {
-    let plan = plan.physical();
+pub(super) fn require_plan(account: &SessionAccount, plan: &PhysicalPlan) -> Outcome {
     let definition = |table: TableIndex| &*plan.tables[table.0 as usize].entry.definition;
     for need in &plan.needs.tables {
         require_need(account, definition(need.table), need)?;

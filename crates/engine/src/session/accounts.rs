@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use catalog::{
-    Account, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, Privileges, Routines, SchemaPrivileges,
-    TablePrivileges,
+    Account, AccountTls, Accounts, AuthPlugin, Catalog, ColumnPrivileges, Privileges, Routines,
+    SchemaPrivileges, TablePrivileges,
 };
 use service::error::{
     ER_CANNOT_USER, ER_CANT_CREATE_USER_WITH_GRANT, ER_CURRENT_PASSWORD_NOT_REQUIRED,
@@ -22,11 +22,11 @@ use syntax::ast::{
     SetDefaultRole, SetPassword, SetRole, UserOption, UserRef,
 };
 
-use super::LocalSession;
+use super::Session;
 use super::access::{self, AccountAdmin};
 use super::listing::{Listing, text};
 use super::names::{Names, name_text};
-use crate::backend::Definitions as _;
+use crate::backend::Backend;
 use crate::core::Core;
 use crate::errors::not_supported;
 use crate::privilege::{self, RoleName, SessionAccount};
@@ -126,15 +126,16 @@ pub(super) fn account_meant(own: &SessionAccount, name: &UserRef<'_>) -> (String
 }
 
 /// Runs statements about accounts. What they warn of is shown also if they fail.
-#[derive(Clone, Copy)]
-pub(super) struct AccountStatements<'a> {
+pub(super) struct AccountStatements<'a, B: Backend> {
     pub(super) core: &'a Core,
+    /// Keeps the accounts.
+    pub(super) backend: &'a B,
     /// The account that runs them.
     pub(super) account: &'a SessionAccount,
     pub(super) names: Names<'a>,
 }
 
-impl AccountStatements<'_> {
+impl<B: Backend> AccountStatements<'_, B> {
     /// Every stored routine. Definitions stand still while accounts are changed.
     fn routines(&self) -> Arc<Routines> {
         Arc::clone(&self.core.catalog().load().routines)
@@ -243,7 +244,7 @@ impl AccountStatements<'_> {
     }
 
     pub(super) fn create_user(&self, statement: &CreateUser<'_>, notes: &mut Vec<Diagnostic>) -> Outcome {
-        self.core.definitions.change_accounts(|accounts, next_id| {
+        self.backend.change_accounts(|accounts, next_id| {
             let routines = self.routines();
             let admin = AccountAdmin::new(self.account, accounts);
             admin.require_create_user(Privileges::INSERT)?;
@@ -285,7 +286,7 @@ impl AccountStatements<'_> {
 
     pub(super) fn alter_user(&self, statement: &AlterUser<'_>, notes: &mut Vec<Diagnostic>) -> Outcome {
         let mut changed = Vec::new();
-        self.core.definitions.change_accounts(|accounts, _| {
+        self.backend.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
             for spec in statement.users {
                 let (user, host) = account_meant(self.account, &spec.user);
@@ -334,7 +335,7 @@ impl AccountStatements<'_> {
         let (user, host) = account_meant(self.account, &statement.user);
         let own = self.account.is_named(&user, &host);
         let Some(password) = statement.password else { return Err(not_supported("SET PASSWORD TO RANDOM")) };
-        self.core.definitions.change_accounts(|accounts, _| {
+        self.backend.change_accounts(|accounts, _| {
             let admin = AccountAdmin::new(self.account, accounts);
             if !own {
                 admin.require_set_password()?;
@@ -360,7 +361,7 @@ impl AccountStatements<'_> {
         notes: &mut Vec<Diagnostic>,
     ) -> Outcome {
         let operation = if role { "DROP ROLE" } else { "DROP USER" };
-        self.core.definitions.change_accounts(|accounts, _| {
+        self.backend.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
             let routines = self.routines();
             let admin = AccountAdmin::new(self.account, accounts);
@@ -400,7 +401,7 @@ impl AccountStatements<'_> {
     }
 
     pub(super) fn rename_user(&self, pairs: &[(Name<'_>, Name<'_>)], notes: &mut Vec<Diagnostic>) -> Outcome {
-        self.core.definitions.change_accounts(|accounts, _| {
+        self.backend.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
             let routines = self.routines();
             AccountAdmin::new(self.account, accounts).require_create_user(Privileges::UPDATE)?;
@@ -440,7 +441,7 @@ impl AccountStatements<'_> {
         if_not_exists: bool,
         notes: &mut Vec<Diagnostic>,
     ) -> Outcome {
-        self.core.definitions.change_accounts(|accounts, next_id| {
+        self.backend.change_accounts(|accounts, next_id| {
             let routines = self.routines();
             let admin = AccountAdmin::new(self.account, accounts);
             admin.require_roles(Privileges::CREATE_ROLE, "CREATE USER, CREATE ROLE")?;
@@ -471,7 +472,7 @@ impl AccountStatements<'_> {
     }
 
     pub(super) fn set_default_role(&self, statement: &SetDefaultRole<'_>) -> Outcome {
-        self.core.definitions.change_accounts(|accounts, _| {
+        self.backend.change_accounts(|accounts, _| {
             for name in statement.users {
                 let (user, host) = account_named(self.account, name);
                 let admin = AccountAdmin::new(self.account, accounts);
@@ -549,7 +550,7 @@ impl AccountStatements<'_> {
                     return Err(not_supported("GRANT ... AS"));
                 }
                 let target = self.grant_target(object, privileges)?;
-                self.core.definitions.change_accounts(|accounts, _| {
+                self.backend.change_accounts(|accounts, _| {
                     self.require_grant(&target, accounts, users)?;
                     self.require_grantable(&target)?;
                     for name in users {
@@ -563,7 +564,7 @@ impl AccountStatements<'_> {
                 })?;
             }
             Grant::Roles { roles, users, admin_option } => {
-                self.core.definitions.change_accounts(|accounts, _| {
+                self.backend.change_accounts(|accounts, _| {
                     for role in roles {
                         let (role_user, role_host) = account_named(self.account, role);
                         let admin = AccountAdmin::new(self.account, accounts);
@@ -607,7 +608,7 @@ impl AccountStatements<'_> {
             RevokeWhat::Everything | RevokeWhat::Roles(_) => None,
             RevokeWhat::Proxy(_) => return Err(not_supported("REVOKE PROXY")),
         };
-        self.core.definitions.change_accounts(|accounts, _| {
+        self.backend.change_accounts(|accounts, _| {
             self.require_revoke(statement, target.as_ref(), accounts)?;
             for name in statement.users {
                 let (user, host) = account_named(self.account, name);
@@ -801,89 +802,98 @@ impl AccountStatements<'_> {
             Level::Table(schema, table) => privilege::require_table(self.account, schema, table, wanted),
         }
     }
-
-    pub(super) fn show_grants(&self, user: Option<UserRef<'_>>, using: &[Name<'_>]) -> Result<Listing> {
-        if !using.is_empty() {
-            return Err(not_supported("SHOW GRANTS ... USING"));
-        }
-        let (name, host) = account_meant(self.account, &user.unwrap_or(UserRef::Current));
-        let catalog = self.core.catalog().load();
-        let Some(account) = catalog.accounts.find(&name, &host) else {
-            return Err(ER_NONEXISTING_GRANT.with(&[&name, &host]));
-        };
-        // One's own privileges are shown with those of the active roles, unless the account is named.
-        let own = matches!(user, None | Some(UserRef::Current));
-        let account: &Account = if own { self.account } else { account };
-        let mut listing = Listing::new(&[(&format!("Grants for {name}@{host}"), text(1024))]);
-        for line in grants_of(account) {
-            listing.push(&[Cell::Text(&line)]);
-        }
-        Ok(listing)
-    }
-
-    pub(super) fn show_create_user(&self, name: &Name<'_>) -> Result<Listing> {
-        let (user, host) = account_named(self.account, name);
-        let catalog = self.core.catalog().load();
-        let Some(account) = catalog.accounts.find(&user, &host) else {
-            return Err(cannot("SHOW CREATE USER", &[format!("'{user}'@'{host}'")], MISSING));
-        };
-        let mut statement = format!(
-            "CREATE USER {} IDENTIFIED WITH '{}'",
-            quoted(&account.user, &account.host),
-            account.plugin.name()
-        );
-        if !account.auth_string.is_empty() {
-            let mut literal = Vec::new();
-            catalog::append_string(&mut literal, &account.auth_string);
-            let _ = write!(statement, " AS {}", String::from_utf8_lossy(&literal));
-        }
-        if !account.default_roles.is_empty() {
-            let mut roles: Vec<String> =
-                account.default_roles.iter().map(|(user, host)| quoted(user, host)).collect();
-            roles.sort_unstable();
-            let _ = write!(statement, " DEFAULT ROLE {}", roles.join(","));
-        }
-        statement.push_str(match account.tls {
-            AccountTls::None => " REQUIRE NONE",
-            AccountTls::Ssl => " REQUIRE SSL",
-            AccountTls::X509 => " REQUIRE X509",
-        });
-        statement.push_str(if account.password_expired {
-            " PASSWORD EXPIRE"
-        } else {
-            " PASSWORD EXPIRE DEFAULT"
-        });
-        statement.push_str(if account.locked { " ACCOUNT LOCK" } else { " ACCOUNT UNLOCK" });
-        statement.push_str(
-            " PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
-        );
-        let locking = account.password_locking;
-        if locking.failed_attempts_max > 0 {
-            let _ = write!(statement, " FAILED_LOGIN_ATTEMPTS {}", locking.failed_attempts_max);
-        }
-        match locking.lock_days {
-            0 => {}
-            days if days < 0 => statement.push_str(" PASSWORD_LOCK_TIME UNBOUNDED"),
-            days => {
-                let _ = write!(statement, " PASSWORD_LOCK_TIME {days}");
-            }
-        }
-        if !account.attributes.is_empty() {
-            let _ = write!(statement, " ATTRIBUTE '{}'", account.attributes.replace('\'', "''"));
-        }
-        let mut listing = Listing::new(&[(&format!("CREATE USER for {user}@{host}"), text(256))]);
-        listing.push(&[Cell::Text(&statement)]);
-        Ok(listing)
-    }
 }
 
-impl LocalSession {
+/// SHOW GRANTS.
+pub(super) fn show_grants(
+    catalog: &Catalog,
+    own_account: &SessionAccount,
+    user: Option<UserRef<'_>>,
+    using: &[Name<'_>],
+) -> Result<Listing> {
+    if !using.is_empty() {
+        return Err(not_supported("SHOW GRANTS ... USING"));
+    }
+    let (name, host) = account_meant(own_account, &user.unwrap_or(UserRef::Current));
+    let Some(account) = catalog.accounts.find(&name, &host) else {
+        return Err(ER_NONEXISTING_GRANT.with(&[&name, &host]));
+    };
+    // One's own privileges are shown with those of the active roles, unless the account is named.
+    let own = matches!(user, None | Some(UserRef::Current));
+    let account: &Account = if own { own_account } else { account };
+    let mut listing = Listing::new(&[(&format!("Grants for {name}@{host}"), text(1024))]);
+    for line in grants_of(account) {
+        listing.push(&[Cell::Text(&line)]);
+    }
+    Ok(listing)
+}
+
+/// SHOW CREATE USER.
+pub(super) fn show_create_user(
+    catalog: &Catalog,
+    own_account: &SessionAccount,
+    name: &Name<'_>,
+) -> Result<Listing> {
+    let (user, host) = account_named(own_account, name);
+    let Some(account) = catalog.accounts.find(&user, &host) else {
+        return Err(cannot("SHOW CREATE USER", &[format!("'{user}'@'{host}'")], MISSING));
+    };
+    let mut statement = format!(
+        "CREATE USER {} IDENTIFIED WITH '{}'",
+        quoted(&account.user, &account.host),
+        account.plugin.name()
+    );
+    if !account.auth_string.is_empty() {
+        let mut literal = Vec::new();
+        catalog::append_string(&mut literal, &account.auth_string);
+        let _ = write!(statement, " AS {}", String::from_utf8_lossy(&literal));
+    }
+    if !account.default_roles.is_empty() {
+        let mut roles: Vec<String> =
+            account.default_roles.iter().map(|(user, host)| quoted(user, host)).collect();
+        roles.sort_unstable();
+        let _ = write!(statement, " DEFAULT ROLE {}", roles.join(","));
+    }
+    statement.push_str(match account.tls {
+        AccountTls::None => " REQUIRE NONE",
+        AccountTls::Ssl => " REQUIRE SSL",
+        AccountTls::X509 => " REQUIRE X509",
+    });
+    statement.push_str(if account.password_expired {
+        " PASSWORD EXPIRE"
+    } else {
+        " PASSWORD EXPIRE DEFAULT"
+    });
+    statement.push_str(if account.locked { " ACCOUNT LOCK" } else { " ACCOUNT UNLOCK" });
+    statement.push_str(
+        " PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
+    );
+    let locking = account.password_locking;
+    if locking.failed_attempts_max > 0 {
+        let _ = write!(statement, " FAILED_LOGIN_ATTEMPTS {}", locking.failed_attempts_max);
+    }
+    match locking.lock_days {
+        0 => {}
+        days if days < 0 => statement.push_str(" PASSWORD_LOCK_TIME UNBOUNDED"),
+        days => {
+            let _ = write!(statement, " PASSWORD_LOCK_TIME {days}");
+        }
+    }
+    if !account.attributes.is_empty() {
+        let _ = write!(statement, " ATTRIBUTE '{}'", account.attributes.replace('\'', "''"));
+    }
+    let mut listing = Listing::new(&[(&format!("CREATE USER for {user}@{host}"), text(256))]);
+    listing.push(&[Cell::Text(&statement)]);
+    Ok(listing)
+}
+
+impl<B: Backend> Session<B> {
     /// Runs a statement about accounts: commits what is open, and nothing changes definitions meanwhile.
     pub(super) fn account_statement(
         &mut self,
         kind: Option<StatementKind>,
         reply: &mut Reply<'_>,
-        run: impl FnOnce(&AccountStatements<'_>, &mut Vec<Diagnostic>) -> Outcome,
+        run: impl FnOnce(&AccountStatements<'_, B>, &mut Vec<Diagnostic>) -> Outcome,
     ) -> Outcome {
         self.implicit_commit_then(reply, |session, reply| {
             if let Some(kind) = kind {
@@ -899,8 +909,13 @@ impl LocalSession {
     }
 
     /// What statements about accounts need of it.
-    pub(super) fn account_statements(&self) -> AccountStatements<'_> {
-        AccountStatements { core: &self.core, account: &self.account, names: self.names() }
+    pub(super) fn account_statements(&self) -> AccountStatements<'_, B> {
+        AccountStatements {
+            core: &self.core,
+            backend: &*self.backend,
+            account: &self.account,
+            names: self.names(),
+        }
     }
 
     /// SET ROLE: which of the roles granted to the account are active in this session.

@@ -12,11 +12,11 @@ use service::error::ER_INTERNAL_ERROR;
 use types::temporal::zone::TimeZone;
 use types::{Value, ValueRef};
 
-use super::LocalSession;
+use super::Session;
 use super::current_account::CurrentAccount;
 use super::function_state::FunctionState;
 use super::results::LastResults;
-use crate::backend::{Access, LockWaits};
+use crate::backend::{Access, Backend, LockWaits};
 use crate::core::Core;
 use crate::plans::CachedPlan;
 use crate::privilege;
@@ -32,7 +32,7 @@ const OPERATOR_BYTES_DEFAULT: usize = 16 << 20;
 fn operator_bytes(variable: usize) -> usize {
     if variable == BUFFER_BYTES_DEFAULT { OPERATOR_BYTES_DEFAULT } else { variable }
 }
-impl LocalSession {
+impl<B: Backend> Session<B> {
     pub(crate) fn now_micros(&self) -> i64 {
         self.functions.fixed_timestamp_micros().unwrap_or_else(|| self.core.env.clock.wall_micros())
     }
@@ -40,7 +40,7 @@ impl LocalSession {
     /// Runs `run` with everything operators need.
     pub(crate) fn with_context<R>(
         &mut self,
-        plan: &CachedPlan,
+        plan: &CachedPlan<B>,
         values: &[ValueRef<'_>],
         run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
@@ -52,7 +52,7 @@ impl LocalSession {
     pub(super) fn with_context_of<R>(
         &mut self,
         catalog: &Arc<Catalog>,
-        plan: &CachedPlan,
+        plan: &CachedPlan<B>,
         values: &[ValueRef<'_>],
         run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
@@ -156,6 +156,9 @@ impl LocalSession {
         let result = run(plan.prepared(), &mut context);
         let examined = context.rows_examined;
         let spilled = context.spill_counts();
+        // What holds the transaction ends before the transaction goes on.
+        drop(context);
+        drop((rows, snapshot));
         self.core.counters.add_spilled(&spilled);
         self.process.counts.add_spilled(&spilled);
         self.transaction.add_rows_examined(examined);

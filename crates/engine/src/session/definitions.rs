@@ -16,8 +16,8 @@ use types::{DataType, TypeKind, ValueRef};
 use super::attempt::Attempt;
 use super::listing::{Listing, text};
 use super::names::name_text;
-use super::{LocalSession, access};
-use crate::backend::{CheckDepth, Defined, Definition, DefinitionContext, Definitions as _, SelectedColumn};
+use super::{Session, access};
+use crate::backend::{Backend, CheckDepth, Defined, Definition, DefinitionContext, SelectedColumn};
 use crate::errors::not_supported;
 use crate::privilege;
 use crate::status::StatementKind;
@@ -26,7 +26,7 @@ use crate::variables::definition::known;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// Counts a defining statement.
     pub(super) fn count_definition(&self, statement: &Statement<'_>) {
         let kind = match statement {
@@ -128,10 +128,10 @@ impl LocalSession {
             temporary: &mut self.temporary,
             warnings: &mut warnings,
         };
-        let result = core.definitions.define(context, definition);
+        let result = self.backend.define(context, definition);
         self.diagnostics.extend(warnings, self.variables.settings().diagnostics);
         if !self.transaction.has_begun() {
-            self.drop_temporary_trees();
+            self.drop_temporary_rows();
         }
         result
     }
@@ -147,7 +147,7 @@ impl LocalSession {
         let owned = self.running.take_parameters();
         let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
         let planned = self.plan_definition(&Statement::Query(query), sql, &values)?;
-        access::require_plan(&self.account, &planned)?;
+        access::require_plan(&self.account, planned.physical())?;
         let plan = planned.physical();
         let selected: Vec<SelectedColumn> = plan
             .output
@@ -250,7 +250,7 @@ impl LocalSession {
                     continue;
                 }
             };
-            if !self.core.definitions.looks_after(&entry) {
+            if !self.backend.looks_after(&entry) {
                 // The views of information_schema are sound by nature.
                 if maintain.kind == MaintainKind::Check && schema.eq_ignore_ascii_case("information_schema") {
                     row("status", "OK");
@@ -286,7 +286,7 @@ impl LocalSession {
                     }
                 }
                 MaintainKind::Analyze => {
-                    self.core.definitions.analyze(&entry);
+                    self.backend.analyze(&entry);
                     row("status", "OK");
                 }
                 MaintainKind::Check | MaintainKind::Checksum => {
@@ -300,7 +300,7 @@ impl LocalSession {
                         env::blocking::tick();
                         crate::limits::check_interrupted(&self.control)
                     };
-                    let problems = self.core.definitions.check(&entry, depth, &mut go_on)?;
+                    let problems = self.backend.check(&entry, depth, &mut go_on)?;
                     for problem in &problems {
                         crate::error_log::error(&self.core.env, &format!("table {full}: {problem}"));
                         row("Warning", problem);
@@ -329,7 +329,7 @@ impl LocalSession {
             reply.wait_for(position);
         }
         let entry = self.names().entry(&name)?;
-        self.core.definitions.analyze(&entry);
+        self.backend.analyze(&entry);
         Ok(())
     }
 

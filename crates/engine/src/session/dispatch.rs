@@ -10,13 +10,14 @@ use super::names::name_text;
 use super::plans::has_plan;
 use super::query_log::StatementClock;
 use super::recognise::Recognised;
-use super::{LocalSession, memory};
+use super::{Session, memory};
+use crate::backend::Backend;
 use crate::errors::{not_supported, syntax_error, syntax_error_near};
 use crate::log::{GeneralEvent, SlowEvent, StatementText};
 use crate::processes::Activity;
 use crate::status::StatementKind;
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// COM_QUERY: one statement, or several if the client may send several.
     pub(crate) fn run_text(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> CommandOutcome {
         let sql = self.to_utf8(without_terminator(sql));

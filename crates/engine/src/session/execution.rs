@@ -5,9 +5,9 @@
 //! (SELECT)                             plan is stale: Replan           \-> failed: back to the savepoint, or the whole transaction
 //! ```
 //!
-//! Everything with a plan goes through [`LocalSession::in_statement`]: texts, prepared statements, cursors, SELECT ... INTO, EXPLAIN ANALYZE,
+//! Everything with a plan goes through [`Session::in_statement`]: texts, prepared statements, cursors, SELECT ... INTO, EXPLAIN ANALYZE,
 //! expressions of SET and of routines. LOAD DATA, which plans line by line, goes through its parts. What is limited in time goes through
-//! [`LocalSession::run_limited`] first. Operators look for KILL, the time limit and the limits of memory while they run
+//! [`Session::run_limited`] first. Operators look for KILL, the time limit and the limits of memory while they run
 //! ([`crate::limits::check_interrupted`]).
 //!
 //! Invariants:
@@ -21,13 +21,14 @@ use std::time::Duration;
 use plan::physical::PlanKind;
 use service::{Reply, SqlError};
 
-use super::LocalSession;
+use super::Session;
 use super::attempt::{Attempt, Stop};
+use crate::backend::Backend;
 use crate::deadlines::Deadline;
 use crate::plans::{CachedPlan, HeldPlan};
 use crate::status::StatementKind;
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// How long a SELECT may take, with the milliseconds of its hint. In a routine each has its own time, those of INTO and of cursors too.
     #[inline]
     pub(super) fn time_limit(&self, kind: StatementKind, hinted_ms: Option<u64>) -> Option<Duration> {
@@ -48,8 +49,8 @@ impl LocalSession {
     #[inline]
     pub(crate) fn run_limited<R>(
         &mut self,
-        plan: &mut HeldPlan,
-        run: impl FnOnce(&mut Self, &mut HeldPlan) -> Attempt<R>,
+        plan: &mut HeldPlan<B>,
+        run: impl FnOnce(&mut Self, &mut HeldPlan<B>) -> Attempt<R>,
     ) -> Attempt<R> {
         match self.time_limit(plan.kind(), plan.max_execution_ms()) {
             None => run(self, plan),
@@ -60,8 +61,8 @@ impl LocalSession {
     fn run_until<R>(
         &mut self,
         limit: Duration,
-        plan: &mut HeldPlan,
-        run: impl FnOnce(&mut Self, &mut HeldPlan) -> Attempt<R>,
+        plan: &mut HeldPlan<B>,
+        run: impl FnOnce(&mut Self, &mut HeldPlan<B>) -> Attempt<R>,
     ) -> Attempt<R> {
         // It began when the statement was planned or first run, or begins now if the plan was there.
         let deadline = match plan.take_deadline().or_else(|| self.running.take_deadline()) {
@@ -78,12 +79,12 @@ impl LocalSession {
     }
 
     /// Runs `run` as a statement of the session's transaction: begins it, takes the locks of the plan's tables, and rolls back to where
-    /// it began if `run` fails. `run` ends it ([`LocalSession::finish`]) and then answers; it learns whether it is part of a transaction,
-    /// which a statement without tables is not. `may_requeue`: see [`LocalSession::may_requeue`].
+    /// it began if `run` fails. `run` ends it ([`Session::finish`]) and then answers; it learns whether it is part of a transaction,
+    /// which a statement without tables is not. `may_requeue`: see [`Session::may_requeue`].
     #[inline]
     pub(crate) fn in_statement<R>(
         &mut self,
-        plan: &CachedPlan,
+        plan: &CachedPlan<B>,
         may_requeue: bool,
         run: impl FnOnce(&mut Self, bool) -> Result<R, Box<SqlError>>,
     ) -> Attempt<R> {
@@ -109,7 +110,7 @@ impl LocalSession {
     /// # Errors
     /// 1290 and 1792 for changes and row locks that are not allowed; those of waiting for FLUSH TABLES WITH READ LOCK.
     #[inline]
-    fn admit(&mut self, plan: &CachedPlan, changes: bool, may_requeue: bool) -> Result<(), Box<SqlError>> {
+    fn admit(&mut self, plan: &CachedPlan<B>, changes: bool, may_requeue: bool) -> Result<(), Box<SqlError>> {
         if changes && plan.changes_shared_tables() {
             self.require_writable()?;
             self.enter_change(may_requeue)?;

@@ -12,7 +12,8 @@ use types::vector::Batch;
 use super::attempt::Attempt;
 use super::listing::{Listing, text, unsigned};
 use super::plans::has_plan;
-use super::{LocalSession, access};
+use super::{Session, access};
+use crate::backend::Backend;
 use crate::errors::not_supported;
 use crate::plans::HeldPlan;
 use crate::status::StatementKind;
@@ -28,7 +29,7 @@ impl RowSink for Forget {
     }
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     pub(crate) fn explain(
         &mut self,
         explain: &Explain<'_>,
@@ -67,7 +68,7 @@ impl LocalSession {
             other => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other]).into()),
         };
         let mut plan = self.plan_statement(statement, sql, parameters)?;
-        access::require_plan(&self.account, &plan)?;
+        access::require_plan(&self.account, plan.physical())?;
         if !tree {
             let rows = plan::explain::table(plan.physical());
             return Ok(self.send_listing(&traditional(&rows), reply)?);
@@ -82,7 +83,7 @@ impl LocalSession {
     /// Runs a query and tells what its nodes did.
     fn analyze(
         &mut self,
-        plan: &mut HeldPlan,
+        plan: &mut HeldPlan<B>,
         parameters: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Attempt<Vec<Actual>> {

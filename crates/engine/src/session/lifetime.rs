@@ -1,6 +1,6 @@
 //! What ends with a conversation: at COM_RESET_CONNECTION, COM_CHANGE_USER and the end of the connection.
 //!
-//! All three go through [`LocalSession::end_conversation`], the one place that names every part of a session. A new part does not
+//! All three go through [`Session::end_conversation`], the one place that names every part of a session. A new part does not
 //! compile until it is said there what becomes of it.
 //!
 //! | part | reset connection | change user | end |
@@ -13,7 +13,8 @@
 
 use service::{ChangeUserRequest, Outcome};
 
-use super::LocalSession;
+use super::Session;
+use crate::backend::Backend;
 use crate::processes::kept_attributes;
 
 /// How a conversation ends.
@@ -27,7 +28,7 @@ pub(super) enum End<'a> {
     Close,
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// Releases what the session holds of the server and, unless the connection is closed, makes it as it was after the login.
     ///
     /// # Errors
@@ -35,6 +36,8 @@ impl LocalSession {
     pub(super) fn end_conversation(&mut self, end: End<'_>) -> Outcome {
         let Self {
             core,
+            backend,
+            shared_plans: _,
             control,
             process,
             client,
@@ -58,9 +61,12 @@ impl LocalSession {
         } = self;
         // What others may wait for. Temporary tables after the rollback, which reads their rows.
         let rolled_back = transaction.rollback(&process.transaction);
-        let dropped = temporary.drop_all(&core.definitions);
-        super::warn_of_trees_left(core, control, dropped);
-        locks.release_all(core, &process.changing);
+        temporary.drop_all();
+        if temporary.has_dropped() {
+            let dropped = backend.drop_temporary(&temporary.take_dropped());
+            super::warn_of_trees_left(core, control, dropped);
+        }
+        locks.release_all(core, &**backend, &process.changing);
         prepared.clear(core);
         core.user_locks.release_all(control.connection_id);
         if matches!(end, End::Close) {
@@ -96,7 +102,7 @@ impl LocalSession {
     }
 }
 
-impl Drop for LocalSession {
+impl<B: Backend> Drop for Session<B> {
     fn drop(&mut self) {
         if self.core.logs.general_is_on() {
             self.log_general("Quit", &&b""[..]);

@@ -31,7 +31,8 @@ use types::{Value, ValueRef};
 use super::attempt::Stop;
 use super::definitions::file_charset;
 use super::names::name_text;
-use super::{LocalSession, access};
+use super::{Session, access};
+use crate::backend::Backend;
 use crate::plans::HeldPlan;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
@@ -286,7 +287,7 @@ struct Loaded {
     skipped: u64,
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     pub(crate) fn load_data(&mut self, load: &LoadData<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::Load);
         let format = Format::of(load)?;
@@ -447,7 +448,7 @@ impl LocalSession {
         let value = Value::string(Vec::new(), collation);
         let values: Vec<ValueRef<'_>> = (0..parameters).map(|_| ValueRef::from(&value)).collect();
         let plan = self.plan_definition(&statement, text, &values)?;
-        access::require_plan(&self.account, &plan)
+        access::require_plan(&self.account, plan.physical())
     }
 
     /// Opens the file, the client's or the server's.
@@ -501,7 +502,7 @@ impl LocalSession {
         let arena = bumpalo::Bump::new();
         let statement = self.parse_row(text, &arena)?;
         let strict = self.variables.settings().sql_mode.is_strict() && !text.starts_with(IGNORING.as_bytes());
-        let mut plan: Option<HeldPlan> = None;
+        let mut plan: Option<HeldPlan<B>> = None;
         let mut fields = Vec::new();
         let mut piece = Vec::new();
         let mut to_skip = ignore_lines;

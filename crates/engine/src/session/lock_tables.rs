@@ -19,10 +19,11 @@ use service::error::{ER_LOCK_DEADLOCK, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NONUNIQ
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::{LockTable, ObjectName, Statement, TableLock};
 
-use super::LocalSession;
+use super::Session;
 use super::attempt::{Attempt, Stop};
 use super::locks::LockedTable;
 use super::names::{Names, name_text};
+use crate::backend::Backend;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 
@@ -30,7 +31,7 @@ fn alias_of<'a>(table: &LockTable<'a>) -> &'a [u8] {
     table.alias.map_or(table.name.name.text, |alias| alias.text)
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// How long this session waits for metadata locks: `lock_wait_timeout`, or until it is killed.
     fn with_lock_wait<R>(&self, may_requeue: bool, run: impl FnOnce(MetadataWait<'_>) -> R) -> R {
         let control = &self.control;
@@ -99,7 +100,7 @@ impl LocalSession {
     /// Takes the metadata lock of one table for the rest of the transaction; under LOCK TABLES, looks whether it is locked.
     ///
     /// # Errors
-    /// As [`LocalSession::lock_metadata`], but for a changed table, which the caller looks for.
+    /// As [`Session::lock_metadata`], but for a changed table, which the caller looks for.
     pub(super) fn lock_entry(&mut self, entry: &TableEntry, mode: MetadataMode) -> Outcome {
         if self.locks.has_tables() {
             let definition = &entry.definition;
@@ -324,13 +325,13 @@ impl LocalSession {
         let killed = || control.is_killed();
         let lock_wait =
             MetadataWait { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
-        self.locks.hold_backup_lock(&self.core, lock_wait)?;
+        self.locks.hold_backup_lock(&self.backend, lock_wait)?;
         self.send_ok(reply)
     }
 
     /// UNLOCK INSTANCE.
     pub(super) fn unlock_instance(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        self.locks.release_backup_lock(&self.core);
+        self.locks.release_backup_lock(&self.backend);
         self.send_ok(reply)
     }
 
@@ -343,8 +344,9 @@ impl LocalSession {
         &mut self,
         run: impl FnOnce(&mut Self) -> Result<R, E>,
     ) -> Result<R, E> {
-        let core = Arc::clone(&self.core);
-        let _under_way = self.with_lock_wait(false, |lock_wait| self.locks.begin_change(&core, lock_wait))?;
+        let backend = Arc::clone(&self.backend);
+        let _under_way =
+            self.with_lock_wait(false, |lock_wait| self.locks.begin_change(&backend, lock_wait))?;
         run(self)
     }
 }

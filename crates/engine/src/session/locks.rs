@@ -21,15 +21,14 @@ use service::{Outcome, SqlError};
 
 use super::attempt::{Attempt, Stop};
 use super::transaction::TransactionState;
-use crate::backend::{SessionTransaction, TableLocks};
-use crate::backup_lock::ChangeUnderWay;
+use crate::backend::{Backend, Definitions, SessionTransaction, TableLocks};
 use crate::core::Core;
-use crate::local::LocalTableLocks;
-use crate::metadata::lock_error;
 use crate::processes::Changing;
 
+/// The metadata locks that a session of a backend keeps.
+type Kept<B> = <B as Definitions>::Locks;
 /// The metadata lock of a table.
-type MetadataLock = <LocalTableLocks as TableLocks>::Lock;
+type MetadataLock<B> = <Kept<B> as TableLocks>::Lock;
 
 /// A table as LOCK TABLES named it.
 #[derive(Debug)]
@@ -42,19 +41,30 @@ pub(super) struct LockedTable {
 }
 
 /// What a session has locked explicitly.
-#[derive(Debug, Default)]
-pub(crate) struct SessionLocks {
+pub(crate) struct SessionLocks<B: Backend> {
     /// LOCK TABLES was said.
     active: bool,
     tables: Vec<LockedTable>,
-    kept: LocalTableLocks,
+    kept: Kept<B>,
     /// FLUSH TABLES WITH READ LOCK.
     read_lock: bool,
     /// LOCK INSTANCE FOR BACKUP.
     backup: bool,
 }
 
-impl SessionLocks {
+impl<B: Backend> Default for SessionLocks<B> {
+    fn default() -> Self {
+        Self {
+            active: false,
+            tables: Vec::new(),
+            kept: Kept::<B>::default(),
+            read_lock: false,
+            backup: false,
+        }
+    }
+}
+
+impl<B: Backend> SessionLocks<B> {
     /// Whether it holds any from one statement to the next.
     pub(super) fn any_held(&self) -> bool {
         self.active || self.read_lock
@@ -78,7 +88,7 @@ impl SessionLocks {
     }
 
     /// The metadata locks of LOCK TABLES.
-    pub(super) fn kept(&self) -> &LocalTableLocks {
+    pub(super) fn kept(&self) -> &Kept<B> {
         &self.kept
     }
 
@@ -143,7 +153,7 @@ impl SessionLocks {
     /// Takes the metadata locks of a plan's tables for `transaction`; under LOCK TABLES, looks whether they are among those locked.
     ///
     /// # Errors
-    /// As [`super::LocalSession::lock_metadata`]; what was taken before stays.
+    /// As [`super::Session::lock_metadata`]; what was taken before stays.
     pub(super) fn lock_plan(
         &self,
         plan: &PhysicalPlan,
@@ -166,7 +176,7 @@ impl SessionLocks {
         if follows_references {
             self.lock_related(plan, transaction, lock_wait)?;
         }
-        if self.active || core.catalog().version() == plan.catalog_version || is_as_planned(plan, core) {
+        if self.active || core.catalog().version() == plan.catalog_version || is_as_planned::<B>(plan, core) {
             Ok(())
         } else {
             Stop::replan()
@@ -233,7 +243,7 @@ impl SessionLocks {
             return Ok(());
         }
         let polite = !is_in_transaction && !self.active;
-        core.read_lock.enter(&changing.statement, polite, lock_wait).map_err(lock_error)
+        core.read_lock.enter(&changing.statement, polite, lock_wait)
     }
 
     /// LOCK TABLES: takes the metadata locks of `tables`, as `catalog` has them, in place of what was released before.
@@ -275,12 +285,12 @@ impl SessionLocks {
     ) -> Outcome {
         // FLUSH TABLES WITH READ LOCK waits for locked tables too; those locked for reading need not wait for it.
         if writes {
-            core.read_lock.enter(&changing.locked_tables, true, lock_wait).map_err(lock_error)?;
+            core.read_lock.enter(&changing.locked_tables, true, lock_wait)?;
         } else {
             changing.locked_tables.store(true, Ordering::SeqCst);
         }
         loop {
-            let wanted = wanted_locks(tables, &catalog())?;
+            let wanted = wanted_locks::<B>(tables, &catalog())?;
             if self.read_lock {
                 // Who keeps the table may wait for this session's read lock.
                 let at_once = MetadataWait::up_to(Duration::ZERO);
@@ -290,7 +300,7 @@ impl SessionLocks {
                 self.kept.lock_together(&wanted, lock_wait)?;
             }
             // While we waited a name may have come to mean another table.
-            let now = wanted_locks(tables, &catalog())?;
+            let now = wanted_locks::<B>(tables, &catalog())?;
             let same = wanted.len() == now.len()
                 && wanted.iter().zip(&now).all(|((before, _), (after, _))| before == after);
             if same {
@@ -322,7 +332,7 @@ impl SessionLocks {
         lock_wait: MetadataWait<'_>,
     ) -> Outcome {
         if !self.read_lock {
-            core.read_lock.acquire(&core.processes, connection_id, lock_wait).map_err(lock_error)?;
+            core.read_lock.acquire(&core.processes, connection_id, lock_wait)?;
             self.read_lock = true;
         }
         Ok(())
@@ -339,18 +349,18 @@ impl SessionLocks {
     ///
     /// # Errors
     /// 1205, 1317.
-    pub(super) fn hold_backup_lock(&mut self, core: &Core, lock_wait: MetadataWait<'_>) -> Outcome {
+    pub(super) fn hold_backup_lock(&mut self, backend: &B, lock_wait: MetadataWait<'_>) -> Outcome {
         if !self.backup {
-            core.backup_lock.hold(lock_wait)?;
+            backend.hold_for_backup(lock_wait)?;
             self.backup = true;
         }
         Ok(())
     }
 
     /// UNLOCK INSTANCE.
-    pub(super) fn release_backup_lock(&mut self, core: &Core) {
+    pub(super) fn release_backup_lock(&mut self, backend: &B) {
         if std::mem::take(&mut self.backup) {
-            core.backup_lock.release();
+            backend.release_backup();
         }
     }
 
@@ -361,18 +371,18 @@ impl SessionLocks {
     /// 1205, 1317.
     pub(super) fn begin_change<'c>(
         &self,
-        core: &'c Core,
+        backend: &'c B,
         lock_wait: MetadataWait<'_>,
-    ) -> Result<Option<ChangeUnderWay<'c>>, Box<SqlError>> {
-        if self.backup { Ok(None) } else { core.backup_lock.begin_change(lock_wait).map(Some) }
+    ) -> Result<Option<B::ChangeUnderWay<'c>>, Box<SqlError>> {
+        if self.backup { Ok(None) } else { backend.begin_change(lock_wait).map(Some) }
     }
 
     /// Releases everything: the connection ends, or goes on as after a login.
-    pub(super) fn release_all(&mut self, core: &Core, changing: &Changing) {
+    pub(super) fn release_all(&mut self, core: &Core, backend: &B, changing: &Changing) {
         self.release_tables(core, changing);
         core.read_lock.leave(&changing.statement);
         self.release_read_lock(core);
-        self.release_backup_lock(core);
+        self.release_backup_lock(backend);
     }
 }
 
@@ -386,13 +396,13 @@ fn not_for_write(name: &str) -> Box<SqlError> {
 
 /// Whether the tables of a plan whose locks are held are still what they were when it was made. Another version of the catalog may differ in
 /// other tables alone.
-fn is_as_planned(plan: &PhysicalPlan, core: &Core) -> bool {
+fn is_as_planned<B: Backend>(plan: &PhysicalPlan, core: &Core) -> bool {
     let catalog = core.catalog().peek();
     let changes = plan.kind.changed_tables().next().is_some();
     if changes && !Arc::ptr_eq(catalog.references(), &plan.references) {
         return false;
     }
-    plan.tables.iter().filter(|table| LocalTableLocks::lock_of(&table.entry).is_some()).all(|table| {
+    plan.tables.iter().filter(|table| Kept::<B>::lock_of(&table.entry).is_some()).all(|table| {
         let definition = &table.entry.definition;
         let now = catalog.table(&definition.schema, &definition.name);
         now.is_some_and(|now| Arc::ptr_eq(&now.definition, definition))
@@ -403,11 +413,11 @@ fn is_as_planned(plan: &PhysicalPlan, core: &Core) -> bool {
 ///
 /// # Errors
 /// 1059, 1146.
-fn wanted_locks(
+fn wanted_locks<B: Backend>(
     tables: &[LockedTable],
     catalog: &Catalog,
-) -> Result<Vec<(MetadataLock, MetadataMode)>, Box<SqlError>> {
-    let mut wanted: Vec<(MetadataLock, MetadataMode)> = Vec::with_capacity(tables.len());
+) -> Result<Vec<(MetadataLock<B>, MetadataMode)>, Box<SqlError>> {
+    let mut wanted: Vec<(MetadataLock<B>, MetadataMode)> = Vec::with_capacity(tables.len());
     for table in tables {
         let Some(entry) = catalog.table(&table.schema, &table.name) else {
             if plan::bind::is_too_long(&table.name) {
@@ -415,7 +425,7 @@ fn wanted_locks(
             }
             return Err(ER_NO_SUCH_TABLE.with(&[&table.schema, &table.name]));
         };
-        let Some(lock) = LocalTableLocks::lock_of(entry) else { continue };
+        let Some(lock) = Kept::<B>::lock_of(entry) else { continue };
         let mode = if table.write { MetadataMode::Exclusive } else { MetadataMode::ReadOnly };
         match wanted.iter_mut().find(|(known, _)| *known == lock) {
             Some((_, known)) if mode == MetadataMode::Exclusive => *known = mode,

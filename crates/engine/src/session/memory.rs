@@ -16,7 +16,7 @@ use syntax::DigestScratch;
 use types::ValueRef;
 
 use super::recognise::UnescapedTexts;
-use crate::plans::point::PointMemory;
+use crate::backend::PointMemory;
 
 /// How much memory of each kind is kept for the next statement.
 pub(crate) const KEPT_BYTES_MAX: usize = 16 * 1024;

@@ -3,11 +3,12 @@
 use env::memory::{self, Limits, UNLIMITED};
 use service::Outcome;
 
-use super::LocalSession;
+use super::Session;
+use crate::backend::Backend;
 use crate::limits::memory_error;
 use crate::variables::definition::known;
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// A statement begins: it is charged with what its session holds.
     #[inline]
     pub(super) fn obey_memory_limits(&self) {

@@ -60,17 +60,19 @@ use catalog::Catalog;
 use service::error::ER_NO_SUCH_THREAD;
 use service::{
     Capabilities, ChangeUserRequest, CommandOutcome, ConnectRequest, ConnectionControl, ExecuteRequest,
-    OkSummary, Outcome, Reply, Session, SetOption, SqlError, StatusFlags,
+    OkSummary, Outcome, Reply, SetOption, SqlError, StatusFlags,
 };
 use types::charset::Charset;
 
+use crate::backend::Backend;
 use crate::core::Core;
 use crate::errors::no_schema;
 use crate::facts::Facts;
-use crate::local::LocalSessionTransaction;
+use crate::plans::shared::SharedPlans;
 use crate::privilege;
 use crate::processes::{Identity, kept_attributes};
 use crate::status::StatementKind;
+use crate::temporary::TemporaryTables;
 use crate::variables::Variables;
 use crate::variables::definition::known;
 
@@ -90,9 +92,22 @@ use session_variables::SessionVariables;
 use transaction::TransactionState;
 use user_variables::UserVariables;
 
-/// One client's conversation with local tables.
-pub struct LocalSession {
+/// What the sessions of a server are started with, and share.
+#[derive(Debug)]
+pub struct Server<B: Backend> {
+    /// What they share, whoever keeps the tables.
+    pub core: Arc<Core>,
+    /// Whoever keeps the tables.
+    pub backend: Arc<B>,
+    /// Plans of texts.
+    pub plans: Arc<SharedPlans<B>>,
+}
+
+/// One client's conversation.
+pub struct Session<B: Backend> {
     core: Arc<Core>,
+    backend: Arc<B>,
+    shared_plans: Arc<SharedPlans<B>>,
     control: Arc<ConnectionControl>,
     process: SessionProcess,
     account: CurrentAccount,
@@ -100,39 +115,40 @@ pub struct LocalSession {
     variables: SessionVariables,
     user_variables: UserVariables,
     database: Option<Arc<str>>,
-    transaction: TransactionState<LocalSessionTransaction>,
-    prepared: PreparedStatements,
+    transaction: TransactionState<B::Transaction>,
+    prepared: PreparedStatements<B>,
     diagnostics: Diagnostics,
     results: LastResults,
     functions: FunctionState,
     running: RunningStatement,
     query_log: QueryLog,
     /// CREATE TEMPORARY TABLE.
-    temporary: crate::ddl::TemporaryTables,
+    temporary: TemporaryTables,
     /// LOCK TABLES and its kin.
-    locks: locks::SessionLocks,
+    locks: locks::SessionLocks<B>,
     /// Stored procedures: those in run, and those this session has run.
-    routines: routine::Routines,
+    routines: routine::Routines<B>,
     /// What it knows of its texts; away while one of them is looked up.
-    templates: Option<Box<recognise::SessionTemplates>>,
+    templates: Option<Box<recognise::SessionTemplates<B>>>,
 }
 
-impl std::fmt::Debug for LocalSession {
+impl<B: Backend> std::fmt::Debug for Session<B> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("LocalSession")
+            .debug_struct("Session")
             .field("connection_id", &self.control.connection_id)
             .field("user", &self.account.user_at_host())
             .finish_non_exhaustive()
     }
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// Starts the session of a client that proved to be `request.account`.
     ///
     /// # Errors
     /// 1044 and 1049 for the default database it asks for.
-    pub fn start(core: Arc<Core>, request: ConnectRequest) -> Result<Self, Box<SqlError>> {
+    pub fn start(server: Server<B>, request: ConnectRequest) -> Result<Self, Box<SqlError>> {
+        let Server { core, backend, plans } = server;
         let catalog = core.catalog().load();
         let identity = Identity {
             user: request.user.clone(),
@@ -150,7 +166,7 @@ impl LocalSession {
         let seed = core.random_u64();
         let mut session = Self {
             variables: SessionVariables::new(&core.globals(), request.control.connection_id),
-            transaction: TransactionState::new(LocalSessionTransaction::new(&core.store)),
+            transaction: TransactionState::new(backend.new_transaction()),
             process: SessionProcess::new(process),
             account: CurrentAccount::at_login(&catalog, &request.account, &request.user, &request.host.name),
             client: Client::new(request.capabilities, request.tls),
@@ -162,12 +178,14 @@ impl LocalSession {
             functions: FunctionState::new(seed),
             running: RunningStatement::default(),
             query_log: QueryLog::default(),
-            temporary: crate::ddl::TemporaryTables::default(),
+            temporary: TemporaryTables::default(),
             locks: locks::SessionLocks::default(),
             routines: routine::Routines::default(),
             templates: Some(Box::default()),
             control: request.control,
             core,
+            backend,
+            shared_plans: plans,
         };
         session.transaction.obey(&session.control);
         session.variables.set_client_collation(request.collation);
@@ -309,16 +327,19 @@ impl LocalSession {
     }
 }
 
-/// Says in the error log that trees of temporary tables could not be dropped, which is no failure of who dropped the tables.
-fn warn_of_trees_left(core: &Core, control: &ConnectionControl, dropped: Result<(), impl std::fmt::Display>) {
+/// Says in the error log that the rows of temporary tables could not be dropped, which is no failure of who dropped the tables.
+fn warn_of_trees_left(core: &Core, control: &ConnectionControl, dropped: Outcome) {
     if let Err(error) = dropped {
         let connection = control.connection_id;
-        let text = format!("The space of connection {connection}'s temporary tables is freed later: {error}");
+        let text = format!(
+            "The space of connection {connection}'s temporary tables is freed later: {}",
+            error.message
+        );
         crate::error_log::warning(&core.env, &text);
     }
 }
 
-impl Session for LocalSession {
+impl<B: Backend> service::Session for Session<B> {
     /// In `character_set_results`; a character that it has not is shown by its code point.
     fn error_text<'e>(&self, error: &'e SqlError) -> Cow<'e, [u8]> {
         let utf8 = error.message.as_bytes();
@@ -475,7 +496,7 @@ impl Session for LocalSession {
     }
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     fn long_data_limits(&self) -> LongDataLimits {
         LongDataLimits {
             packet_bytes_max: self.variables.unsigned(known::max_allowed_packet()),

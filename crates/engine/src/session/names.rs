@@ -8,9 +8,9 @@ use service::error::{ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TOO_LONG_IDENT};
 use syntax::ast::{Ident, ObjectName};
 
 use crate::core::Core;
-use crate::ddl::TemporaryTables;
 use crate::errors::no_schema;
 use crate::privilege::{self, SessionAccount};
+use crate::temporary::TemporaryTables;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 

@@ -11,13 +11,14 @@ use wire::ColumnType;
 use wire::parameter::{ParameterType, ParameterValue, Parameters};
 
 use super::prepared::PreparedStatement;
+use crate::backend::Backend;
 use crate::variables::settings::Settings;
 
 /// Appends the parameters of a request to `values`, long data among them; `arena` holds what is not as it was sent.
 #[inline(always)] // Once on the way of each execution, once where long data lies on disk.
-pub(super) fn read_parameters<'v>(
+pub(super) fn read_parameters<'v, B: Backend>(
     settings: &Settings,
-    statement: &mut PreparedStatement,
+    statement: &mut PreparedStatement<B>,
     long_data: &'v HashMap<u16, LongData>,
     arena: &'v bumpalo::Bump,
     values: &mut Vec<ValueRef<'v>>,

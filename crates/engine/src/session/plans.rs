@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A prepared statement keeps what lengths and scales depend on (`div_precision_increment` and others) from when it was prepared, as in
-//! MySQL; a session that takes over another one's plan has the same ([`LocalSession::would_make`]).
+//! MySQL; a session that takes over another one's plan has the same ([`Session::would_make`]).
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -24,7 +24,8 @@ use types::data_type::FRACTION_DIGITS_MAX;
 use types::{DataType, TypeKind, Value, ValueRef};
 
 use super::run::variables_of;
-use super::{LocalSession, access};
+use super::{Session, access};
+use crate::backend::Backend;
 use crate::errors::plan_error;
 use crate::plans::parameter_types::{ParameterClass, fits, own_type};
 use crate::plans::shared::Known;
@@ -87,8 +88,8 @@ impl DerivedTypes {
 }
 
 /// What binding asks of a session.
-struct BindSession<'a> {
-    session: &'a LocalSession,
+struct BindSession<'a, B: Backend> {
+    session: &'a Session<B>,
     parameters: Option<&'a [ValueRef<'a>]>,
     /// The literals that are the parameters.
     literals: Option<&'a syntax::Digested<'a>>,
@@ -98,9 +99,9 @@ struct BindSession<'a> {
     begins_time: bool,
 }
 
-impl<'a> BindSession<'a> {
+impl<'a, B: Backend> BindSession<'a, B> {
     /// For a query or change that runs next, with these parameters.
-    fn new(session: &'a LocalSession, parameters: Option<&'a [ValueRef<'a>]>) -> BindSession<'a> {
+    fn new(session: &'a Session<B>, parameters: Option<&'a [ValueRef<'a>]>) -> BindSession<'a, B> {
         BindSession { session, parameters, literals: None, typed_before: None, begins_time: true }
     }
 
@@ -110,7 +111,7 @@ impl<'a> BindSession<'a> {
     }
 }
 
-impl BindSession<'_> {
+impl<B: Backend> BindSession<'_, B> {
     /// Binds a statement; once more where a client's value does not fit the type that the parameter got from its context. Answers
     /// the derived types, too.
     fn bind(
@@ -150,7 +151,7 @@ impl BindSession<'_> {
     }
 }
 
-impl plan::bind::Session for BindSession<'_> {
+impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
     fn database(&self) -> Option<&str> {
         self.session.database.as_deref()
     }
@@ -248,7 +249,7 @@ impl plan::bind::Session for BindSession<'_> {
     }
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// The value of `@@name`.
     ///
     /// # Errors
@@ -311,7 +312,7 @@ impl LocalSession {
         statement: &Statement<'_>,
         text: &[u8],
         values: &[ValueRef<'_>],
-    ) -> Result<HeldPlan, Box<SqlError>> {
+    ) -> Result<HeldPlan<B>, Box<SqlError>> {
         let bind = BindSession::new(self, Some(values));
         self.plan_bound(statement, text, &self.catalog(), &bind)
     }
@@ -326,7 +327,7 @@ impl LocalSession {
         text: &[u8],
         values: &[ValueRef<'_>],
         literals: &syntax::Digested<'_>,
-    ) -> Result<HeldPlan, Box<SqlError>> {
+    ) -> Result<HeldPlan<B>, Box<SqlError>> {
         let bind = BindSession { literals: Some(literals), ..BindSession::new(self, Some(values)) };
         self.plan_bound(statement, text, &self.catalog(), &bind)
     }
@@ -338,7 +339,7 @@ impl LocalSession {
         statement: &Statement<'_>,
         text: &[u8],
         values: &[ValueRef<'_>],
-    ) -> Result<HeldPlan, Box<SqlError>> {
+    ) -> Result<HeldPlan<B>, Box<SqlError>> {
         let bind = BindSession { begins_time: false, ..BindSession::new(self, Some(values)) };
         self.plan_bound(statement, text, &self.catalog(), &bind)
     }
@@ -350,7 +351,7 @@ impl LocalSession {
         text: &[u8],
         values: Option<&[ValueRef<'_>]>,
         catalog: &Arc<Catalog>,
-    ) -> Result<HeldPlan, Box<SqlError>> {
+    ) -> Result<HeldPlan<B>, Box<SqlError>> {
         let bind = BindSession { begins_time: false, ..BindSession::new(self, values) };
         self.plan_bound(statement, text, catalog, &bind)
     }
@@ -360,8 +361,8 @@ impl LocalSession {
         statement: &Statement<'_>,
         text: &[u8],
         catalog: &Arc<Catalog>,
-        bind: &BindSession<'_>,
-    ) -> Result<HeldPlan, Box<SqlError>> {
+        bind: &BindSession<'_, B>,
+    ) -> Result<HeldPlan<B>, Box<SqlError>> {
         let bytes_before = env::memory::command_bytes().0;
         let kind = kind_of(statement);
         let max_execution_ms = hinted_time(statement, text);
@@ -407,7 +408,7 @@ impl LocalSession {
         &mut self,
         statement: &Statement<'_>,
         text: &[u8],
-    ) -> Result<Option<HeldPlan>, Box<SqlError>> {
+    ) -> Result<Option<HeldPlan<B>>, Box<SqlError>> {
         if !has_plan(statement) {
             return Ok(None);
         }
@@ -415,33 +416,33 @@ impl LocalSession {
         if let Some(into) = into_of(statement) {
             // It has no columns to tell of, but may be wrong.
             let plan = self.plan_with(statement, text, None, &self.catalog())?;
-            access::require_plan(&self.account, &plan)?;
-            return variables_of(&plan, into).map(|_| None);
+            access::require_plan(&self.account, plan.physical())?;
+            return variables_of(plan.physical(), into).map(|_| None);
         }
         let found = self.find_prepared(text, &[]);
         if let Known::Plan(_, plan) = found {
-            access::require_plan(&self.account, &plan)?;
+            access::require_plan(&self.account, plan.physical())?;
             return Ok(Some(HeldPlan::new(plan)));
         }
         let plan = self.plan_with(statement, text, None, &self.catalog())?;
-        access::require_plan(&self.account, &plan)?;
+        access::require_plan(&self.account, plan.physical())?;
         self.share_prepared(&found, text, &[], &plan);
         Ok(Some(plan))
     }
 
     /// The plan of a prepared text that another session made for such parameters; none: they are unknown.
-    pub(super) fn find_prepared(&self, text: &[u8], values: &[ValueRef<'_>]) -> Known {
+    pub(super) fn find_prepared(&self, text: &[u8], values: &[ValueRef<'_>]) -> Known<B> {
         let key = self.prepared_key(text, values);
-        self.take_if(self.core.plans.find(key, text, values.len()), values)
+        self.take_if(self.shared_plans.find(key, text, values.len()), values)
     }
 
     /// Lets others run the plan of a prepared text, about which `found` was known.
     pub(super) fn share_prepared(
         &self,
-        found: &Known,
+        found: &Known<B>,
         text: &[u8],
         values: &[ValueRef<'_>],
-        plan: &HeldPlan,
+        plan: &HeldPlan<B>,
     ) {
         if matches!(found, Known::Keep) {
             self.offer(self.prepared_key(text, values), text.into(), values, plan);
@@ -449,14 +450,14 @@ impl LocalSession {
     }
 
     /// Lets others run a plan, if it is not this session's alone.
-    pub(super) fn offer(&self, key: u64, template: Arc<[u8]>, values: &[ValueRef<'_>], plan: &HeldPlan) {
+    pub(super) fn offer(&self, key: u64, template: Arc<[u8]>, values: &[ValueRef<'_>], plan: &HeldPlan<B>) {
         if self.would_make(plan, values) && !plan.reads_system_tables() {
-            self.core.plans.put(key, template, Arc::clone(plan.shared()));
+            self.shared_plans.put(key, template, Arc::clone(plan.shared()));
         }
     }
 
     /// What was found among all sessions' plans, as far as it holds for this one.
-    pub(super) fn take_if(&self, found: Known, values: &[ValueRef<'_>]) -> Known {
+    pub(super) fn take_if(&self, found: Known<B>, values: &[ValueRef<'_>]) -> Known<B> {
         match found {
             Known::Plan(_, plan) if !self.would_make(&plan, values) => Known::Keep,
             found => found,
@@ -464,18 +465,18 @@ impl LocalSession {
     }
 
     /// Whether a cached plan may run now with these parameters.
-    pub(crate) fn plan_is_current(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> bool {
+    pub(crate) fn plan_is_current(&self, plan: &CachedPlan<B>, values: &[ValueRef<'_>]) -> bool {
         self.plan_fits(plan) && plan.takes(values)
     }
 
     /// Whether this session would have made such a plan now: beside what may change under a plan, what a prepared statement keeps from
     /// when it was prepared.
-    pub(super) fn would_make(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> bool {
+    pub(super) fn would_make(&self, plan: &CachedPlan<B>, values: &[ValueRef<'_>]) -> bool {
         plan.has_shapes_of(self.variables.settings()) && self.plan_is_current(plan, values)
     }
 
     /// Whether a cached plan may run now, with parameters of the types it was made for.
-    pub(crate) fn plan_fits(&self, plan: &CachedPlan) -> bool {
+    pub(crate) fn plan_fits(&self, plan: &CachedPlan<B>) -> bool {
         self.temporary.is_empty()
             && plan.fits(self.variables.settings(), self.core.catalog().version(), self.database.as_ref())
     }

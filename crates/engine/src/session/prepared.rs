@@ -24,6 +24,7 @@ use wire::parameter::ParameterType;
 
 use super::cursor::Cursor;
 use super::statement_ids::ByNumber;
+use crate::backend::Backend;
 use crate::core::Core;
 use crate::plans::HeldPlan;
 use crate::variables::definition::known;
@@ -33,7 +34,7 @@ pub const LONG_DATA_BYTES_MAX_FACTOR: u64 = 2;
 
 /// One prepared statement.
 #[derive(Debug)]
-pub struct PreparedStatement {
+pub struct PreparedStatement<B: Backend> {
     /// Its text, UTF-8.
     pub(super) text: Box<[u8]>,
     /// Offsets of the `?` in the text.
@@ -42,7 +43,7 @@ pub struct PreparedStatement {
     pub(super) long_data: HashMap<u16, LongData>,
     /// Long data was sent that is too long, or could not be kept; the next execute says so.
     pub(super) long_data_error: Option<Box<SqlError>>,
-    pub(super) kept: Kept,
+    pub(super) kept: Kept<B>,
     /// Rows that wait for COM_STMT_FETCH.
     pub(super) cursor: Option<Box<Cursor>>,
     /// The text and its places.
@@ -53,7 +54,7 @@ pub struct PreparedStatement {
     long_data_held: Held,
 }
 
-impl PreparedStatement {
+impl<B: Backend> PreparedStatement<B> {
     /// Its text, its plan where no other session has it, and the rows of its cursor.
     #[inline]
     fn held_bytes(&self) -> u64 {
@@ -92,11 +93,11 @@ impl PreparedStatement {
 
 /// What a statement keeps of a run for the next.
 #[derive(Debug, Default)]
-pub(super) enum Kept {
+pub(super) enum Kept<B: Backend> {
     #[default]
     Nothing,
     /// A plan, which may have to be made again.
-    Plan(HeldPlan),
+    Plan(HeldPlan<B>),
     /// A tree that needs neither a plan nor its text, whatever the settings: BEGIN, COMMIT, ROLLBACK.
     Tree(Statement<'static>),
 }
@@ -120,11 +121,23 @@ impl LongDataLimits {
     }
 }
 
+/// Refuses one more statement where the server has as many as it may.
+///
+/// # Errors
+/// 1461.
+pub(super) fn require_room(core: &Core) -> Outcome {
+    let max = core.globals().unsigned(known::max_prepared_stmt_count());
+    if core.counters.prepared_statement_count.get() >= max {
+        return Err(ER_MAX_PREPARED_STMT_COUNT_REACHED.with(&[&max]));
+    }
+    Ok(())
+}
+
 /// All prepared statements of a session.
-#[derive(Debug, Default)]
-pub struct PreparedStatements {
+#[derive(Debug)]
+pub struct PreparedStatements<B: Backend> {
     /// A statement is away, and its place empty, while it runs.
-    by_id: ByNumber<Option<Box<PreparedStatement>>>,
+    by_id: ByNumber<Option<Box<PreparedStatement<B>>>>,
     named: HashMap<String, (Arc<[u8]>, u32)>,
     /// The texts of those.
     named_held: Held,
@@ -134,21 +147,21 @@ pub struct PreparedStatements {
     needs_recount: bool,
 }
 
-impl PreparedStatements {
-    /// Refuses one more statement where the server has as many as it may.
-    ///
-    /// # Errors
-    /// 1461.
-    pub(super) fn require_room(core: &Core) -> Outcome {
-        let max = core.globals().unsigned(known::max_prepared_stmt_count());
-        if core.counters.prepared_statement_count.get() >= max {
-            return Err(ER_MAX_PREPARED_STMT_COUNT_REACHED.with(&[&max]));
+impl<B: Backend> Default for PreparedStatements<B> {
+    fn default() -> Self {
+        Self {
+            by_id: ByNumber::default(),
+            named: HashMap::default(),
+            named_held: Held::default(),
+            bytes: 0,
+            needs_recount: false,
         }
-        Ok(())
     }
+}
 
+impl<B: Backend> PreparedStatements<B> {
     /// Keeps a statement; returns its number.
-    pub(super) fn add(&mut self, statement: PreparedStatement, core: &Core) -> u32 {
+    pub(super) fn add(&mut self, statement: PreparedStatement<B>, core: &Core) -> u32 {
         let mut statement = Box::new(statement);
         self.count(&mut statement);
         core.counters.prepared_statement_count.increment();
@@ -282,7 +295,7 @@ impl PreparedStatements {
         self.bytes = self.bytes.wrapping_add_signed(change);
     }
 
-    fn find(&mut self, id: u32, command: &str) -> Result<&mut PreparedStatement, Box<SqlError>> {
+    fn find(&mut self, id: u32, command: &str) -> Result<&mut PreparedStatement<B>, Box<SqlError>> {
         match self.by_id.get_mut(id) {
             Some(Some(statement)) => Ok(statement),
             _ => Err(unknown(&id.to_string(), command)),
@@ -291,7 +304,7 @@ impl PreparedStatements {
 
     /// Counts what a statement takes, which has changed.
     #[cold]
-    fn count(&mut self, statement: &mut PreparedStatement) {
+    fn count(&mut self, statement: &mut PreparedStatement<B>) {
         self.needs_recount = false;
         self.bytes = self.bytes.wrapping_add_signed(statement.count());
     }
@@ -303,12 +316,16 @@ impl PreparedStatements {
     }
 
     /// Takes a statement out to run it. One that breaks while it runs stays away: its state is not to be trusted.
-    pub(super) fn take(&mut self, id: u32, command: &str) -> Result<Box<PreparedStatement>, Box<SqlError>> {
+    pub(super) fn take(
+        &mut self,
+        id: u32,
+        command: &str,
+    ) -> Result<Box<PreparedStatement<B>>, Box<SqlError>> {
         self.by_id.get_mut(id).and_then(Option::take).ok_or_else(|| unknown(&id.to_string(), command))
     }
 
     #[inline(always)] // Once on the way of each execution.
-    pub(super) fn put_back(&mut self, id: u32, mut statement: Box<PreparedStatement>) {
+    pub(super) fn put_back(&mut self, id: u32, mut statement: Box<PreparedStatement<B>>) {
         if statement.long_data_held.bytes() > 0 && statement.long_data.is_empty() {
             statement.long_data_held.set(0); // An execution uses it up.
             self.needs_recount = true;

@@ -19,13 +19,14 @@ use types::{DataType, Value, ValueRef};
 use wire::EncodedColumns;
 use wire::parameter::PARAMETER_COUNT_MAX;
 
-use super::LocalSession;
+use super::Session;
 use super::attempt::{Attempt, until_planned};
 use super::cursor::Cursor;
 use super::memory;
 use super::parameters::read_parameters;
-use super::prepared::{Kept, PreparedStatement, PreparedStatements, long_data_too_long, unknown};
+use super::prepared::{Kept, PreparedStatement, long_data_too_long, require_room, unknown};
 use super::rendered_statement::RenderedStatement;
+use crate::backend::Backend;
 use crate::plans::shared::Known;
 use crate::plans::{CachedPlan, HeldPlan};
 use crate::processes::Activity;
@@ -75,7 +76,10 @@ fn without_text(statement: &Statement<'_>) -> Option<Statement<'static>> {
     }
 }
 
-impl LocalSession {
+/// Where the `?` of a statement stand, and its plan if it has one.
+type PlacesAndPlan<B> = (Vec<u32>, Option<HeldPlan<B>>);
+
+impl<B: Backend> Session<B> {
     /// COM_STMT_PREPARE.
     pub(crate) fn prepare_statement(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         let sql = self.to_utf8(sql);
@@ -93,7 +97,7 @@ impl LocalSession {
     }
 
     fn prepare_now(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
-        PreparedStatements::require_room(&self.core)?;
+        require_room(&self.core)?;
         let (places, plan) = memory::lend(|arena: &mut bumpalo::Bump| self.check_prepare(sql, arena))?;
         let results = self.variables.settings().results_charset;
         let columns = plan.as_ref().map(|plan| plan.columns(results)).unwrap_or_default();
@@ -107,7 +111,7 @@ impl LocalSession {
         &mut self,
         sql: &[u8],
         arena: &bumpalo::Bump,
-    ) -> Result<(Vec<u32>, Option<HeldPlan>), Box<SqlError>> {
+    ) -> Result<PlacesAndPlan<B>, Box<SqlError>> {
         self.core.counters.statements_parsed.increment();
         let parsed = syntax::parse(sql, arena, self.variables.settings().sql_mode.for_syntax())
             .map_err(|error| crate::errors::syntax_error(&error))?;
@@ -152,7 +156,7 @@ impl LocalSession {
 
     fn execute_taken(
         &mut self,
-        statement: &mut PreparedStatement,
+        statement: &mut PreparedStatement<B>,
         request: ExecuteRequest<'_>,
         is_requeued: bool,
         reply: &mut Reply<'_>,
@@ -227,7 +231,7 @@ impl LocalSession {
     #[cold]
     fn place_long_data(
         &mut self,
-        statement: &mut PreparedStatement,
+        statement: &mut PreparedStatement<B>,
         long_data: &mut HashMap<u16, LongData>,
         request: ExecuteRequest<'_>,
     ) -> Outcome {
@@ -248,7 +252,7 @@ impl LocalSession {
     #[cold]
     fn passes_long_data(
         &mut self,
-        statement: &mut PreparedStatement,
+        statement: &mut PreparedStatement<B>,
         long_data: &HashMap<u16, LongData>,
         request: ExecuteRequest<'_>,
     ) -> Result<bool, Box<SqlError>> {
@@ -311,7 +315,7 @@ impl LocalSession {
     fn run_prepared(
         &mut self,
         text: &[u8],
-        kept: &mut Kept,
+        kept: &mut Kept<B>,
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
@@ -348,7 +352,7 @@ impl LocalSession {
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
-    ) -> Attempt<(Kept, Option<Box<Cursor>>)> {
+    ) -> Attempt<(Kept<B>, Option<Box<Cursor>>)> {
         let found = self.find_prepared(text, values);
         if let Known::Plan(_, plan) = found {
             let mut plan = HeldPlan::new(plan);
@@ -411,7 +415,7 @@ impl LocalSession {
             },
         };
         self.prepared.forget_named(name, &self.core);
-        PreparedStatements::require_room(&self.core)?;
+        require_room(&self.core)?;
         let arena = bumpalo::Bump::new();
         let (places, _) = self.check_prepare(&text, &arena)?;
         let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
@@ -477,7 +481,7 @@ fn long_parameters(long_data: &HashMap<u16, LongData>) -> Vec<LongParameter> {
 }
 
 /// Definitions of a statement's parameters: MySQL names each `?`.
-fn parameter_columns(count: usize, plan: Option<&CachedPlan>) -> EncodedColumns {
+fn parameter_columns<B: Backend>(count: usize, plan: Option<&CachedPlan<B>>) -> EncodedColumns {
     let unknown = DataType::varchar(0, CollationId::BINARY);
     let types: Vec<&DataType> = (0..count)
         .map(|index| plan.and_then(|plan| plan.parameter_type(index)).unwrap_or(&unknown))

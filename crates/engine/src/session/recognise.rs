@@ -8,7 +8,7 @@
 //! Texts that differ only in literals share one plan, whose parameters the literals are. Sharing must not be seen, so a
 //! plan is shared only if every literal stands where its value decides nothing about the plan: compared with a column
 //! of its own kind, in `LIMIT`, as a value to store. Every other statement is remembered as one that is planned each
-//! time. The literals become exactly the values that binding makes of them, and [`LocalSession::plan_is_current`] has
+//! time. The literals become exactly the values that binding makes of them, and [`Session::plan_is_current`] has
 //! the plan made again when their classes, or anything else it was made for, changed.
 //!
 //! What a session knows of its texts is its own: no lock. What it does not know it asks [`super::shared_plans`] once.
@@ -17,6 +17,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use catalog::TableKind;
+use plan::PhysicalPlan;
 use service::Reply;
 use syntax::Digested;
 use syntax::ast::{
@@ -26,12 +27,13 @@ use syntax::ast::{
 use types::collation::CollationId;
 use types::{TypeKind, Value, ValueRef};
 
-use super::LocalSession;
+use super::Session;
 use super::attempt::Attempt;
 use super::memory::{self, TextMemory};
+use crate::backend::Backend;
+use crate::plans::HeldPlan;
 use crate::plans::shared::{Known, TEMPLATE_BYTES_MAX};
 use crate::plans::templates::Templates;
-use crate::plans::{CachedPlan, HeldPlan};
 use crate::variables::sql_mode::SqlModes;
 
 /// Most literals of a statement that is remembered: two for each column of the widest row.
@@ -39,7 +41,7 @@ const LITERALS_MAX: usize = 8192;
 /// Several rows with more literals are planned each time: a bulk INSERT gains nothing.
 const ROWS_LITERALS_MAX: usize = 128;
 /// What a session knows of its texts.
-pub(crate) type SessionTemplates = Templates<HeldPlan>;
+pub(crate) type SessionTemplates<B> = Templates<HeldPlan<B>>;
 
 /// What looking a text up came to.
 pub(crate) enum Recognised {
@@ -232,8 +234,7 @@ impl<'a> Places<'a, '_> {
 }
 
 /// Whether the columns that literals are compared with are of the literals' kinds, in whichever table they are.
-fn columns_fit(plan: &CachedPlan, compared: &[(&[u8], LiteralKind)]) -> bool {
-    let plan = plan.physical();
+fn columns_fit(plan: &PhysicalPlan, compared: &[(&[u8], LiteralKind)]) -> bool {
     if plan.volatile || plan.tables.is_empty() {
         return false;
     }
@@ -330,7 +331,7 @@ fn value_of<'a>(
     }
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// Runs the first statement of `sql` if its plan is known.
     pub(super) fn run_recognised(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Attempt<Recognised> {
         // They leave the session while a plan of theirs runs.
@@ -344,7 +345,7 @@ impl LocalSession {
         &mut self,
         sql: &[u8],
         memory: &mut TextMemory,
-        templates: &mut SessionTemplates,
+        templates: &mut SessionTemplates<B>,
         reply: &mut Reply<'_>,
     ) -> Attempt<Recognised> {
         let TextMemory { digest, unescaped } = memory;
@@ -393,9 +394,9 @@ impl LocalSession {
 
     /// What all sessions know of a template, if it holds for this one.
     #[cold]
-    fn find_shared(&self, key: u64, digested: &Digested<'_>, values: &[ValueRef<'_>]) -> Known {
+    fn find_shared(&self, key: u64, digested: &Digested<'_>, values: &[ValueRef<'_>]) -> Known<B> {
         let found =
-            self.core.plans.find(self.shared_key(key, values), digested.template, digested.literals.len());
+            self.shared_plans.find(self.shared_key(key, values), digested.template, digested.literals.len());
         self.take_if(found, values)
     }
 
@@ -443,7 +444,7 @@ impl LocalSession {
         statement: &Statement<'_>,
         sql: &[u8],
         memory: &mut TextMemory,
-        templates: &mut SessionTemplates,
+        templates: &mut SessionTemplates<B>,
         reply: &mut Reply<'_>,
     ) -> Attempt<bool> {
         let TextMemory { digest, unescaped } = memory;
@@ -459,7 +460,7 @@ impl LocalSession {
         if places.statement(statement) && self.take_values(sql, &digested, unescaped, &mut values) {
             // A statement in error is planned again without parameters: its error must be the same as ever.
             plan = self.plan_shared(statement, sql, &values, &digested).ok();
-            if let Some(rejected) = plan.take_if(|plan| !columns_fit(plan, &places.compared)) {
+            if let Some(rejected) = plan.take_if(|plan| !columns_fit(plan.physical(), &places.compared)) {
                 // Planned again it has the time that is left.
                 self.running.keep_deadline_of(rejected);
             }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use catalog::Catalog;
 use exec::output::CollectSink;
 use exec::{Changed, ReplySink};
-use plan::physical::PlanKind;
+use plan::physical::{PhysicalPlan, PlanKind};
 use service::{OkSummary, Outcome, Reply, RowFormat, SqlError};
 use syntax::ast::{ExprKind, Into as IntoClause, IntoVar, Statement};
 use types::{Value, ValueRef};
@@ -22,14 +22,12 @@ use super::attempt::{Attempt, until_planned};
 use super::cursor::{Cursor, CursorSink};
 use super::memory;
 use super::plans::into_of;
-use super::{LocalSession, access};
-use crate::backend::Reads;
+use super::{Session, access};
+use crate::backend::{Backend, PointMemory, PointOutcome, PointRead, Reads};
 use crate::errors::not_supported;
-use crate::plans::point::PointMemory;
-use crate::plans::point::{PointOutcome, PointProgram};
 use crate::plans::{CachedPlan, HeldPlan};
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// Plans and runs a statement.
     pub(crate) fn run_planned(
         &mut self,
@@ -69,7 +67,7 @@ impl LocalSession {
     /// Runs a plan and answers; rows stay behind a cursor if one is wanted and there are rows.
     pub(crate) fn run_cached(
         &mut self,
-        plan: &mut HeldPlan,
+        plan: &mut HeldPlan<B>,
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
@@ -83,7 +81,7 @@ impl LocalSession {
 
     fn run_unlimited(
         &mut self,
-        plan: &mut HeldPlan,
+        plan: &mut HeldPlan<B>,
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
@@ -93,7 +91,7 @@ impl LocalSession {
             self.count(plan.kind());
         }
         if !plan.is_allowed(&self.account) {
-            access::require_plan(&self.account, plan)?;
+            access::require_plan(&self.account, plan.physical())?;
             plan.allow(&self.account);
         }
         if !wants_cursor && self.run_point(plan, values, reply)? {
@@ -107,7 +105,7 @@ impl LocalSession {
     /// Runs a point SELECT's program; false if the plan has none or a value does not fit it, and nothing was sent.
     fn run_point(
         &mut self,
-        plan: &CachedPlan,
+        plan: &CachedPlan<B>,
         values: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Attempt<bool> {
@@ -132,8 +130,8 @@ impl LocalSession {
 
     fn read_point(
         &mut self,
-        plan: &CachedPlan,
-        point: &PointProgram,
+        plan: &CachedPlan<B>,
+        point: &B::PointProgram,
         values: &[ValueRef<'_>],
         in_transaction: bool,
         format: RowFormat,
@@ -145,8 +143,12 @@ impl LocalSession {
             let zone = &*self.variables.settings().time_zone;
             let uncommitted = self.transaction.reads_uncommitted();
             let reads = if uncommitted { Reads::Uncommitted } else { Reads::Own };
-            let Some(reader) = self.transaction.reader(reads) else { return Ok(PointOutcome::NotHere) };
-            return Ok(point.run(values, reader, zone, format, memory)?);
+            return Ok(self.transaction.read_point(
+                point,
+                values,
+                PointRead { reads, zone, format },
+                memory,
+            )?);
         }
         // An autocommit read holds its snapshot only here; DDL waits for the latch at most.
         self.transaction.view_now();
@@ -154,10 +156,8 @@ impl LocalSession {
         let current = self.core.catalog().version() == plan.physical().catalog_version;
         let outcome = if current && self.reads_unlocked() {
             let zone = &*self.variables.settings().time_zone;
-            match self.transaction.reader(Reads::Snapshot) {
-                Some(reader) => point.run(values, reader, zone, format, memory),
-                None => Ok(PointOutcome::NotHere),
-            }
+            let read = PointRead { reads: Reads::Snapshot, zone, format };
+            self.transaction.read_point(point, values, read, memory)
         } else {
             Ok(PointOutcome::NotHere)
         };
@@ -189,7 +189,7 @@ impl LocalSession {
     }
 
     /// `sql_select_limit`, where it counts: not with a LIMIT, and not for the statements of a routine.
-    fn rows_max(&self, plan: &CachedPlan) -> u64 {
+    fn rows_max(&self, plan: &CachedPlan<B>) -> u64 {
         match plan.physical().has_limit || self.routines.are_running() {
             true => u64::MAX,
             false => self.variables.settings().select_limit,
@@ -198,7 +198,7 @@ impl LocalSession {
 
     /// `max_join_size`, without `sql_big_selects`: refuses a plan that is expected to read more rows.
     #[allow(clippy::cast_precision_loss, reason = "an estimate is compared")]
-    pub(crate) fn require_join_size(&self, plan: &CachedPlan, values: &[ValueRef<'_>]) -> Outcome {
+    pub(crate) fn require_join_size(&self, plan: &CachedPlan<B>, values: &[ValueRef<'_>]) -> Outcome {
         let rows_max = self.variables.settings().join_size_max;
         if rows_max != u64::MAX && plan.physical().row_accesses(values) > rows_max as f64 {
             return Err(service::error::ER_TOO_BIG_SELECT.with(&[]));
@@ -208,7 +208,7 @@ impl LocalSession {
 
     fn run_body(
         &mut self,
-        plan: &CachedPlan,
+        plan: &CachedPlan<B>,
         values: &[ValueRef<'_>],
         wants_cursor: bool,
         reply: &mut Reply<'_>,
@@ -298,7 +298,7 @@ impl LocalSession {
     /// Runs a changing plan inside the statement that is under way, without answering.
     pub(crate) fn run_file_line(
         &mut self,
-        plan: &CachedPlan,
+        plan: &CachedPlan<B>,
         values: &[ValueRef<'_>],
         line: exec::FileLine,
     ) -> Attempt<Changed> {
@@ -313,16 +313,16 @@ impl LocalSession {
     /// SELECT ... INTO @a, @b
     pub(super) fn run_into(
         &mut self,
-        plan: &mut HeldPlan,
+        plan: &mut HeldPlan<B>,
         into: &IntoClause<'_>,
         values: &[ValueRef<'_>],
         reply: &mut Reply<'_>,
     ) -> Attempt<()> {
-        let targets = variables_of(plan, into)?;
+        let targets = variables_of(plan.physical(), into)?;
         plan.require_limits(values, self.running.executes_named())?;
         self.require_join_size(plan, values)?;
         self.count(plan.kind());
-        access::require_plan(&self.account, plan)?;
+        access::require_plan(&self.account, plan.physical())?;
         // One row more than allowed shows that there are too many.
         let rows_max = usize::try_from(self.rows_max(plan)).map_or(2, |rows| rows.min(2));
         let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
@@ -406,7 +406,7 @@ impl LocalSession {
         let statement = Statement::Query(query);
         let value = until_planned(|| {
             let plan = self.plan_with(&statement, text, Some(values), &self.catalog())?;
-            access::require_plan(&self.account, &plan)?;
+            access::require_plan(&self.account, plan.physical())?;
             let mut sink = CollectSink::new(plan.output_types().cloned().collect(), 1);
             self.in_statement(&plan, false, |session, in_transaction| {
                 session.with_context(&plan, values, |prepared, context| {
@@ -425,7 +425,7 @@ impl LocalSession {
 /// # Errors
 /// 1222; 1327 outside of a routine; 1235 for a file.
 pub(super) fn variables_of<'a>(
-    plan: &CachedPlan,
+    plan: &PhysicalPlan,
     into: &IntoClause<'a>,
 ) -> Result<&'a [IntoVar<'a>], Box<SqlError>> {
     let IntoClause::Variables(targets) = into else { return Err(not_supported("INTO OUTFILE")) };
@@ -435,7 +435,7 @@ pub(super) fn variables_of<'a>(
             return Err(service::error::ER_SP_UNDECLARED_VAR.with(&[&name]));
         }
     }
-    if plan.output_types().count() != targets.len() {
+    if plan.output.len() != targets.len() {
         return Err(service::error::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
     }
     Ok(targets)

@@ -6,6 +6,7 @@ use types::{Value, ValueRef};
 
 use super::memory;
 use super::query_log::{QueuedClock, StatementClock};
+use crate::backend::Backend;
 use crate::core::Core;
 use crate::deadlines::Deadline;
 use crate::plans::HeldPlan;
@@ -130,7 +131,7 @@ impl RunningStatement {
     }
 
     /// The same, with the plan that does not serve.
-    pub(super) fn keep_deadline_of(&mut self, mut plan: HeldPlan) {
+    pub(super) fn keep_deadline_of<B: Backend>(&mut self, mut plan: HeldPlan<B>) {
         self.deadline.set(plan.take_deadline());
     }
 

@@ -17,7 +17,8 @@ use types::charset::Charset;
 use types::collation::CollationId;
 
 use super::names::name_text;
-use super::{LocalSession, access};
+use super::{Session, access};
+use crate::backend::Backend;
 use crate::errors::not_supported;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
@@ -48,7 +49,7 @@ enum InsertId {
     RandomSeed(bool, u64),
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     pub(super) fn set(&mut self, items: &[SetItem<'_>], reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::SetOption);
         let mut changes = Vec::with_capacity(items.len());
@@ -315,7 +316,12 @@ impl LocalSession {
                 }
                 own.push((id, setting));
             }
-            Change::Global(id, setting, persist) => self.core.set_global(id, setting, persist)?,
+            Change::Global(id, setting, persist) => {
+                if persist {
+                    self.backend.persist_variable(id.definition().name, &setting.shown())?;
+                }
+                self.core.set_global(id, setting);
+            }
             Change::NextIsolation(isolation) => self.transaction.set_next_isolation(isolation),
             Change::NextReadOnly(read_only) => self.transaction.set_next_read_only(read_only),
             Change::Insert(InsertId::Last(id)) => self.results.set_last_insert_id(id),

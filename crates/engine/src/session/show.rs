@@ -13,13 +13,14 @@ use types::charset::Charset;
 use types::collation::CollationId;
 use types::{DataType, TypeKind};
 
-use super::LocalSession;
-use super::accounts::AccountStatements;
+use super::Session;
+use super::accounts::{show_create_user, show_grants};
 use super::diagnostics::Diagnostics;
 use super::listing::{LISTING_SCHEMA, LISTING_TABLE, Listing, ListingTable, text, unsigned};
 use super::locks::SessionLocks;
 use super::names::{Names, name_text};
 use super::routine::{show_create_routine, show_routine_status};
+use crate::backend::Backend;
 use crate::errors::not_supported;
 use crate::facts::Facts;
 use crate::privilege::{self, SessionAccount};
@@ -80,7 +81,7 @@ fn is_limited(show: &Show<'_>) -> bool {
     }
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// Runs a SHOW statement.
     pub(super) fn show(&mut self, show: &Show<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.count(StatementKind::Show);
@@ -110,7 +111,7 @@ impl LocalSession {
         sent
     }
 
-    fn listings(&self) -> Listings<'_> {
+    fn listings(&self) -> Listings<'_, B> {
         Listings {
             account: &self.account,
             names: self.names(),
@@ -144,22 +145,18 @@ impl LocalSession {
 }
 
 /// Makes the listings of SHOW.
-struct Listings<'a> {
+struct Listings<'a, B: Backend> {
     /// The account that asks.
     account: &'a SessionAccount,
     names: Names<'a>,
     diagnostics: &'a Diagnostics,
-    locks: &'a SessionLocks,
+    locks: &'a SessionLocks<B>,
     facts: Facts,
     /// Values of CHAR columns are read padded.
     pads_chars: bool,
 }
 
-impl Listings<'_> {
-    fn accounts(&self) -> AccountStatements<'_> {
-        AccountStatements { core: self.names.core, account: self.account, names: self.names }
-    }
-
+impl<B: Backend> Listings<'_, B> {
     fn listing_of<'s>(&self, show: &Show<'s>) -> Result<(Listing, ShowFilter<'s>)> {
         let none = ShowFilter::None;
         Ok(match *show {
@@ -234,7 +231,9 @@ impl Listings<'_> {
                 (show_create_routine(self.account, &self.names, catalog::RoutineKind::Function, &name)?, none)
             }
             Show::CreateRoutine(word, name) => return Err(self.no_such_routine(word, name)),
-            Show::CreateUser(account) => (self.accounts().show_create_user(&account)?, none),
+            Show::CreateUser(account) => {
+                (show_create_user(&self.names.core.catalog().load(), self.account, &account)?, none)
+            }
             Show::Variables { global, filter } => (self.show_variables(global), filter),
             Show::Status { global, filter } => (self.show_status(global), filter),
             Show::Processlist { full } => (self.show_processlist(full), none),
@@ -250,7 +249,9 @@ impl Listings<'_> {
             }
             Show::CharacterSet(filter) => (show_character_sets(), filter),
             Show::Collation(filter) => (show_collations(), filter),
-            Show::Grants { user, using } => (self.accounts().show_grants(user, using)?, none),
+            Show::Grants { user, using } => {
+                (show_grants(&self.names.core.catalog().load(), self.account, user, using)?, none)
+            }
             Show::Privileges => (show_privileges(), none),
             Show::Plugins => (show_plugins(), none),
             Show::RoutineStatus(word, filter) => {
@@ -578,8 +579,8 @@ impl Listings<'_> {
                 "\n=====================================\nINVAR STORE STATUS\n=====================================\n",
             );
             let catalog = self.names.core.catalog().load();
-            let locks = crate::system_schemas::locks::status_text(self.names.core, &catalog);
-            status.push_str(&locks.map_err(crate::store_error)?);
+            let core = self.names.core;
+            status.push_str(&core.storage().describe_transactions(core, &catalog)?);
             status.push_str("--------\nCOUNTERS\n--------\n");
             for (name, value) in self.names.core.status() {
                 if name.starts_with("Innodb_") {

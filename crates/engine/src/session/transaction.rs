@@ -24,8 +24,9 @@ use catalog::TableEntry;
 use plan::physical::{PhysicalPlan, PlanKind, PlanTable};
 use service::error::{ER_CHECKREAD, ER_LOCK_DEADLOCK, ER_SP_DOES_NOT_EXIST};
 use service::{ConnectionControl, Outcome, SqlError};
+use types::ValueRef;
 
-use crate::backend::{Access, Reads, SessionTransaction, StatementStart};
+use crate::backend::{Access, PointMemory, PointOutcome, PointRead, SessionTransaction, StatementStart};
 use crate::processes::{ProcessEntry, TransactionNote};
 use crate::variables::isolation::Isolation;
 use crate::variables::settings::Settings;
@@ -174,8 +175,14 @@ impl<T: SessionTransaction> TransactionState<T> {
 
     /// Reads single rows; none without a snapshot.
     #[inline]
-    pub(super) fn reader(&self, reads: Reads) -> Option<T::Reader<'_>> {
-        self.work.reader(reads)
+    pub(super) fn read_point(
+        &self,
+        program: &T::PointProgram,
+        values: &[ValueRef<'_>],
+        read: PointRead<'_>,
+        memory: &mut PointMemory,
+    ) -> Result<PointOutcome, Box<SqlError>> {
+        self.work.read_point(program, values, read, memory)
     }
 
     /// Whether the running statement can be requeued if it must not wait.

@@ -9,14 +9,13 @@ use service::error::{
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::Completion;
 
-use super::LocalSession;
+use super::Session;
 use super::transaction::Beginning;
-use crate::backend::SessionTransaction;
-use crate::local::LocalSessionTransaction;
+use crate::backend::{Backend, SessionTransaction};
 use crate::plans::CachedPlan;
 use crate::status::StatementKind;
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// Readies the transaction for a statement that reads or writes tables. `may_requeue`: it is requeued if it must not wait.
     #[inline]
     pub(super) fn begin_table_statement(&mut self, may_requeue: bool) {
@@ -33,7 +32,7 @@ impl LocalSession {
     /// Ends a statement that failed: rolls back what it did, and the whole transaction where MySQL does.
     pub(super) fn fail_table_statement(
         &mut self,
-        before: &<LocalSessionTransaction as SessionTransaction>::Savepoint,
+        before: &<B::Transaction as SessionTransaction>::Savepoint,
         error: &SqlError,
     ) -> Outcome {
         self.process.counts.status.add(StatusKind::Rollback, 1);
@@ -54,7 +53,7 @@ impl LocalSession {
     }
 
     /// Refuses to lock other sessions' rows FOR UPDATE in a read-only transaction.
-    pub(super) fn require_no_row_locks(&self, plan: &CachedPlan) -> Outcome {
+    pub(super) fn require_no_row_locks(&self, plan: &CachedPlan<B>) -> Outcome {
         if self.transaction.is_read_only() && plan.locks_shared_rows() {
             return Err(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
         }
@@ -71,7 +70,7 @@ impl LocalSession {
             self.enter_commit()?;
         }
         let committed = self.transaction.commit(&self.process.transaction);
-        self.drop_temporary_trees();
+        self.drop_temporary_rows();
         committed
     }
 
@@ -81,15 +80,15 @@ impl LocalSession {
     /// The store has stopped.
     pub(super) fn rollback_transaction(&mut self) -> Outcome {
         let rolled_back = self.transaction.rollback(&self.process.transaction);
-        self.drop_temporary_trees();
+        self.drop_temporary_rows();
         rolled_back
     }
 
     /// Drops the trees of temporary tables that the session has dropped. Its transaction, which may have changed them, has ended or
     /// not begun.
-    pub(super) fn drop_temporary_trees(&mut self) {
-        if self.temporary.has_dropped_trees() {
-            let dropped = self.temporary.drop_trees(&self.core.definitions);
+    pub(super) fn drop_temporary_rows(&mut self) {
+        if self.temporary.has_dropped() {
+            let dropped = self.backend.drop_temporary(&self.temporary.take_dropped());
             super::warn_of_trees_left(&self.core, &self.control, dropped);
         }
     }

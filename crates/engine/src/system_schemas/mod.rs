@@ -14,7 +14,6 @@
 pub mod columns;
 pub mod constraints;
 pub mod definition;
-pub mod locks;
 pub mod privileges;
 pub mod routines;
 pub mod rows;
@@ -35,10 +34,13 @@ use crate::schema_names::{MYSQL_SCHEMA, SYS_SCHEMA};
 use rows::Rows;
 
 /// What a function that makes rows gets.
-pub type Fill = fn(&VirtualContext<'_>, &VirtualScan<'_>, &mut Rows<'_>);
+pub type Fill = Arc<dyn Fn(&VirtualContext<'_>, &VirtualScan<'_>, &mut Rows<'_>) + Send + Sync>;
 
-/// The function for each table that has rows; a table of `columns.tsv` that is not here is empty.
-const FILLS: &[(&str, Fill)] = &[
+/// One that needs nothing but the reading session.
+type Filler = fn(&VirtualContext<'_>, &VirtualScan<'_>, &mut Rows<'_>);
+
+/// The function for each table that has rows; a table of `columns.tsv` that is not here, nor given to [`schemas`], is empty.
+const FILLS: &[(&str, Filler)] = &[
     ("information_schema.CHARACTER_SETS", server::character_sets),
     ("information_schema.CHECK_CONSTRAINTS", constraints::check_constraints),
     ("information_schema.COLLATIONS", server::collations),
@@ -49,7 +51,6 @@ const FILLS: &[(&str, Fill)] = &[
     ("information_schema.COLUMNS", columns::columns),
     ("information_schema.COLUMN_PRIVILEGES", privileges::column_privileges),
     ("information_schema.ENGINES", server::engines),
-    ("information_schema.INNODB_TRX", locks::innodb_trx),
     ("information_schema.KEY_COLUMN_USAGE", constraints::key_column_usage),
     ("information_schema.PARAMETERS", routines::parameters),
     ("information_schema.PARTITIONS", tables::partitions),
@@ -64,8 +65,6 @@ const FILLS: &[(&str, Fill)] = &[
     ("information_schema.TABLE_PRIVILEGES", privileges::table_privileges),
     ("information_schema.USER_ATTRIBUTES", privileges::user_attributes),
     ("information_schema.USER_PRIVILEGES", privileges::user_privileges),
-    ("performance_schema.data_lock_waits", locks::data_lock_waits),
-    ("performance_schema.data_locks", locks::data_locks),
     ("performance_schema.global_status", server::global_status),
     ("performance_schema.global_variables", server::global_variables),
     ("performance_schema.processlist", server::performance_schema_processlist),
@@ -73,14 +72,18 @@ const FILLS: &[(&str, Fill)] = &[
     ("performance_schema.session_connect_attrs", server::session_connect_attrs),
     ("performance_schema.session_status", server::session_status),
     ("performance_schema.session_variables", server::session_variables),
-    ("sys.innodb_lock_waits", locks::innodb_lock_waits),
 ];
 
 /// One virtual table.
-#[derive(Debug)]
 pub struct SystemTable {
     definition: Arc<TableDefinition>,
     fill: Option<Fill>,
+}
+
+impl std::fmt::Debug for SystemTable {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("SystemTable").field("name", &self.definition.name).finish_non_exhaustive()
+    }
 }
 
 impl TableSource for SystemTable {
@@ -129,7 +132,7 @@ impl VirtualTable for SystemTable {
         scan: &VirtualScan<'_>,
         emit: &mut dyn FnMut(&mut Batch) -> bool,
     ) -> Result<(), VirtualError> {
-        let Some(fill) = self.fill else { return Ok(()) };
+        let Some(fill) = &self.fill else { return Ok(()) };
         let mut rows = Rows::new(&self.definition, scan.columns, emit);
         fill(context, scan, &mut rows);
         rows.finish()
@@ -146,9 +149,12 @@ pub const MYSQL_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 3);
 /// Number of `sys`.
 pub const SYS_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 4);
 
-/// The system schemas.
+/// The system schemas. `others`: tables by their full names whose rows somebody else makes, the backend first of all.
+///
+/// # Panics
+/// If one of them is not in `columns.tsv`.
 #[must_use]
-pub fn schemas() -> Vec<Arc<Schema>> {
+pub fn schemas(others: &[(&str, Fill)]) -> Vec<Arc<Schema>> {
     let utf8mb3 = CollationId::UTF8MB3_GENERAL_CI;
     let mut information = Schema::new(INFORMATION_SCHEMA_ID, "information_schema", utf8mb3, true);
     let mut performance =
@@ -158,7 +164,11 @@ pub fn schemas() -> Vec<Arc<Schema>> {
     for definition in definition::all() {
         let definition = Arc::new(definition);
         let full_name = format!("{}.{}", definition.schema, definition.name);
-        let fill = FILLS.iter().find(|(name, _)| *name == full_name).map(|(_, fill)| *fill);
+        let own = FILLS.iter().find(|(name, _)| *name == full_name).map(|(_, fill)| Arc::new(*fill) as Fill);
+        let fill = own.or_else(|| {
+            let other = others.iter().find(|(name, _)| *name == full_name);
+            other.map(|(_, fill)| Arc::clone(fill))
+        });
         let source = Arc::new(SystemTable { definition: Arc::clone(&definition), fill });
         let schema = match definition.schema_id {
             INFORMATION_SCHEMA_ID => &mut information,

@@ -15,7 +15,7 @@ use types::{CollationId, DataType, TypeKind};
 
 use super::depend::check_dependents;
 use super::follow::follow_columns;
-use crate::ddl::column_type::{charset_warning, resolve_collation};
+use crate::column_type::{charset_warning, resolve_collation};
 use crate::ddl::draft::{Draft, DraftColumn};
 use crate::ddl::tables::template;
 use crate::ddl::{

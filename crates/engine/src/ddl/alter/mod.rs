@@ -45,6 +45,7 @@ use super::draft::check_name_is_free;
 use super::foreign_key;
 use super::tables::{find, rename_generated_constraints};
 use super::{Context, Outcome, Result, sql_mode_bits};
+use crate::references::references_of_actions;
 
 /// ALTER TABLE.
 ///
@@ -324,7 +325,7 @@ fn concerned(
     if actions.iter().any(renames) {
         tables.extend(foreign_key::children(catalog, &entry.definition));
     }
-    for references in foreign_key::references_of_actions(actions) {
+    for references in references_of_actions(actions) {
         tables.extend(foreign_key::parent_of(catalog, &entry.definition.schema, references)?);
     }
     Ok(tables)

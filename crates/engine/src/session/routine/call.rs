@@ -12,10 +12,11 @@ use types::vector::Batch;
 use types::{Value, ValueRef};
 
 use super::{DYNAMIC_CALLS_MAX, FRAMES_MAX, Frame, Saved};
+use crate::backend::Backend;
 use crate::privilege::{self, SessionAccount};
 use crate::routine::program::{SlotType, Target};
 use crate::routine::{Routine, plan_type, program_of};
-use crate::session::LocalSession;
+use crate::session::Session;
 use crate::session::attempt::Attempt;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
@@ -37,7 +38,7 @@ fn switched_variables() -> [VariableId; 4] {
     ]
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// CALL as a statement of the client, or of text that EXECUTE runs.
     pub(crate) fn call(
         &mut self,
@@ -303,7 +304,7 @@ impl LocalSession {
     }
 
     /// Takes the innermost frame away, unfinished or not, and puts back what it changed of the session.
-    pub(super) fn pop_frame(&mut self) -> Option<Frame> {
+    pub(super) fn pop_frame(&mut self) -> Option<Frame<B>> {
         let mut frame = self.routines.frames.pop()?;
         self.switch_settings(&frame.saved.settings);
         if self.database != frame.saved.database {

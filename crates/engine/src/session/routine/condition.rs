@@ -14,9 +14,10 @@ use syntax::ast::{
 use types::collation::CollationId;
 use types::{TypeKind, Value};
 
+use crate::backend::Backend;
 use crate::routine::compile::{check_items, checked_state};
 use crate::routine::program::Target;
-use crate::session::LocalSession;
+use crate::session::Session;
 use crate::session::attempt::Attempt;
 use crate::session::diagnostics::Diagnostics;
 use crate::status::StatementKind;
@@ -34,7 +35,7 @@ pub(crate) struct ConditionDetails {
     items: Vec<(Item, String)>,
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// SIGNAL or RESIGNAL outside of a routine: no condition has a name there.
     pub(crate) fn signal(
         &mut self,

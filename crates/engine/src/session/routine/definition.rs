@@ -9,11 +9,11 @@ use syntax::ast::{self, AlterRoutine, Characteristics, CreateRoutine, DropRoutin
 use types::collation::CollationId;
 use types::{DataType, TypeKind};
 
-use crate::backend::Definitions as _;
+use crate::backend::Backend;
 use crate::errors::not_supported;
 use crate::privilege::{self, SessionAccount};
 use crate::routine::compile;
-use crate::session::LocalSession;
+use crate::session::Session;
 use crate::session::access::AccountAdmin;
 use crate::session::listing::{Listing, text};
 use crate::session::names::Names;
@@ -58,7 +58,7 @@ fn apply(said: &Characteristics<'_>, definition: &mut RoutineDefinition) {
     }
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// Schema and name of a routine.
     fn routine_name(&self, name: &ObjectName<'_>) -> Result<(String, String)> {
         self.names().table(name)
@@ -99,7 +99,7 @@ impl LocalSession {
         let cut = |span: Span| utf8(sql.get(span.start as usize..span.end as usize).unwrap_or_default());
         let now = self.now_micros();
         let mut definition = RoutineDefinition {
-            id: self.core.definitions.new_routine_id(),
+            id: self.backend.new_routine_id(),
             kind,
             schema: Arc::clone(&found.name),
             name: name.into(),
@@ -148,7 +148,7 @@ impl LocalSession {
         warnings: &mut Vec<service::Diagnostic>,
     ) -> Outcome {
         let (word, name) = (definition.kind.word(), Arc::clone(&definition.name));
-        let is_new = self.core.definitions.change_routines(|routines, catalog| {
+        let is_new = self.backend.change_routines(|routines, catalog| {
             if catalog.schema(&definition.schema).is_none() {
                 return Err(e::ER_BAD_DB_ERROR.with(&[&definition.schema]));
             }
@@ -217,7 +217,7 @@ impl LocalSession {
         let found = self.alterable(kind, &alter.name)?.ok_or_else(missing)?;
         let now = self.now_micros();
         self.define_routine(reply, |session, reply| {
-            session.core.definitions.change_routines(|routines, _| {
+            session.backend.change_routines(|routines, _| {
                 // What another session did in between counts.
                 let now_there = routines.get(&found.schema, kind, &found.name);
                 let mut definition = RoutineDefinition::clone(now_there.ok_or_else(missing)?);
@@ -238,7 +238,7 @@ impl LocalSession {
         let shown = format!("{schema}.{name}");
         let found = self.alterable(kind, &drop.name)?;
         self.define_routine(reply, |session, reply| {
-            let is_dropped = session.core.definitions.change_routines(|routines, _| {
+            let is_dropped = session.backend.change_routines(|routines, _| {
                 let found =
                     found.and_then(|found| routines.get(&found.schema, kind, &found.name).map(Arc::clone));
                 match found {

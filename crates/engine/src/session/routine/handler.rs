@@ -7,8 +7,9 @@
 use service::{Diagnostic, Level, Outcome, Reply, SqlError};
 
 use super::{ActiveHandler, Routines};
+use crate::backend::Backend;
 use crate::routine::program::{At, Condition, Program, RegionId};
-use crate::session::LocalSession;
+use crate::session::Session;
 use crate::session::diagnostics::Diagnostics;
 
 /// A handler that was found.
@@ -59,7 +60,7 @@ impl Program {
     }
 }
 
-impl Routines {
+impl<B: Backend> Routines<B> {
     /// The conditions the innermost handler in run was called for, and which of them it was.
     pub(super) fn stacked(&self) -> Option<(&Diagnostics, usize)> {
         let active = self.frames.iter().rev().find_map(|frame| frame.handlers.last())?;
@@ -76,7 +77,7 @@ impl Routines {
     }
 }
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// An instruction failed: calls a handler, or ends the frames down to `base` and answers the error.
     pub(super) fn handle_error(
         &mut self,

@@ -33,6 +33,7 @@ use hashbrown::HashMap;
 use types::{DataType, Value};
 
 use super::diagnostics::Diagnostics;
+use crate::backend::Backend;
 use crate::plans::HeldPlan;
 use crate::privilege::SessionAccount;
 use crate::routine::program::{ScopeId, SlotType, Target};
@@ -49,14 +50,14 @@ const DYNAMIC_CALLS_MAX: u32 = 16;
 
 /// The plan of a statement or expression of a routine.
 #[derive(Debug)]
-struct Planned {
-    plan: HeldPlan,
+struct Planned<B: Backend> {
+    plan: HeldPlan<B>,
     /// Of SELECT ... INTO.
     into: Option<Box<[Target]>>,
 }
 
 /// Plans by statement of the program; made as they are needed.
-type Plans = Vec<Option<Planned>>;
+type Plans<B> = Vec<Option<Planned<B>>>;
 
 /// A cursor that was opened.
 #[derive(Debug)]
@@ -86,10 +87,10 @@ struct Saved {
 
 /// A routine in run.
 #[derive(Debug)]
-struct Frame {
+struct Frame<B: Backend> {
     routine: Arc<Routine>,
     slots: Vec<Value>,
-    plans: Plans,
+    plans: Plans<B>,
     cursors: Vec<Option<OpenCursor>>,
     /// The instruction in run.
     at: usize,
@@ -102,10 +103,10 @@ struct Frame {
 }
 
 /// What a session knows of routines: those in run, and the programs and plans of those it ran.
-#[derive(Debug, Default)]
-pub(crate) struct Routines {
-    frames: Vec<Frame>,
-    kept: HashMap<RoutineId, (Arc<Routine>, Plans)>,
+#[derive(Debug)]
+pub(crate) struct Routines<B: Backend> {
+    frames: Vec<Frame<B>>,
+    kept: HashMap<RoutineId, (Arc<Routine>, Plans<B>)>,
     dynamic_calls: u32,
     /// The expression in run is for a variable: what would be a warning in a SELECT is an error in strict mode.
     assigning: bool,
@@ -115,7 +116,20 @@ pub(crate) struct Routines {
     using: Vec<Vec<u8>>,
 }
 
-impl Routines {
+impl<B: Backend> Default for Routines<B> {
+    fn default() -> Self {
+        Self {
+            frames: Vec::new(),
+            kept: HashMap::new(),
+            dynamic_calls: 0,
+            assigning: false,
+            row: Vec::new(),
+            using: Vec::new(),
+        }
+    }
+}
+
+impl<B: Backend> Routines<B> {
     /// Whether the expression in run is for a variable.
     #[inline]
     pub(super) fn is_assigning(&self) -> bool {

@@ -7,15 +7,16 @@ use service::{Outcome, Reply, SqlError};
 use types::Value;
 
 use super::OpenCursor;
+use crate::backend::Backend;
 use crate::routine::Routine;
 use crate::routine::program::{Argument, CursorId, DiagnoseItems, Instruction, Slot};
-use crate::session::LocalSession;
+use crate::session::Session;
 use crate::session::attempt::{Attempt, until_planned};
 
 /// Instructions between two looks at whether others wait for this thread.
 const TICK_INSTRUCTIONS: u32 = 64;
 
-impl LocalSession {
+impl<B: Backend> Session<B> {
     /// Runs the innermost frame, and those it calls, until frames are `base` again.
     pub(super) fn run_frames(&mut self, base: usize, reply: &mut Reply<'_>) -> Outcome {
         let mut count = 0u32;

@@ -13,18 +13,19 @@ use types::vector::Column;
 use types::{DataType, TypeKind, Value, ValueRef};
 
 use super::{Frame, Planned};
+use crate::backend::Backend;
 use crate::plans::HeldPlan;
 use crate::routine::compile;
 use crate::routine::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
 use crate::session::attempt::Attempt;
 use crate::session::plans::into_of;
-use crate::session::{LocalSession, access};
+use crate::session::{Session, access};
 use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
-impl LocalSession {
-    pub(super) fn frame(&mut self) -> Result<&mut Frame> {
+impl<B: Backend> Session<B> {
+    pub(super) fn frame(&mut self) -> Result<&mut Frame<B>> {
         let missing = || e::ER_INTERNAL_ERROR.with(&[&"a routine without a frame"]);
         self.routines.frames.last_mut().ok_or_else(missing)
     }
@@ -63,7 +64,7 @@ impl LocalSession {
     }
 
     /// Runs a plan with the frame's slots as parameters.
-    fn run_with_slots(&mut self, plan: &mut HeldPlan, reply: &mut Reply<'_>) -> Attempt<()> {
+    fn run_with_slots(&mut self, plan: &mut HeldPlan<B>, reply: &mut Reply<'_>) -> Attempt<()> {
         let slots = std::mem::take(&mut self.frame()?.slots);
         let values: Vec<ValueRef<'_>> = slots.iter().map(ValueRef::from).collect();
         let ran = self.run_cached(plan, &values, false, reply);
@@ -94,7 +95,7 @@ impl LocalSession {
     }
 
     /// Takes the plan of a statement out of the frame, made again if the one there does not hold any more.
-    fn take_plan(&mut self, program: &Program, id: StatementId) -> Result<Planned> {
+    fn take_plan(&mut self, program: &Program, id: StatementId) -> Result<Planned<B>> {
         let embedded = &program.statements[id];
         let frame = self.frame()?;
         frame.scope = Some(embedded.scope);
@@ -130,7 +131,7 @@ impl LocalSession {
         }
     }
 
-    fn keep_plan_of(&mut self, id: StatementId, mut planned: Planned) -> Outcome {
+    fn keep_plan_of(&mut self, id: StatementId, mut planned: Planned<B>) -> Outcome {
         // That of a statement that failed before it ran.
         planned.plan.take_deadline();
         self.frame()?.plans[id] = Some(planned);
@@ -138,7 +139,7 @@ impl LocalSession {
     }
 
     /// `operand = value` of a CASE.
-    fn plan_equals(&self, slot: Slot, value: &Expr<'_>, text: &[u8]) -> Result<HeldPlan> {
+    fn plan_equals(&self, slot: Slot, value: &Expr<'_>, text: &[u8]) -> Result<HeldPlan<B>> {
         let name = compile::operand_name(slot);
         let name = Ident { text: name.as_bytes(), span: Span::default() };
         let column = ColumnRef { schema: None, table: None, name };
@@ -153,7 +154,7 @@ impl LocalSession {
         expr: &Expr<'_>,
         text: &[u8],
         values: &[ValueRef<'_>],
-    ) -> Result<HeldPlan> {
+    ) -> Result<HeldPlan<B>> {
         let items = [SelectItem::Expr { expr: *expr, alias: None, source: expr.span }];
         let select = Select {
             options: ast::SelectOptions::default(),
@@ -183,12 +184,12 @@ impl LocalSession {
     /// Runs a query and keeps its rows, at most `rows_max`; a statement of its own where it reads tables.
     pub(super) fn collect(
         &mut self,
-        plan: &mut HeldPlan,
+        plan: &mut HeldPlan<B>,
         values: &[ValueRef<'_>],
         rows_max: usize,
         assigns: bool,
     ) -> Attempt<Vec<Vec<Value>>> {
-        access::require_plan(&self.account, plan)?;
+        access::require_plan(&self.account, plan.physical())?;
         self.require_join_size(plan, values)?;
         let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
         self.run_limited(plan, |session, plan| {
@@ -206,7 +207,7 @@ impl LocalSession {
     }
 
     /// SELECT ... INTO.
-    fn run_into_targets(&mut self, plan: &mut HeldPlan, targets: &[Target]) -> Attempt<()> {
+    fn run_into_targets(&mut self, plan: &mut HeldPlan<B>, targets: &[Target]) -> Attempt<()> {
         if plan.output_types().count() != targets.len() {
             return Err(e::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare().into());
         }

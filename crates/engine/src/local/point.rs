@@ -22,15 +22,7 @@ use types::vector::Cell;
 use types::{Physical, Value, ValueRef};
 use wire::row;
 
-/// Memory of a point SELECT, lent for each.
-#[derive(Debug, Default)]
-pub(crate) struct PointMemory {
-    pub(crate) key: Vec<u8>,
-    /// The row's payload.
-    pub(crate) row: Vec<u8>,
-    /// For values that are not sent as they are stored.
-    pub(crate) cell: Vec<u8>,
-}
+use crate::backend::{PointMemory, PointOutcome, PointProgram, PointRead};
 
 /// One part of the key: where its value comes from and what it must be.
 #[derive(Clone, Debug)]
@@ -54,9 +46,9 @@ enum Accepts {
     Text(CollationId),
 }
 
-/// A point SELECT ready to run.
+/// A point SELECT of a local table, ready to run.
 #[derive(Clone, Debug)]
-pub(crate) struct PointProgram {
+pub struct LocalPointProgram {
     table: Arc<Table>,
     index: usize,
     covering: bool,
@@ -69,15 +61,6 @@ struct Column {
     ordinal: usize,
     physical: Physical,
     encoder: CellEncoder,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum PointOutcome {
-    /// So many rows were found (0 or 1), and written.
-    Rows(u64),
-    /// The ordinary way has to be taken.
-    NotHere,
 }
 
 /// Follows projections of plain columns down to the scan; answers the scan and which of its outputs the result has.
@@ -98,10 +81,8 @@ fn scan_below<'p>(node: &'p Node, wanted: &[usize]) -> Option<(&'p Scan, Vec<usi
     }
 }
 
-impl PointProgram {
-    /// The program of a plan, if it is a point SELECT.
-    #[must_use]
-    pub(crate) fn of(plan: &PhysicalPlan, results: Option<Charset>) -> Option<Self> {
+impl PointProgram for LocalPointProgram {
+    fn of(plan: &PhysicalPlan, results: Option<Charset>) -> Option<Self> {
         let PlanKind::Query(root) = &plan.kind else { return None };
         let outputs: Vec<usize> = (0..plan.output.len()).collect();
         if plan.calc_found_rows || !plan.warnings.is_empty() {
@@ -167,7 +148,9 @@ impl PointProgram {
         let covering = columns.iter().all(|column| table.covers(index, column.ordinal));
         Some(Self { index, covering, key, columns, table })
     }
+}
 
+impl LocalPointProgram {
     /// Encodes the key into `out`; false if a value does not fit its column as it is.
     fn write_key(&self, values: &[ValueRef<'_>], zone: &dyn TimestampZone, out: &mut Vec<u8>) -> bool {
         let codec = self.table.key_codec(self.index);
@@ -205,12 +188,12 @@ impl PointProgram {
     ///
     /// # Errors
     /// The store's.
-    pub(crate) fn run(
+    #[inline]
+    pub(super) fn run(
         &self,
         values: &[ValueRef<'_>],
         reader: Reader<'_>,
-        zone: &dyn TimestampZone,
-        format: RowFormat,
+        PointRead { zone, format, .. }: PointRead<'_>,
         memory: &mut PointMemory,
     ) -> Result<PointOutcome, Box<SqlError>> {
         let PointMemory { key, row, cell } = memory;

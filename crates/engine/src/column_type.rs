@@ -25,17 +25,17 @@ const FLOAT_DIGITS_MAX: u64 = 53;
 
 /// A type with what SHOW CREATE remembers of how it was written.
 #[derive(Clone, Debug)]
-pub(super) struct ColumnType {
-    pub(super) data_type: DataType,
+pub(crate) struct ColumnType {
+    pub(crate) data_type: DataType,
     /// CHARACTER SET or COLLATE was written.
-    pub(super) collation_explicit: bool,
+    pub(crate) collation_explicit: bool,
 }
 
 /// The collation that CHARACTER SET and COLLATE ask for; `None` if neither was written.
 ///
 /// # Errors
 /// 1115, 1273, 1253.
-pub(super) fn resolve_collation(
+pub(crate) fn resolve_collation(
     charset: Option<&[u8]>,
     collation: Option<&[u8]>,
 ) -> Result<Option<CollationId>> {
@@ -55,7 +55,7 @@ pub(super) fn resolve_collation(
 ///
 /// # Errors
 /// 1115.
-pub(super) fn resolve_charset(name: &[u8]) -> Result<Charset> {
+pub(crate) fn resolve_charset(name: &[u8]) -> Result<Charset> {
     let name = String::from_utf8_lossy(name);
     Charset::from_name(&name).ok_or_else(|| ER_UNKNOWN_CHARACTER_SET.with(&[&name]))
 }
@@ -72,7 +72,7 @@ fn deprecated(warnings: &mut Vec<Diagnostic>, code: service::error::Code) {
 ///
 /// # Errors
 /// MySQL's, with its number and text.
-pub(super) fn column_type(
+pub(crate) fn column_type(
     written: &ast::DataType<'_>,
     name: &str,
     type_word: &[u8],
@@ -298,7 +298,7 @@ fn text(
 }
 
 /// Warns of character sets that are on their way out.
-pub(super) fn charset_warning(charset: &[u8], warnings: &mut Vec<Diagnostic>) {
+pub(crate) fn charset_warning(charset: &[u8], warnings: &mut Vec<Diagnostic>) {
     if charset.eq_ignore_ascii_case(b"utf8") {
         warnings.push(service::error::ER_DEPRECATED_UTF8_ALIAS.warning(&[]));
     } else if charset.eq_ignore_ascii_case(b"utf8mb3") {
@@ -378,7 +378,7 @@ fn members(
         if kind == TypeKind::Set && text.contains(&b',') {
             return Err(ER_ILLEGAL_VALUE_FOR_TYPE.with(&[&"set", &shown]));
         }
-        let converted = super::to_charset(text, charset);
+        let converted = to_charset(text, charset);
         let mut key = Vec::new();
         collation.sort_key(&converted, &mut key);
         let position = *positions.entry(key).or_insert(names.len());
@@ -392,4 +392,11 @@ fn members(
         names.push(converted.into());
     }
     Ok(DataType::with_members(kind, Arc::new(Members::new(names)), collation))
+}
+
+/// Text in UTF-8 as bytes of another character set; what it cannot hold becomes `?`.
+fn to_charset(text: &[u8], charset: Charset) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let _ = types::charset::convert_lossy(Charset::Utf8mb4, text, charset, &mut out);
+    out
 }

@@ -1,21 +1,16 @@
 //! Temporary tables: base tables that only one session sees, kept in no dictionary, dropped with the session.
 //!
-//! DROP TEMPORARY TABLE leaves the session's transaction open, and that may have changed the table: its undo, and its record in
-//! the log when it commits, name the table's trees. So the table is gone for the session at once, its trees are dropped after the
-//! transaction has ended.
+//! DROP TEMPORARY TABLE leaves the session's transaction open, and that may have changed the table: whoever keeps its rows still needs
+//! them to commit or to roll back. So the table is gone for the session at once, its rows are dropped after the transaction has ended.
 //!
 //! A session has at most [`TEMPORARY_TABLES_MAX`] of them: each takes memory for its definition and blocks of the data file.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use catalog::{Catalog, TableEntry};
+use catalog::{Catalog, TableDefinition, TableEntry};
 use service::SqlError;
 use service::error::ER_CANT_CREATE_TABLE;
-use store::StoreError;
-
-use super::Definitions;
-use super::definitions::trees_of;
 
 /// Set in the version of a snapshot that holds temporary tables.
 const OVERLAY: u64 = 1 << 63;
@@ -31,8 +26,8 @@ pub struct TemporaryTables {
     tables: Vec<Arc<TableEntry>>,
     /// The snapshot with these tables in it, and the version of the one it was made from.
     overlay: RefCell<Option<(u64, Arc<Catalog>)>>,
-    /// Trees of dropped tables that the session's transaction may know of.
-    dropped_trees: Vec<u64>,
+    /// Dropped tables whose rows the session's transaction may have changed.
+    dropped: Vec<Arc<TableDefinition>>,
 }
 
 impl TemporaryTables {
@@ -46,7 +41,7 @@ impl TemporaryTables {
     ///
     /// # Errors
     /// 1005 beyond [`TEMPORARY_TABLES_MAX`].
-    pub(super) fn check_room(&self, name: &str) -> Result<(), Box<SqlError>> {
+    pub(crate) fn check_room(&self, name: &str) -> Result<(), Box<SqlError>> {
         if self.tables.len() < TEMPORARY_TABLES_MAX {
             return Ok(());
         }
@@ -86,13 +81,13 @@ impl TemporaryTables {
     }
 
     /// Adds or replaces a table.
-    pub(super) fn put(&mut self, entry: Arc<TableEntry>) {
+    pub(crate) fn put(&mut self, entry: Arc<TableEntry>) {
         self.remove(&entry.definition.schema, &entry.definition.name);
         self.tables.push(entry);
         self.overlay.take();
     }
 
-    pub(super) fn remove(&mut self, schema: &str, name: &str) -> Option<Arc<TableEntry>> {
+    pub(crate) fn remove(&mut self, schema: &str, name: &str) -> Option<Arc<TableEntry>> {
         let position = self
             .tables
             .iter()
@@ -101,39 +96,29 @@ impl TemporaryTables {
         Some(self.tables.remove(position))
     }
 
-    /// Drops a table; its trees stay until [`TemporaryTables::drop_trees`].
-    pub(super) fn drop_table(&mut self, schema: &str, name: &str) {
+    /// Drops a table; its rows stay until [`TemporaryTables::take_dropped`].
+    pub(crate) fn drop_table(&mut self, schema: &str, name: &str) {
         if let Some(entry) = self.remove(schema, name) {
-            self.dropped_trees.extend(trees_of(&entry.definition));
+            self.dropped.push(Arc::clone(&entry.definition));
         }
     }
 
-    /// Whether trees of dropped tables are there.
+    /// Whether rows of dropped tables are there.
     #[must_use]
-    pub fn has_dropped_trees(&self) -> bool {
-        !self.dropped_trees.is_empty()
+    pub fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
     }
 
-    /// Drops the trees of dropped tables. No transaction of the session may know of them any longer.
-    ///
-    /// # Errors
-    /// The store's. The trees are dropped with those of a later session.
-    pub fn drop_trees(&mut self, definitions: &Definitions) -> Result<(), StoreError> {
-        definitions.drop_unowned(std::mem::take(&mut self.dropped_trees))
+    /// The dropped tables, whose rows may go now.
+    #[must_use]
+    pub fn take_dropped(&mut self) -> Vec<Arc<TableDefinition>> {
+        std::mem::take(&mut self.dropped)
     }
 
-    /// Drops all tables with their trees: when the session ends or is reset. No transaction of the session may know of them any
-    /// longer.
-    ///
-    /// # Errors
-    /// The store's. The tables are gone for the session all the same; their trees are dropped with those of a later session.
-    pub fn drop_all(&mut self, definitions: &Definitions) -> Result<(), StoreError> {
+    /// Drops all tables: when the session ends or is reset.
+    pub fn drop_all(&mut self) {
         self.overlay.take();
         let tables = std::mem::take(&mut self.tables);
-        self.dropped_trees.extend(tables.iter().flat_map(|entry| trees_of(&entry.definition)));
-        if self.dropped_trees.is_empty() {
-            return Ok(());
-        }
-        self.drop_trees(definitions)
+        self.dropped.extend(tables.iter().map(|entry| Arc::clone(&entry.definition)));
     }
 }

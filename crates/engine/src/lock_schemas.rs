@@ -16,16 +16,18 @@ use catalog::{Catalog, Privileges, VirtualContext, VirtualError, VirtualScan};
 use hashbrown::{HashMap, HashSet};
 use service::error::ER_SPECIFIC_ACCESS_DENIED_ERROR;
 use store::{
-    Deadlock, HeldLock, LockMode, LockTarget, LockWaiter, RunningTransaction, StoreError, TreeId, TxnId,
+    Deadlock, HeldLock, LockMode, LockTarget, LockWaiter, RunningTransaction, Store, StoreError, TreeId,
+    TxnId,
 };
 use table::Table;
 use types::temporal::calendar::UNIX_EPOCH_DAY;
 use types::temporal::{DateTime, MICROS_PER_DAY};
 
-use super::rows::{Cell, Rows};
 use crate::core::Core;
 use crate::facts::Facts;
 use crate::processes::{Activity, ProcessEntry};
+use crate::system_schemas::Fill;
+use crate::system_schemas::rows::{Cell, Rows};
 
 const ENGINE: &str = "INNODB";
 /// Numbers shown for transactions that have only read begin here, as MySQL's do: the store gives them none.
@@ -135,41 +137,56 @@ fn wanted_mode(waiter: &LockWaiter) -> &'static str {
     }
 }
 
-fn held_locks(core: &Core) -> Result<Vec<HeldLock>, StoreError> {
+fn held_locks(store: &Store) -> Result<Vec<HeldLock>, StoreError> {
     let mut held = Vec::new();
-    core.store.for_each_held_lock(&mut |lock| held.push(lock.clone()))?;
+    store.for_each_held_lock(&mut |lock| held.push(lock.clone()))?;
     Ok(held)
 }
 
-/// Fills a table; those outside of `performance_schema` for a reader with PROCESS only.
-fn fill(
-    context: &VirtualContext<'_>,
-    rows: &mut Rows<'_>,
-    needs_process: bool,
-    rows_of: impl FnOnce(&Core, &Catalog, &mut Rows<'_>) -> Result<(), StoreError>,
-) {
-    let facts = Facts::of(context);
-    let filled = if !needs_process || facts.has_global(Privileges::PROCESS) {
-        rows_of(&facts.core, context.catalog, rows).map_err(crate::store_error)
-    } else {
-        Err(ER_SPECIFIC_ACCESS_DENIED_ERROR.with(&[&"PROCESS"]))
+/// Makes the rows of one of the tables.
+type Push = fn(&Store, &Core, &Catalog, &mut Rows<'_>) -> Result<(), StoreError>;
+
+/// The tables, by their full names, and who makes their rows; whether a reader needs PROCESS.
+const TABLES: &[(&str, bool, Push)] = &[
+    ("information_schema.INNODB_TRX", true, push_innodb_trx),
+    ("performance_schema.data_lock_waits", false, push_data_lock_waits),
+    ("performance_schema.data_locks", false, push_data_locks),
+    ("sys.innodb_lock_waits", true, push_innodb_lock_waits),
+];
+
+/// The tables as [`crate::system_schemas::schemas`] takes them.
+pub(crate) fn fills(store: &Store) -> Vec<(&'static str, Fill)> {
+    let fill_of = |(name, needs_process, push): (&'static str, bool, Push)| {
+        let store = store.clone();
+        let fill: Fill =
+            Arc::new(move |context: &VirtualContext<'_>, _: &VirtualScan<'_>, rows: &mut Rows<'_>| {
+                let facts = Facts::of(context);
+                let filled = if !needs_process || facts.has_global(Privileges::PROCESS) {
+                    push(&store, &facts.core, context.catalog, rows).map_err(crate::store_error)
+                } else {
+                    Err(ER_SPECIFIC_ACCESS_DENIED_ERROR.with(&[&"PROCESS"]))
+                };
+                if let Err(error) = filled {
+                    rows.fail(VirtualError { number: error.number, message: error.message });
+                }
+            });
+        (name, fill)
     };
-    if let Err(error) = filled {
-        rows.fail(VirtualError { number: error.number, message: error.message });
-    }
+    TABLES.iter().copied().map(fill_of).collect()
 }
 
-fn owners(core: &Core) -> HashMap<TxnId, u64> {
-    core.store.transaction_owners().into_iter().collect()
+fn owners(store: &Store) -> HashMap<TxnId, u64> {
+    store.transaction_owners().into_iter().collect()
 }
 
 /// performance_schema.data_locks.
-pub fn data_locks(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    fill(context, rows, false, push_data_locks);
-}
-
-fn push_data_locks(core: &Core, catalog: &Catalog, rows: &mut Rows<'_>) -> Result<(), StoreError> {
-    let (places, owners) = (places(catalog), owners(core));
+fn push_data_locks(
+    store: &Store,
+    _core: &Core,
+    catalog: &Catalog,
+    rows: &mut Rows<'_>,
+) -> Result<(), StoreError> {
+    let (places, owners) = (places(catalog), owners(store));
     let mut push = |txn: TxnId, place: &Place, target: &LockTarget, id: &str, mode: &str, waits: bool| {
         let mut data = place.target(target);
         data.truncate(LOCK_DATA_BYTES_MAX); // Digits, all of one byte.
@@ -193,7 +210,7 @@ fn push_data_locks(core: &Core, catalog: &Catalog, rows: &mut Rows<'_>) -> Resul
         ]);
     };
     let mut tables = HashSet::new();
-    for lock in held_locks(core)? {
+    for lock in held_locks(store)? {
         let Some(place) = places.get(&lock.tree) else { continue };
         let is_tree = lock.target == LockTarget::Tree;
         if is_tree && !tables.insert((lock.txn, place.table.definition().id, lock.mode == LockMode::Shared)) {
@@ -202,7 +219,7 @@ fn push_data_locks(core: &Core, catalog: &Catalog, rows: &mut Rows<'_>) -> Resul
         let id = lock_id(lock.txn, lock.tree, &lock.target);
         push(lock.txn, place, &lock.target, &id, mode_text(lock.mode, &lock.target), false);
     }
-    for waiter in core.store.lock_waiters() {
+    for waiter in store.lock_waiters() {
         let Some(place) = places.get(&waiter.tree) else { continue };
         if tables.insert((waiter.txn, place.table.definition().id, waiter.mode == LockMode::Shared)) {
             let (target, mode) = (LockTarget::Tree, waiter.mode);
@@ -284,13 +301,14 @@ fn pairs<'a>(waiters: &'a [LockWaiter], held: &[HeldLock]) -> Vec<Pair<'a>> {
 }
 
 /// performance_schema.data_lock_waits.
-pub fn data_lock_waits(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    fill(context, rows, false, push_data_lock_waits);
-}
-
-fn push_data_lock_waits(core: &Core, catalog: &Catalog, rows: &mut Rows<'_>) -> Result<(), StoreError> {
-    let (places, owners, held) = (places(catalog), owners(core), held_locks(core)?);
-    let waiters = core.store.lock_waiters();
+fn push_data_lock_waits(
+    store: &Store,
+    _core: &Core,
+    catalog: &Catalog,
+    rows: &mut Rows<'_>,
+) -> Result<(), StoreError> {
+    let (places, owners, held) = (places(catalog), owners(store), held_locks(store)?);
+    let waiters = store.lock_waiters();
     for pair in pairs(&waiters, &held).iter().filter(|pair| places.contains_key(&pair.waiter.tree)) {
         rows.push(&[
             Cell::Text(ENGINE),
@@ -338,11 +356,11 @@ fn wall_micros(core: &Core, since: env::clock::Monotonic) -> i64 {
 }
 
 /// The transactions that are open or run a statement, by number: those that wrote or locked, then those that read.
-fn transactions(core: &Core, catalog: &Catalog) -> Result<Vec<Shown>, StoreError> {
+fn transactions(store: &Store, core: &Core, catalog: &Catalog) -> Result<Vec<Shown>, StoreError> {
     let places = places(catalog);
-    let waiters = core.store.lock_waiters();
+    let waiters = store.lock_waiters();
     let mut tables: HashMap<TxnId, HashSet<catalog::TableId>> = HashMap::new();
-    for lock in held_locks(core)? {
+    for lock in held_locks(store)? {
         if let Some(place) = places.get(&lock.tree) {
             tables.entry(lock.txn).or_default().insert(place.table.definition().id);
         }
@@ -367,7 +385,7 @@ fn transactions(core: &Core, catalog: &Catalog) -> Result<Vec<Shown>, StoreError
             process,
         });
     };
-    for running in core.store.running_transactions()? {
+    for running in store.running_transactions()? {
         // Those of the server's own have no connection.
         if running.owner == 0 {
             continue;
@@ -397,12 +415,13 @@ fn query_text(query: &[u8]) -> String {
 }
 
 /// information_schema.INNODB_TRX.
-pub fn innodb_trx(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    fill(context, rows, true, push_innodb_trx);
-}
-
-fn push_innodb_trx(core: &Core, catalog: &Catalog, rows: &mut Rows<'_>) -> Result<(), StoreError> {
-    for shown in transactions(core, catalog)? {
+fn push_innodb_trx(
+    store: &Store,
+    core: &Core,
+    catalog: &Catalog,
+    rows: &mut Rows<'_>,
+) -> Result<(), StoreError> {
+    for shown in transactions(store, core, catalog)? {
         let requested = shown.waiter.as_ref().map(wanted_id);
         let waits_since = shown.waiter.as_ref().and_then(|waiter| waiter.since);
         let query = shown.query.as_deref().map(query_text);
@@ -443,16 +462,17 @@ fn operation(waiter: &LockWaiter) -> &'static str {
 }
 
 /// sys.innodb_lock_waits: each waiter with each transaction in its way, the longest wait first.
-pub fn innodb_lock_waits(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    fill(context, rows, true, push_innodb_lock_waits);
-}
-
-fn push_innodb_lock_waits(core: &Core, catalog: &Catalog, rows: &mut Rows<'_>) -> Result<(), StoreError> {
-    let (places, held) = (places(catalog), held_locks(core)?);
-    let mut waiters = core.store.lock_waiters();
+fn push_innodb_lock_waits(
+    store: &Store,
+    core: &Core,
+    catalog: &Catalog,
+    rows: &mut Rows<'_>,
+) -> Result<(), StoreError> {
+    let (places, held) = (places(catalog), held_locks(store)?);
+    let mut waiters = store.lock_waiters();
     waiters.sort_unstable_by_key(|waiter| waiter.since);
     let shown: HashMap<u64, Shown> =
-        transactions(core, catalog)?.into_iter().map(|shown| (shown.txn, shown)).collect();
+        transactions(store, core, catalog)?.into_iter().map(|shown| (shown.txn, shown)).collect();
     let now = core.env.clock.wall_micros();
     for pair in pairs(&waiters, &held) {
         let (Some(place), Some(waiting), Some(blocking), Some(since)) = (
@@ -512,15 +532,15 @@ fn clock(seconds: i64) -> Cell<'static> {
 ///
 /// # Errors
 /// Undo or a page could not be read.
-pub fn status_text(core: &Core, catalog: &Catalog) -> Result<String, StoreError> {
+pub(crate) fn status_text(store: &Store, core: &Core, catalog: &Catalog) -> Result<String, StoreError> {
     let mut text = String::new();
     let places = places(catalog);
-    if let Some(deadlock) = core.store.last_deadlock() {
+    if let Some(deadlock) = store.last_deadlock() {
         push_title("LATEST DETECTED DEADLOCK", &mut text);
         push_deadlock(core, &places, &deadlock, &mut text);
     }
     push_title("TRANSACTIONS", &mut text);
-    for shown in transactions(core, catalog)? {
+    for shown in transactions(store, core, catalog)? {
         let now = core.env.clock.wall_micros();
         let seconds = (now - shown.began_micros).max(0) / 1_000_000;
         let _ = writeln!(text, "---TRANSACTION {}, ACTIVE {seconds} sec", shown.txn);
