@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::variables::{self, Kind as VariableKind};
 use engine::{Engine, StartOptions};
 use service::Service;
+use session::variables::{self, Kind as VariableKind};
 
 use crate::options::Kind;
 use crate::serve::{Backend, Options};
@@ -28,7 +28,7 @@ impl Backend for Local {
             program: std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default(),
         };
         let env = env::Env::real();
-        engine::panics::install(&env);
+        session::panics::install(&env);
         Engine::open(&env, &start).map(|engine| Self { engine }).map_err(|error| error.to_string())
     }
 

@@ -8,7 +8,7 @@ use crate::metadata::lock_error;
 
 /// The instance's lock. Any number of sessions may hold it together.
 #[derive(Debug, Default)]
-pub struct BackupLock(MetadataLock);
+pub(crate) struct BackupLock(MetadataLock);
 
 /// A change of definitions or accounts that is under way. Dropping it ends it.
 #[must_use = "the change ends when this is dropped"]
@@ -20,12 +20,12 @@ impl BackupLock {
     ///
     /// # Errors
     /// 1205, 1317.
-    pub fn hold(&self, lock_wait: MetadataWait<'_>) -> Outcome {
+    pub(crate) fn hold(&self, lock_wait: MetadataWait<'_>) -> Outcome {
         self.0.lock(MetadataMode::ReadOnly, lock_wait).map_err(lock_error)
     }
 
     /// Ends one [`BackupLock::hold`].
-    pub fn release(&self) {
+    pub(crate) fn release(&self) {
         self.0.unlock(MetadataMode::ReadOnly);
     }
 
@@ -33,7 +33,7 @@ impl BackupLock {
     ///
     /// # Errors
     /// 1205, 1317.
-    pub fn begin_change(
+    pub(crate) fn begin_change(
         &self,
         lock_wait: MetadataWait<'_>,
     ) -> Result<ChangeUnderWay<'_>, Box<service::SqlError>> {

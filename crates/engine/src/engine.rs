@@ -12,16 +12,16 @@ use service::{
 use store::wal::{LogError, LogListener, Lsn};
 use store::{Options, Store};
 
-use crate::backend::Definitions as _;
-use crate::core::{Core, Storage};
 use crate::ddl::Definitions;
 use crate::local::LocalBackend;
-use crate::log::{GeneralEvent, QueryLogs, ServerFacts};
-use crate::plans::shared::SharedPlans;
-use crate::privilege::{self, SessionAccount};
-use crate::session::{Server, Session};
-use crate::variables::definition::known;
-use crate::variables::{Access, Setting, Variables, assign, by_name};
+use session::backend::Definitions as _;
+use session::core::{Core, Storage};
+use session::log::{GeneralEvent, QueryLogs, ServerFacts};
+use session::plans::shared::SharedPlans;
+use session::privilege::{self, SessionAccount};
+use session::variables::definition::known;
+use session::variables::{Access, Setting, Variables, assign, by_name};
+use session::{Server, Session};
 
 /// The version clients see first: the MySQL version whose behaviour this server follows, then our own.
 pub const SERVER_VERSION: &str = concat!("9.7.4-invar-", env!("CARGO_PKG_VERSION"));
@@ -98,13 +98,13 @@ fn start_variables(options: &StartOptions, host_name: &str) -> Result<Variables,
         let mut warnings = Vec::new();
         let definition = id.definition();
         let mut value = option_value(text);
-        if matches!(definition.kind, crate::variables::Kind::Text)
-            || (matches!(definition.kind, crate::variables::Kind::Enumeration(_))
+        if matches!(definition.kind, session::variables::Kind::Text)
+            || (matches!(definition.kind, session::variables::Kind::Enumeration(_))
                 && text.parse::<i64>().is_err())
         {
             value = types::Value::string(text, types::CollationId::UTF8MB4_0900_AI_CI);
         }
-        if matches!(definition.kind, crate::variables::Kind::Boolean) && text.is_empty() {
+        if matches!(definition.kind, session::variables::Kind::Boolean) && text.is_empty() {
             value = types::Value::Int(1);
         }
         let setting = assign::setting_of(definition, variables.get(id), &value, &mut warnings)
@@ -134,7 +134,7 @@ impl Engine {
         let mut variables = start_variables(options, &host_name(env))?;
         let error_log = variables.text(known::log_error());
         if !matches!(error_log, "" | "stderr") {
-            crate::error_log::open(env, &options.data_folder.join(error_log));
+            session::error_log::open(env, &options.data_folder.join(error_log));
         }
         let store_options = Options {
             buffer_pool_bytes: variables.unsigned(known::innodb_buffer_pool_size()),
@@ -142,13 +142,13 @@ impl Engine {
         };
         let store = Store::open(env, &options.data_folder, store_options).map_err(StartError::Store)?;
         // It may lie in the data folder, which is there only now.
-        crate::error_log::check().map_err(|error| {
+        session::error_log::check().map_err(|error| {
             StartError::Option(format!("Could not open file '{error_log}' for error logging: {error}"))
         })?;
         let hears = env.clone();
-        store.on_damage(Box::new(move |error| crate::error_log::error(&hears, &damage_text(error))));
+        store.on_damage(Box::new(move |error| session::error_log::error(&hears, &damage_text(error))));
         let definitions =
-            Definitions::open(&store, crate::system_schemas::schemas(&crate::lock_schemas::fills(&store)))
+            Definitions::open(&store, session::system_schemas::schemas(&crate::lock_schemas::fills(&store)))
                 .map_err(|error| StartError::Dictionary(error.to_string()))?;
         let catalog = definitions.catalog().load();
         for (name, text) in catalog.persisted_variables.iter() {
@@ -171,7 +171,7 @@ impl Engine {
         variables.set(known::server_uuid(), Setting::text(&uuid));
         if let Some(machine_bytes) = env::memory::machine_bytes() {
             let pool_bytes = variables.unsigned(known::innodb_buffer_pool_size());
-            let (all, one) = crate::limits::default_limits(machine_bytes, pool_bytes);
+            let (all, one) = session::limits::default_limits(machine_bytes, pool_bytes);
             for (id, bytes) in
                 [(known::global_statement_memory_limit(), all), (known::statement_memory_limit(), one)]
             {
@@ -303,7 +303,7 @@ impl Engine {
     pub fn close(&self) -> Result<(), store::StoreError> {
         if let Err(error) = self.backend.save_counters() {
             // The counters on disk run ahead of those in use, so nothing is lost; a gap is left.
-            crate::error_log::warning(
+            session::error_log::warning(
                 &self.core.env,
                 &format!("AUTO_INCREMENT counters were not saved: {error}"),
             );
@@ -361,7 +361,8 @@ fn server_uuid(env: &Env) -> std::io::Result<String> {
 /// All privileges WITH GRANT OPTION.
 fn grant_everything(account: &mut Account) {
     account.global = Privileges::GLOBAL | Privileges::GRANT_OPTION;
-    account.dynamic = crate::session::accounts::DYNAMIC.iter().map(|name| ((*name).into(), true)).collect();
+    account.dynamic =
+        session::conversation::accounts::DYNAMIC.iter().map(|name| ((*name).into(), true)).collect();
     account.dynamic.sort();
 }
 

@@ -23,11 +23,11 @@ use table::Table;
 use types::temporal::calendar::UNIX_EPOCH_DAY;
 use types::temporal::{DateTime, MICROS_PER_DAY};
 
-use crate::core::Core;
-use crate::facts::Facts;
-use crate::processes::{Activity, ProcessEntry};
-use crate::system_schemas::Fill;
-use crate::system_schemas::rows::{Cell, Rows};
+use session::core::Core;
+use session::facts::Facts;
+use session::processes::{Activity, ProcessEntry};
+use session::system_schemas::Fill;
+use session::system_schemas::rows::{Cell, Rows};
 
 const ENGINE: &str = "INNODB";
 /// Numbers shown for transactions that have only read begin here, as MySQL's do: the store gives them none.
@@ -154,7 +154,7 @@ const TABLES: &[(&str, bool, Push)] = &[
     ("sys.innodb_lock_waits", true, push_innodb_lock_waits),
 ];
 
-/// The tables as [`crate::system_schemas::schemas`] takes them.
+/// The tables as [`session::system_schemas::schemas`] takes them.
 pub(crate) fn fills(store: &Store) -> Vec<(&'static str, Fill)> {
     let fill_of = |(name, needs_process, push): (&'static str, bool, Push)| {
         let store = store.clone();

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use catalog::show_create_table;
 use engine::ddl::{self, Context, Definitions, Outcome};
-use engine::temporary::TemporaryTables;
 use env::simulated::SimWorld;
 use service::error::{Diagnostic, Level, SqlError};
+use session::temporary::TemporaryTables;
 use store::{LockWait, Options, Store};
 use syntax::SqlMode;
 use syntax::ast::Statement;

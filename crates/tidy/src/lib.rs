@@ -39,6 +39,7 @@ pub const LAYERS: &[&[&str]] = &[
     &["store", "catalog", "syntax", "wire"],
     &["table", "plan", "service"],
     &["exec", "client"],
+    &["session"],
     &["engine"],
     &["lab", "server"],
     &["cli"],

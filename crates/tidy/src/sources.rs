@@ -102,7 +102,7 @@ fn limits_are_written_down_by_their_names() {
         .map(|(_, text)| text)
         .collect();
     let variables =
-        std::fs::read_to_string(crate::root().join("crates/engine/src/variables/system_variables.tsv"))
+        std::fs::read_to_string(crate::root().join("crates/session/src/variables/system_variables.tsv"))
             .unwrap();
     let named = |line: &str| -> Vec<String> {
         let first = line.split('|').nth(1).unwrap_or("");

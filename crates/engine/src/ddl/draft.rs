@@ -16,9 +16,9 @@ use syntax::ast;
 use types::{CollationId, DataType, TypeKind};
 
 use super::expression::{Unfit, canonical_check, columns_of_text};
-use super::{Settings, check_column_name, check_index_name, defaults, foreign_key, text_of};
-use crate::backend::SelectedColumn;
-use crate::column_type::{charset_warning, column_type, resolve_collation};
+use super::{Settings, check_column_name, check_index_name, defaults, foreign_key, selected, text_of};
+use session::backend::SelectedColumn;
+use session::column_type::{charset_warning, column_type, resolve_collation};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -333,12 +333,12 @@ impl Draft {
 
     /// A column of CREATE TABLE ... AS SELECT.
     pub(super) fn add_selected_column(&mut self, column: &SelectedColumn, settings: &Settings<'_>) {
-        let data_type = column.stored_type();
-        let direct = column.direct();
+        let data_type = selected::stored_type(column);
+        let direct = selected::direct(column);
         self.columns.push(DraftColumn {
             definition: ColumnDefinition {
                 name: column.name.as_str().into(),
-                default: column.default(&data_type, !settings.strict),
+                default: selected::default(column, &data_type, !settings.strict),
                 data_type,
                 nullable: column.nullable,
                 on_update_now: direct.is_some_and(|source| source.on_update_now),

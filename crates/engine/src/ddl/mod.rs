@@ -4,7 +4,7 @@
 //! so a crash leaves all of it or nothing. The new catalog snapshot is published after the commit, while the metadata
 //! lock of every table concerned is held exclusively: nobody sees a definition whose trees do not exist.
 //!
-//! - `defaults`, `draft`, and [`crate::column_type`]: from the syntax tree to a checked definition
+//! - `defaults`, `draft`, and [`session::column_type`]: from the syntax tree to a checked definition
 //! - `foreign_key`: whether both ends of a key fit, and what a change of one end means to the other
 //! - [`create_table`], [`drop_tables`], [`truncate_table`], [`rename_tables`], [`create_schema`]...: the statements
 //! - [`alter_table`]: in place where only the definition changes, else by a copy
@@ -37,7 +37,7 @@ pub use definitions::{Change, Definitions, OpenDefinitionsError};
 pub use schemas::{alter_schema, create_schema, drop_schema};
 pub use tables::{create_table, drop_tables, rename_tables, truncate_table};
 
-use crate::temporary::TemporaryTables;
+use session::temporary::TemporaryTables;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 

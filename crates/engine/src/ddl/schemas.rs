@@ -9,7 +9,7 @@ use types::CollationId;
 
 use super::tables::{check_not_parent, lock_all};
 use super::{Context, Outcome, Result, check_name, text_of};
-use crate::column_type::{charset_warning, resolve_collation};
+use session::column_type::{charset_warning, resolve_collation};
 
 fn collation_of(
     options: &[ast::DatabaseOption<'_>],
@@ -158,7 +158,7 @@ pub fn drop_schema(context: &mut Context<'_>, name: &ast::Ident<'_>, if_exists: 
 /// Nobody defines anything in a system schema.
 #[cold]
 pub(super) fn system_schema_error(name: &str) -> Box<service::SqlError> {
-    if name == crate::schema_names::MYSQL_SCHEMA {
+    if name == session::schema_names::MYSQL_SCHEMA {
         return e::ER_NO_SYSTEM_SCHEMA_ACCESS.with(&[&name]);
     }
     e::ER_DBACCESS_DENIED_ERROR.with(&[&"", &"", &name])

@@ -14,9 +14,9 @@ use super::definitions::trees_of;
 use super::draft::{Draft, check_name_is_free};
 use super::foreign_key::{self, Renamed};
 use super::{Context, Outcome, Result};
-use crate::backend::SelectedColumn;
 use crate::metadata::{MetadataLocks, lock_of};
-use crate::references::references_of_elements;
+use session::backend::SelectedColumn;
+use session::references::references_of_elements;
 
 /// Locks tables exclusively, all together: nothing is held while one is waited for, since a statement at work may wait for
 /// one of them by a foreign key while it holds another. Those that the session has locked with LOCK TABLES are left as they

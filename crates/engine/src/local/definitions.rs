@@ -1,4 +1,4 @@
-//! Definitions of local tables: [`crate::ddl`] and the dictionary behind [`crate::backend::Definitions`].
+//! Definitions of local tables: [`crate::ddl`] and the dictionary behind [`session::backend::Definitions`].
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use service::{Outcome, SqlError};
 use table::{CheckEnd, Table};
 
 use super::{LocalBackend, LocalTableLocks};
-use crate::backend::{CheckDepth, Defined, Definition, DefinitionContext, Definitions};
 use crate::backup_lock::ChangeUnderWay;
 use crate::ddl::{self, Change};
 use crate::store_error;
+use session::backend::{CheckDepth, Defined, Definition, DefinitionContext, Definitions};
 
 /// Commits a change and waits until it is durable: the statement is acknowledged next.
 fn commit_durably(definitions: &ddl::Definitions, change: Change<'_>) -> Outcome {

@@ -7,8 +7,8 @@ use catalog::TableEntry;
 use service::Outcome;
 use table::MetadataLock;
 
-use crate::backend::TableLocks;
 use crate::metadata::{MetadataLocks, lock_of};
+use session::backend::TableLocks;
 
 /// The metadata locks that a session keeps.
 #[derive(Debug, Default)]

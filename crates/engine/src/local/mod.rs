@@ -1,4 +1,4 @@
-//! Tables of the local store as sessions and the server reach them: [`crate::backend`]'s traits.
+//! Tables of the local store as sessions and the server reach them: [`session::backend`]'s traits.
 
 mod definitions;
 mod locks;
@@ -8,11 +8,11 @@ mod transaction;
 
 use store::Store;
 
-use crate::backend::Backend;
 use crate::backup_lock::BackupLock;
 use crate::ddl;
 pub use locks::LocalTableLocks;
 pub use point::LocalPointProgram;
+use session::backend::Backend;
 pub use transaction::LocalSessionTransaction;
 
 /// All local tables: the rows and their definitions.

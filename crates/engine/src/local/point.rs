@@ -22,7 +22,7 @@ use types::vector::Cell;
 use types::{Physical, Value, ValueRef};
 use wire::row;
 
-use crate::backend::{PointMemory, PointOutcome, PointProgram, PointRead};
+use session::backend::{PointMemory, PointOutcome, PointProgram, PointRead};
 
 /// One part of the key: where its value comes from and what it must be.
 #[derive(Clone, Debug)]

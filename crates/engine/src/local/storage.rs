@@ -4,10 +4,10 @@ use catalog::Catalog;
 use service::SqlError;
 
 use super::LocalBackend;
-use crate::core::{Core, Storage};
-use crate::variables::Variables;
-use crate::variables::definition::known;
 use crate::{lock_schemas, store_error};
+use session::core::{Core, Storage};
+use session::variables::Variables;
+use session::variables::definition::known;
 
 /// How long the store's log may be, for a value of `innodb_redo_log_capacity`. MySQL's default, which is little, means the store's own.
 fn log_capacity(bytes: u64) -> u64 {

@@ -12,11 +12,14 @@ use table::{LocalSnapshot, LocalTransaction};
 use types::ValueRef;
 
 use super::point::LocalPointProgram;
-use crate::backend::{
-    Access, LockWaits, PointMemory, PointOutcome, PointRead, Reads, SessionTransaction, StatementStart,
-};
 use crate::metadata::MetadataLocks;
 use crate::store_error;
+use session::backend::{
+    Access, LockWaits, PointMemory, PointOutcome, PointRead, Reads, SessionTransaction, StatementStart,
+};
+
+/// What the lock waits of a transaction and its statement tell each other.
+pub struct LocalLockWaits(Arc<Interrupt>);
 
 /// The transaction of a session.
 pub struct LocalSessionTransaction {
@@ -25,7 +28,7 @@ pub struct LocalSessionTransaction {
     /// Writes and locks.
     work: Transaction,
     /// Ends its lock waits: a KILL raises it.
-    interrupt: Arc<Interrupt>,
+    interrupt: LocalLockWaits,
     /// The snapshot while one is kept, else parked. One a session: making one touches the store's shared count.
     view: ReadView,
     /// Tables whose definitions it uses: DDL waits for it.
@@ -38,7 +41,7 @@ impl LocalSessionTransaction {
         let interrupt = Interrupt::new();
         Self {
             work: begin(store, &interrupt),
-            interrupt,
+            interrupt: LocalLockWaits(interrupt),
             view: store.parked_view(),
             metadata: MetadataLocks::default(),
             store: store.clone(),
@@ -47,11 +50,11 @@ impl LocalSessionTransaction {
 
     /// Forgets a KILL QUERY of an earlier statement.
     fn ready_interrupt(&self, control: &ConnectionControl) {
-        if self.interrupt.is_raised() {
-            self.interrupt.reset();
+        if self.interrupt.0.is_raised() {
+            self.interrupt.0.reset();
             // One of this statement may have come meanwhile.
             if control.is_killed() {
-                self.interrupt.raise();
+                self.interrupt.0.raise();
             }
         }
     }
@@ -62,7 +65,7 @@ impl LocalSessionTransaction {
         if !self.has_begun() {
             return None;
         }
-        let next = begin(&self.store, &self.interrupt);
+        let next = begin(&self.store, &self.interrupt.0);
         Some(std::mem::replace(&mut self.work, next))
     }
 }
@@ -74,9 +77,9 @@ fn begin(store: &Store, interrupt: &Arc<Interrupt>) -> Transaction {
     work
 }
 
-impl LockWaits for Interrupt {
+impl LockWaits for LocalLockWaits {
     fn forbid_requeue(&self) {
-        self.set_may_requeue(false);
+        self.0.set_may_requeue(false);
     }
 }
 
@@ -84,18 +87,18 @@ impl SessionTransaction for LocalSessionTransaction {
     type Savepoint = Savepoint;
     type Rows<'a> = LocalTransaction<'a>;
     type Snapshot<'a> = LocalSnapshot<'a>;
-    type Waits = Interrupt;
+    type Waits = LocalLockWaits;
     type PointProgram = LocalPointProgram;
 
     fn obey(&self, control: &ConnectionControl) {
-        let interrupt = Arc::clone(&self.interrupt);
+        let interrupt = Arc::clone(&self.interrupt.0);
         control.set_waiter(Some(Box::new(move || interrupt.raise())));
     }
 
     #[inline]
     fn begin_statement(&mut self, start: StatementStart<'_>) {
         self.ready_interrupt(start.control);
-        self.interrupt.set_may_requeue(start.may_requeue);
+        self.interrupt.0.set_may_requeue(start.may_requeue);
         self.work.set_owner(start.control.connection_id);
         self.work.set_range_locks(start.locks_ranges);
         self.work.set_first_updater_wins(start.refuses_newer_rows.then(|| self.view.csn()));
@@ -106,15 +109,15 @@ impl SessionTransaction for LocalSessionTransaction {
 
     #[inline]
     fn may_requeue(&self) -> bool {
-        self.interrupt.may_requeue()
+        self.interrupt.0.may_requeue()
     }
 
     fn lock_wait_micros(&self) -> u64 {
-        self.interrupt.waited_micros()
+        self.interrupt.0.waited_micros()
     }
 
     fn reset_lock_wait(&self) {
-        self.interrupt.reset_waited();
+        self.interrupt.0.reset_waited();
     }
 
     #[inline]
@@ -132,7 +135,7 @@ impl SessionTransaction for LocalSessionTransaction {
         self.view.park();
     }
 
-    fn start_access(&mut self) -> Option<Access<LocalTransaction<'_>, LocalSnapshot<'_>, &Interrupt>> {
+    fn start_access(&mut self) -> Option<Access<LocalTransaction<'_>, LocalSnapshot<'_>, &LocalLockWaits>> {
         if self.view.is_parked() {
             return None;
         }

@@ -15,12 +15,12 @@ use types::{CollationId, DataType, TypeKind};
 
 use super::depend::check_dependents;
 use super::follow::follow_columns;
-use crate::column_type::{charset_warning, resolve_collation};
 use crate::ddl::draft::{Draft, DraftColumn};
 use crate::ddl::tables::template;
 use crate::ddl::{
     Context, Result, Settings, check_column_name, check_index_name, check_name, defaults, text_of,
 };
+use session::column_type::{charset_warning, resolve_collation};
 
 /// What the actions made of a table.
 pub(super) struct Edited {

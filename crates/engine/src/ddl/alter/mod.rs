@@ -45,7 +45,7 @@ use super::draft::check_name_is_free;
 use super::foreign_key;
 use super::tables::{find, rename_generated_constraints};
 use super::{Context, Outcome, Result, sql_mode_bits};
-use crate::references::references_of_actions;
+use session::references::references_of_actions;
 
 /// ALTER TABLE.
 ///

@@ -20,7 +20,8 @@ const STATEMENT_LIMIT_PART: u64 = 4;
 const LIMIT_BYTES_MIN: u64 = 256 << 20;
 
 /// `global_statement_memory_limit` and `statement_memory_limit` where nobody gave them.
-pub(crate) fn default_limits(machine_bytes: u64, buffer_pool_bytes: u64) -> (u64, u64) {
+#[must_use]
+pub fn default_limits(machine_bytes: u64, buffer_pool_bytes: u64) -> (u64, u64) {
     let all = machine_bytes.saturating_sub(buffer_pool_bytes) / 4 * GLOBAL_LIMIT_QUARTERS;
     let all = all.max(2 * LIMIT_BYTES_MIN);
     (all, (all / STATEMENT_LIMIT_PART).max(LIMIT_BYTES_MIN))

@@ -15,11 +15,11 @@ use types::collation::CollationId;
 use types::{TypeKind, Value};
 
 use crate::backend::Backend;
+use crate::conversation::Session;
+use crate::conversation::attempt::Attempt;
+use crate::conversation::diagnostics::Diagnostics;
 use crate::routine::compile::{check_items, checked_state};
 use crate::routine::program::Target;
-use crate::session::Session;
-use crate::session::attempt::Attempt;
-use crate::session::diagnostics::Diagnostics;
 use crate::status::StatementKind;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;

@@ -44,7 +44,7 @@ pub const HOST_NAME_CHARS_MAX: usize = 255;
 pub const LOCKING_MAX: u16 = 32_767;
 
 /// Dynamic privileges that GRANT knows (MySQL manual, "Dynamic Privilege Descriptions").
-pub(crate) const DYNAMIC: &[&str] = &[
+pub const DYNAMIC: &[&str] = &[
     "APPLICATION_PASSWORD_ADMIN",
     "AUDIT_ABORT_EXEMPT",
     "AUDIT_ADMIN",

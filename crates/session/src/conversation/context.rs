@@ -237,7 +237,7 @@ impl SessionState for Functions<'_> {
             return "NONE".to_owned();
         }
         let mut shown: Vec<String> =
-            roles.iter().map(|(user, host)| crate::session::accounts::quoted(user, host)).collect();
+            roles.iter().map(|(user, host)| crate::conversation::accounts::quoted(user, host)).collect();
         shown.sort_unstable();
         shown.join(",")
     }

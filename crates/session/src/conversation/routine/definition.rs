@@ -10,13 +10,13 @@ use types::collation::CollationId;
 use types::{DataType, TypeKind};
 
 use crate::backend::Backend;
+use crate::conversation::Session;
+use crate::conversation::access::AccountAdmin;
+use crate::conversation::listing::{Listing, text};
+use crate::conversation::names::Names;
 use crate::errors::not_supported;
 use crate::privilege::{self, SessionAccount};
 use crate::routine::compile;
-use crate::session::Session;
-use crate::session::access::AccountAdmin;
-use crate::session::listing::{Listing, text};
-use crate::session::names::Names;
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;
 use crate::variables::sql_mode::SqlModes;
@@ -257,7 +257,7 @@ impl<B: Backend> Session<B> {
 }
 
 /// SHOW CREATE PROCEDURE, SHOW CREATE FUNCTION.
-pub(in crate::session) fn show_create_routine(
+pub(in crate::conversation) fn show_create_routine(
     account: &SessionAccount,
     names: &Names<'_>,
     kind: RoutineKind,
@@ -297,7 +297,7 @@ pub(in crate::session) fn show_create_routine(
 }
 
 /// SHOW PROCEDURE STATUS, SHOW FUNCTION STATUS: without the columns' filter.
-pub(in crate::session) fn show_routine_status(
+pub(in crate::conversation) fn show_routine_status(
     account: &SessionAccount,
     names: &Names<'_>,
     kind: RoutineKind,

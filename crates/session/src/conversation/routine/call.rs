@@ -13,11 +13,11 @@ use types::{Value, ValueRef};
 
 use super::{DYNAMIC_CALLS_MAX, FRAMES_MAX, Frame, Saved};
 use crate::backend::Backend;
+use crate::conversation::Session;
+use crate::conversation::attempt::Attempt;
 use crate::privilege::{self, SessionAccount};
 use crate::routine::program::{SlotType, Target};
 use crate::routine::{Routine, plan_type, program_of};
-use crate::session::Session;
-use crate::session::attempt::Attempt;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;

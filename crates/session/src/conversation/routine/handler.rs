@@ -8,9 +8,9 @@ use service::{Diagnostic, Level, Outcome, Reply, SqlError};
 
 use super::{ActiveHandler, Routines};
 use crate::backend::Backend;
+use crate::conversation::Session;
+use crate::conversation::diagnostics::Diagnostics;
 use crate::routine::program::{At, Condition, Program, RegionId};
-use crate::session::Session;
-use crate::session::diagnostics::Diagnostics;
 
 /// A handler that was found.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@
 //! classes of the parameters, about how large the tables were.
 
 pub(crate) mod parameter_types;
-pub(crate) mod shared;
+pub mod shared;
 pub(crate) mod templates;
 
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use syntax::ast;
 
 /// Every REFERENCES of what stands between the parentheses of CREATE TABLE.
-pub(crate) fn references_of_elements<'s>(
+pub fn references_of_elements<'s>(
     elements: &'s [ast::TableElement<'s>],
 ) -> impl Iterator<Item = &'s ast::References<'s>> {
     elements.iter().filter_map(|element| match element {
@@ -14,7 +14,7 @@ pub(crate) fn references_of_elements<'s>(
 }
 
 /// Every REFERENCES of ALTER TABLE.
-pub(crate) fn references_of_actions<'s>(actions: &'s [ast::AlterAction<'s>]) -> Vec<&'s ast::References<'s>> {
+pub fn references_of_actions<'s>(actions: &'s [ast::AlterAction<'s>]) -> Vec<&'s ast::References<'s>> {
     use ast::AlterAction as A;
     let mut references = Vec::new();
     for action in actions {

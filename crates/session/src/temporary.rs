@@ -41,7 +41,7 @@ impl TemporaryTables {
     ///
     /// # Errors
     /// 1005 beyond [`TEMPORARY_TABLES_MAX`].
-    pub(crate) fn check_room(&self, name: &str) -> Result<(), Box<SqlError>> {
+    pub fn check_room(&self, name: &str) -> Result<(), Box<SqlError>> {
         if self.tables.len() < TEMPORARY_TABLES_MAX {
             return Ok(());
         }
@@ -81,13 +81,14 @@ impl TemporaryTables {
     }
 
     /// Adds or replaces a table.
-    pub(crate) fn put(&mut self, entry: Arc<TableEntry>) {
+    pub fn put(&mut self, entry: Arc<TableEntry>) {
         self.remove(&entry.definition.schema, &entry.definition.name);
         self.tables.push(entry);
         self.overlay.take();
     }
 
-    pub(crate) fn remove(&mut self, schema: &str, name: &str) -> Option<Arc<TableEntry>> {
+    /// Takes a table out whose rows stay, or are not its own any longer.
+    pub fn remove(&mut self, schema: &str, name: &str) -> Option<Arc<TableEntry>> {
         let position = self
             .tables
             .iter()
@@ -97,7 +98,7 @@ impl TemporaryTables {
     }
 
     /// Drops a table; its rows stay until [`TemporaryTables::take_dropped`].
-    pub(crate) fn drop_table(&mut self, schema: &str, name: &str) {
+    pub fn drop_table(&mut self, schema: &str, name: &str) {
         if let Some(entry) = self.remove(schema, name) {
             self.dropped.push(Arc::clone(&entry.definition));
         }

@@ -8,10 +8,10 @@ use types::Value;
 
 use super::OpenCursor;
 use crate::backend::Backend;
+use crate::conversation::Session;
+use crate::conversation::attempt::{Attempt, until_planned};
 use crate::routine::Routine;
 use crate::routine::program::{Argument, CursorId, DiagnoseItems, Instruction, Slot};
-use crate::session::Session;
-use crate::session::attempt::{Attempt, until_planned};
 
 /// Instructions between two looks at whether others wait for this thread.
 const TICK_INSTRUCTIONS: u32 = 64;

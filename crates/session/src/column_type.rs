@@ -25,20 +25,18 @@ const FLOAT_DIGITS_MAX: u64 = 53;
 
 /// A type with what SHOW CREATE remembers of how it was written.
 #[derive(Clone, Debug)]
-pub(crate) struct ColumnType {
-    pub(crate) data_type: DataType,
+pub struct ColumnType {
+    /// The type.
+    pub data_type: DataType,
     /// CHARACTER SET or COLLATE was written.
-    pub(crate) collation_explicit: bool,
+    pub collation_explicit: bool,
 }
 
 /// The collation that CHARACTER SET and COLLATE ask for; `None` if neither was written.
 ///
 /// # Errors
 /// 1115, 1273, 1253.
-pub(crate) fn resolve_collation(
-    charset: Option<&[u8]>,
-    collation: Option<&[u8]>,
-) -> Result<Option<CollationId>> {
+pub fn resolve_collation(charset: Option<&[u8]>, collation: Option<&[u8]>) -> Result<Option<CollationId>> {
     let charset = charset.map(resolve_charset).transpose()?;
     let Some(name) = collation else { return Ok(charset.map(Charset::default_collation)) };
     let name = String::from_utf8_lossy(name);
@@ -55,7 +53,7 @@ pub(crate) fn resolve_collation(
 ///
 /// # Errors
 /// 1115.
-pub(crate) fn resolve_charset(name: &[u8]) -> Result<Charset> {
+pub fn resolve_charset(name: &[u8]) -> Result<Charset> {
     let name = String::from_utf8_lossy(name);
     Charset::from_name(&name).ok_or_else(|| ER_UNKNOWN_CHARACTER_SET.with(&[&name]))
 }
@@ -72,7 +70,7 @@ fn deprecated(warnings: &mut Vec<Diagnostic>, code: service::error::Code) {
 ///
 /// # Errors
 /// MySQL's, with its number and text.
-pub(crate) fn column_type(
+pub fn column_type(
     written: &ast::DataType<'_>,
     name: &str,
     type_word: &[u8],
@@ -169,7 +167,7 @@ pub(crate) fn column_type(
 ///
 /// # Errors
 /// As [`column_type`].
-pub(crate) fn local_type(
+pub fn local_type(
     written: &ast::LocalType<'_>,
     name: &str,
     text: &[u8],
@@ -298,7 +296,7 @@ fn text(
 }
 
 /// Warns of character sets that are on their way out.
-pub(crate) fn charset_warning(charset: &[u8], warnings: &mut Vec<Diagnostic>) {
+pub fn charset_warning(charset: &[u8], warnings: &mut Vec<Diagnostic>) {
     if charset.eq_ignore_ascii_case(b"utf8") {
         warnings.push(service::error::ER_DEPRECATED_UTF8_ALIAS.warning(&[]));
     } else if charset.eq_ignore_ascii_case(b"utf8mb3") {

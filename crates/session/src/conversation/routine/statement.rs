@@ -14,12 +14,12 @@ use types::{DataType, TypeKind, Value, ValueRef};
 
 use super::{Frame, Planned};
 use crate::backend::Backend;
+use crate::conversation::attempt::Attempt;
+use crate::conversation::plans::into_of;
+use crate::conversation::{Session, access};
 use crate::plans::HeldPlan;
 use crate::routine::compile;
 use crate::routine::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
-use crate::session::attempt::Attempt;
-use crate::session::plans::into_of;
-use crate::session::{Session, access};
 use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;

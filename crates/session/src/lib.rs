@@ -1,0 +1,40 @@
+//! A client's conversation, over whoever keeps the tables.
+//!
+//! [`Session`] is one client's conversation, from login to its end. It depends on neither `store` nor `table`: what it asks of whoever keeps
+//! the tables are the traits of [`backend`], over which it is generic. What the sessions of a server share is a [`Server`]: one [`core::Core`],
+//! the backend, and the plans of texts.
+//!
+//! Invariants:
+//! 1. A session names no backend: everything here is compiled again for each, and behaves the same over it.
+//! 2. What has nothing to do with tables ([`core::Core`] and below) has no type parameter.
+//!
+//! Read next: [`conversation`], [`backend`], [`core`], [`variables`], [`system_schemas`].
+
+pub mod backend;
+pub mod column_type;
+pub mod conversation;
+pub mod core;
+pub mod deadlines;
+pub mod error_log;
+mod errors;
+pub mod facts;
+pub mod failed_logins;
+pub mod limits;
+pub mod log;
+pub mod log_file;
+pub mod panics;
+pub mod plans;
+pub mod privilege;
+pub mod processes;
+pub mod read_lock;
+pub mod references;
+mod routine;
+pub mod schema_names;
+pub mod session_counts;
+pub mod status;
+pub mod system_schemas;
+pub mod temporary;
+pub mod user_locks;
+pub mod variables;
+
+pub use conversation::{Server, Session};
