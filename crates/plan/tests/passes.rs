@@ -90,6 +90,11 @@ fn apply() {
 }
 
 #[test]
+fn or_factors() {
+    check("or_factors");
+}
+
+#[test]
 fn outer_to_inner() {
     check("outer_to_inner");
 }
@@ -116,13 +121,14 @@ fn no_switch_changes_the_output() {
         let (blocks, _) = script::parse(&text).expect("a script");
         for command in blocks.iter().flat_map(|block| &block.commands) {
             let all = bind(&catalog, &command.text);
-            for bits in 0..32 {
+            for bits in 0..64 {
                 let switches = Switches {
                     semijoin: bits & 1 != 0,
                     outer_to_inner: bits & 2 != 0,
                     pushdown: bits & 4 != 0,
                     parts: bits & 8 != 0,
                     hash_join: bits & 16 != 0,
+                    or_factors: bits & 32 != 0,
                 };
                 let mut bound = all.clone();
                 plan::passes::run(&mut bound, switches);
@@ -147,5 +153,5 @@ fn no_switch_changes_the_output() {
             }
         }
     }
-    assert!(count > 300, "{count} plans were built");
+    assert!(count > 600, "{count} plans were built");
 }

@@ -3,6 +3,7 @@
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
 use crate::logical::{PartKind, TableIndex, TestKind};
+use crate::passes;
 
 use super::Builder;
 
@@ -57,7 +58,10 @@ impl Builder<'_> {
                 FunctionId::IsNull => EQUAL_SHARE,
                 FunctionId::Not => (1.0 - self.selectivity(&args[0])).max(0.05),
                 FunctionId::And => args.iter().map(|arg| self.selectivity(arg)).product(),
-                FunctionId::Or => 1.0 - args.iter().map(|arg| 1.0 - self.selectivity(arg)).product::<f64>(),
+                FunctionId::Or => {
+                    let any = 1.0 - args.iter().map(|arg| 1.0 - self.selectivity(arg)).product::<f64>();
+                    any / self.counted_before(condition)
+                }
                 _ => 0.5,
             },
             ExprKind::InList { expr, list } => {
@@ -67,6 +71,16 @@ impl Builder<'_> {
             ExprKind::Column(id) => self.test_selectivity(*id),
             _ => 0.5,
         }
+    }
+
+    /// Share of the rows that an OR over several tables meets by what the pass `or_factors` made of it for each table alone: that is
+    /// counted where the tables are read.
+    fn counted_before(&self, or: &Expr) -> f64 {
+        if !self.switches.or_factors {
+            return 1.0;
+        }
+        let implied = passes::implied(&self.bound.columns, or);
+        implied.iter().map(|condition| self.selectivity(condition)).product::<f64>().clamp(1e-9, 1.0)
     }
 
     /// As the condition that the pass `parts` has put this column in the place of.

@@ -37,6 +37,22 @@ struct Relation<'t> {
     node: Option<Node>,
 }
 
+/// A condition over several relations.
+struct JoinCondition {
+    /// Which, as bits.
+    touched: u64,
+    condition: Expr,
+    /// Share of the pairs that meet it.
+    share: f64,
+}
+
+impl JoinCondition {
+    /// Whether it can be asked once the relation `bit` is joined to those of `set`, and not before.
+    fn applies(&self, set: u64, bit: u64) -> bool {
+        self.touched & bit != 0 && self.touched & !(set | bit) == 0
+    }
+}
+
 /// How a relation is joined to what is there.
 enum Step {
     Lookup,
@@ -82,7 +98,10 @@ impl Builder<'_> {
                         None => rest.push(condition),
                     }
                 }
-                _ => joins.push((touched, condition)),
+                _ => {
+                    let share = self.selectivity(&condition);
+                    joins.push(JoinCondition { touched, condition, share });
+                }
             }
         }
         let order = self.order(&relations, &joins, &inner);
@@ -94,8 +113,8 @@ impl Builder<'_> {
             let bit = 1u64 << next;
             let applicable: Vec<Expr> = joins
                 .iter()
-                .filter(|(touched, _)| touched & bit != 0 && touched & !(seen | bit) == 0)
-                .map(|(_, condition)| condition.clone())
+                .filter(|join| join.applies(seen, bit))
+                .map(|join| join.condition.clone())
                 .collect();
             seen |= bit;
             let relation = &mut relations[next];
@@ -159,7 +178,7 @@ impl Builder<'_> {
     }
 
     /// The order in which the relations are joined.
-    fn order(&self, relations: &[Relation<'_>], joins: &[(u64, Expr)], needed: &Needed) -> Vec<usize> {
+    fn order(&self, relations: &[Relation<'_>], joins: &[JoinCondition], needed: &Needed) -> Vec<usize> {
         let count = relations.len();
         if count == 1 {
             return vec![0];
@@ -207,20 +226,16 @@ impl Builder<'_> {
         set: u64,
         next: usize,
         relations: &[Relation<'_>],
-        joins: &[(u64, Expr)],
+        joins: &[JoinCondition],
         needed: &Needed,
     ) -> Partial {
         progress::step();
         let bit = 1u64 << next;
         let relation = &relations[next];
-        let applicable: Vec<&Expr> = joins
-            .iter()
-            .filter(|(touched, _)| touched & bit != 0 && touched & !(set | bit) == 0)
-            .map(|(_, condition)| condition)
-            .collect();
-        let selectivity: f64 = applicable.iter().map(|condition| self.selectivity(condition)).product();
+        let applicable = || joins.iter().filter(|join| join.applies(set, bit));
+        let selectivity: f64 = applicable().map(|join| join.share).product();
         let rows = (partial.rows * relation.rows * selectivity).max(0.01);
-        let equal = applicable.iter().any(|condition| self.may_hash(condition));
+        let equal = applicable().any(|join| self.may_hash(&join.condition));
         let mut cost = relation.cost + partial.rows * relation.rows * PAIR_COST;
         if equal {
             let small = partial.rows.min(relation.rows);
@@ -228,10 +243,10 @@ impl Builder<'_> {
             cost = cost.min(relation.cost + small * HASH_BUILD_COST + large * HASH_PROBE_COST);
         }
         if let Some((table, own)) = &relation.leaf
-            && !applicable.is_empty()
+            && applicable().next().is_some()
         {
             let mut conditions = own.clone();
-            conditions.extend(applicable.into_iter().cloned());
+            conditions.extend(applicable().map(|join| join.condition.clone()));
             if let Some(lookup) = self.lookup(*table, &conditions, needed) {
                 cost = cost.min(partial.rows * lookup.cost);
             }

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `semijoin` | EXISTS and IN in WHERE become semi joins, NOT EXISTS an anti join, where no value can be NULL also NOT IN |
 //! | `apply` | every other subquery becomes a column computed below the expression (always on) |
+//! | `or_factors` | conditions that all branches of an OR have in common are taken out of it; what it says of one table alone is met before a join |
 //! | `outer_to_inner` | a LEFT JOIN whose right side a condition needs becomes an inner join; a rule of `pushdown`, which alone knows the conditions that arrive at a join |
 //! | `pushdown` | conditions move to the rows they are about, through projections, joins, groups and unions |
 //! | `parts` | a large column that is asked only for its length, its beginning or whether it is NULL gives that part; one that is only carried, told apart and given to the client is read when it is sent |
@@ -18,6 +19,7 @@
 //! `tests/passes/*.script` show each pass's input and output for many queries.
 
 mod apply;
+mod or_factors;
 mod own_scale;
 mod parts;
 mod pushdown;
@@ -27,6 +29,7 @@ mod wholes;
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{Bound, BoundAssignment, BoundKind, InsertRows, Logical};
 
+pub(crate) use or_factors::implied;
 pub(crate) use parts::can_be_large;
 
 /// Which passes run, and which operators may be chosen. All, unless a test or a session says otherwise.
@@ -34,6 +37,8 @@ pub(crate) use parts::can_be_large;
 pub struct Switches {
     /// `semijoin`.
     pub semijoin: bool,
+    /// `or_factors`.
+    pub or_factors: bool,
     /// `outer_to_inner`.
     pub outer_to_inner: bool,
     /// `pushdown`.
@@ -46,7 +51,14 @@ pub struct Switches {
 
 impl Default for Switches {
     fn default() -> Switches {
-        Switches { semijoin: true, outer_to_inner: true, pushdown: true, parts: true, hash_join: true }
+        Switches {
+            semijoin: true,
+            or_factors: true,
+            outer_to_inner: true,
+            pushdown: true,
+            parts: true,
+            hash_join: true,
+        }
     }
 }
 
@@ -56,13 +68,14 @@ impl Default for Switches {
 pub enum Pass {
     Semijoin,
     Apply,
+    OrFactors,
     Pushdown,
     Parts,
 }
 
 impl Pass {
     /// All, in order.
-    pub const ALL: [Pass; 4] = [Pass::Semijoin, Pass::Apply, Pass::Pushdown, Pass::Parts];
+    pub const ALL: [Pass; 5] = [Pass::Semijoin, Pass::Apply, Pass::OrFactors, Pass::Pushdown, Pass::Parts];
 
     /// Its name.
     #[must_use]
@@ -70,6 +83,7 @@ impl Pass {
         match self {
             Pass::Semijoin => "semijoin",
             Pass::Apply => "apply",
+            Pass::OrFactors => "or_factors",
             Pass::Pushdown => "pushdown",
             Pass::Parts => "parts",
         }
@@ -81,6 +95,7 @@ impl Pass {
         match self {
             Pass::Semijoin => switches.semijoin,
             Pass::Apply => true,
+            Pass::OrFactors => switches.or_factors,
             Pass::Pushdown => switches.pushdown,
             Pass::Parts => switches.parts,
         }
@@ -119,6 +134,7 @@ impl Pass {
         match self {
             Pass::Semijoin => semijoin::run(bound, tree),
             Pass::Apply => apply::run(bound, tree),
+            Pass::OrFactors => or_factors::run(bound, tree),
             Pass::Pushdown => pushdown::run(bound, tree, switches.outer_to_inner),
             Pass::Parts => parts::run(bound, tree),
         }
@@ -130,7 +146,7 @@ impl Pass {
             Pass::Semijoin => semijoin::in_expr(bound, value),
             Pass::Apply => *source = apply::extract(bound, take(source), value),
             // An assignment sees what the ones before it set: its columns are those of the new row.
-            Pass::Pushdown | Pass::Parts => {}
+            Pass::OrFactors | Pass::Pushdown | Pass::Parts => {}
         }
     }
 }

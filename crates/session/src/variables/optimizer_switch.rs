@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `semijoin` | EXISTS and IN stay subqueries that run for each row |
 //! | `block_nested_loop` | no hash joins: joins look rows up by an index or compare all pairs |
-//! | `derived_condition_pushdown` | conditions stay above the rows they are about |
+//! | `derived_condition_pushdown` | conditions stay above the rows they are about, and an OR as it is written |
 //!
 //! The other flags are checked, kept and shown. Assigning a list changes the flags it names and keeps the others.
 
@@ -142,6 +142,7 @@ impl OptimizerSwitch {
         let pushdown = self.0 & DERIVED_CONDITION_PUSHDOWN != 0;
         plan::passes::Switches {
             semijoin: self.0 & SEMIJOIN != 0,
+            or_factors: pushdown,
             pushdown,
             hash_join: self.0 & BLOCK_NESTED_LOOP != 0,
             ..plan::passes::Switches::default()
