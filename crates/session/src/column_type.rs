@@ -53,7 +53,7 @@ pub fn resolve_collation(charset: Option<&[u8]>, collation: Option<&[u8]>) -> Re
 ///
 /// # Errors
 /// 1115.
-pub fn resolve_charset(name: &[u8]) -> Result<Charset> {
+pub(crate) fn resolve_charset(name: &[u8]) -> Result<Charset> {
     let name = String::from_utf8_lossy(name);
     Charset::from_name(&name).ok_or_else(|| ER_UNKNOWN_CHARACTER_SET.with(&[&name]))
 }

@@ -128,12 +128,13 @@ impl Core {
 
     /// The global variables now.
     #[must_use]
+    #[inline]
     pub fn globals(&self) -> Arc<Variables> {
         self.globals.load_full()
     }
 
     /// Changes global variables; sessions started from now on see them.
-    pub fn change_globals(&self, change: impl FnOnce(&mut Variables)) {
+    pub(crate) fn change_globals(&self, change: impl FnOnce(&mut Variables)) {
         let _alone = self.globals_change.lock();
         let mut globals = Variables::clone(&self.globals.load());
         change(&mut globals);
@@ -141,7 +142,7 @@ impl Core {
     }
 
     /// SET GLOBAL, and what follows from it at once.
-    pub fn set_global(&self, id: VariableId, setting: Setting) {
+    pub(crate) fn set_global(&self, id: VariableId, setting: Setting) {
         self.change_globals(|globals| globals.set(id, setting));
         self.apply_globals();
     }
@@ -179,7 +180,7 @@ impl Core {
     /// Where operators put what does not fit into memory (`tmpdir`), without what an earlier process left there; `None` if the
     /// folder cannot be made: a statement that needs it fails with 1114.
     #[must_use]
-    pub fn spill_folder(&self) -> Option<Arc<dyn env::disk::Folder>> {
+    pub(crate) fn spill_folder(&self) -> Option<Arc<dyn env::disk::Folder>> {
         let folder = self.spill.get_or_init(|| {
             let globals = self.globals.load();
             let folder =
@@ -195,13 +196,13 @@ impl Core {
     ///
     /// # Panics
     /// If the operating system has none to give: a password must not be salted with anything else.
-    pub fn fill_random(&self, bytes: &mut [u8]) {
+    pub(crate) fn fill_random(&self, bytes: &mut [u8]) {
         self.env.random.fill(bytes).expect("the operating system gives random bytes");
     }
 
     /// Random bits for a session's RAND().
     #[must_use]
-    pub fn random_u64(&self) -> u64 {
+    pub(crate) fn random_u64(&self) -> u64 {
         let mut bytes = [0; 8];
         self.fill_random(&mut bytes);
         u64::from_le_bytes(bytes)
@@ -209,7 +210,8 @@ impl Core {
 
     /// Whether this account may not write because `read_only` is on.
     #[must_use]
-    pub fn is_read_only(&self, account: &Account) -> bool {
+    #[inline]
+    pub(crate) fn is_read_only(&self, account: &Account) -> bool {
         self.globals.load().boolean(known::read_only()) && !account.global.contains(Privileges::SUPER)
     }
 
@@ -233,7 +235,7 @@ impl Core {
     }
 
     /// Asks the server to stop.
-    pub fn request_shutdown(&self) {
+    pub(crate) fn request_shutdown(&self) {
         self.shutdown.store(true, Ordering::Release);
     }
 

@@ -63,26 +63,26 @@ impl Facts {
 
     /// Whether the reader has `wanted` on the schema of MySQL's accounts.
     #[must_use]
-    pub fn may_on_mysql(&self, wanted: Privileges) -> bool {
+    pub(crate) fn may_on_mysql(&self, wanted: Privileges) -> bool {
         let schema = crate::schema_names::MYSQL_SCHEMA;
         self.account.as_ref().is_none_or(|account| privilege::on_schema(account, schema).contains(wanted))
     }
 
     /// Whether the reader sees the schema.
     #[must_use]
-    pub fn sees_schema(&self, schema: &str) -> bool {
+    pub(crate) fn sees_schema(&self, schema: &str) -> bool {
         self.account.as_ref().is_none_or(|account| privilege::sees_schema(account, schema))
     }
 
     /// Whether the reader sees the table.
     #[must_use]
-    pub fn sees_table(&self, schema: &str, table: &str) -> bool {
+    pub(crate) fn sees_table(&self, schema: &str, table: &str) -> bool {
         self.account.as_ref().is_none_or(|account| privilege::sees_table(account, schema, table))
     }
 
     /// `COLUMNS.PRIVILEGES` of a column; `None` if the reader does not see it.
     #[must_use]
-    pub fn column_privileges_text(&self, table: &TableDefinition, column: &str) -> Option<String> {
+    pub(crate) fn column_privileges_text(&self, table: &TableDefinition, column: &str) -> Option<String> {
         let account = self.account.as_ref();
         let has = match (table.kind, account) {
             (TableKind::System, _) => Privileges::SELECT,
@@ -129,7 +129,7 @@ impl Facts {
 
     /// Connection attributes by connection, of the connections whose entries the reader sees, or those of its own user.
     #[must_use]
-    pub fn connection_attributes(&self, own: bool) -> Vec<(u64, Attributes)> {
+    pub(crate) fn connection_attributes(&self, own: bool) -> Vec<(u64, Attributes)> {
         let all = !own && self.has_global(Privileges::PROCESS);
         let own_user = self.account.as_ref().map_or("", |account| &account.user);
         let entries = self.core.processes.sorted();
@@ -142,7 +142,7 @@ impl Facts {
     }
 
     /// Variables as SHOW VARIABLES prints them, by name.
-    pub fn shown_variables(&self, global: bool) -> impl Iterator<Item = (&'static str, String)> {
+    pub(crate) fn shown_variables(&self, global: bool) -> impl Iterator<Item = (&'static str, String)> {
         let globals = self.core.globals();
         let session = self.variables.clone();
         definition::ids().filter_map(move |id| {

@@ -74,7 +74,7 @@ impl FailedLogins {
     }
 
     /// Forgets everything: FLUSH PRIVILEGES.
-    pub fn forget_all(&self) {
+    pub(crate) fn forget_all(&self) {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

@@ -45,7 +45,7 @@ impl LogFile {
     }
 
     /// From the next line on, writes to `path`.
-    pub fn set_path(&self, path: &Path) {
+    pub(crate) fn set_path(&self, path: &Path) {
         let mut state = self.state.lock();
         if state.path != path {
             state.open = None;

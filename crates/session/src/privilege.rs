@@ -71,7 +71,7 @@ impl SessionAccount {
 
     /// The account with the same roles and client, as accounts are now; unchanged if it was dropped.
     #[must_use]
-    pub fn renewed(self: &Arc<Self>, accounts: &Accounts) -> Arc<Self> {
+    pub(crate) fn renewed(self: &Arc<Self>, accounts: &Accounts) -> Arc<Self> {
         match accounts.get(self.merged.id) {
             Some(now) => Self::new(accounts, now, &self.active_roles, &self.client_host),
             None => Arc::clone(self),
@@ -109,7 +109,7 @@ pub fn schema_pattern_matches(pattern: &str, name: &str) -> bool {
 
 /// What the account may do with everything in a schema, global privileges included.
 #[must_use]
-pub fn on_schema(account: &Account, schema: &str) -> Privileges {
+pub(crate) fn on_schema(account: &Account, schema: &str) -> Privileges {
     let mut privileges = account.global;
     for granted in &account.schemas {
         if schema_pattern_matches(&granted.pattern, schema) {
@@ -124,7 +124,7 @@ pub fn on_schema(account: &Account, schema: &str) -> Privileges {
 
 /// What the account may do with a table, schema and global privileges included.
 #[must_use]
-pub fn on_table(account: &Account, schema: &str, table: &str) -> Privileges {
+pub(crate) fn on_table(account: &Account, schema: &str, table: &str) -> Privileges {
     let mut privileges = on_schema(account, schema);
     for granted in &account.tables {
         if *granted.schema == *schema && *granted.table == *table {
@@ -153,7 +153,13 @@ fn is_world_readable(table: &str) -> bool {
 
 /// Whether the account has `wanted` on a column by itself.
 #[must_use]
-pub fn on_column(account: &Account, schema: &str, table: &str, column: &str, wanted: Privileges) -> bool {
+pub(crate) fn on_column(
+    account: &Account,
+    schema: &str,
+    table: &str,
+    column: &str,
+    wanted: Privileges,
+) -> bool {
     account.tables.iter().filter(|granted| *granted.schema == *schema && *granted.table == *table).any(
         |granted| {
             granted
@@ -166,7 +172,7 @@ pub fn on_column(account: &Account, schema: &str, table: &str, column: &str, wan
 
 /// What the account may do with any single column of a table, all columns together.
 #[must_use]
-pub fn on_columns(account: &Account, schema: &str, table: &str) -> Privileges {
+pub(crate) fn on_columns(account: &Account, schema: &str, table: &str) -> Privileges {
     let granted =
         account.tables.iter().filter(|granted| *granted.schema == *schema && *granted.table == *table);
     granted.flat_map(|granted| &granted.columns).fold(Privileges::NONE, |sum, entry| sum | entry.privileges)
@@ -174,7 +180,7 @@ pub fn on_columns(account: &Account, schema: &str, table: &str) -> Privileges {
 
 /// What the account may do with one column, the levels above included.
 #[must_use]
-pub fn on_column_and_above(account: &Account, schema: &str, table: &str, column: &str) -> Privileges {
+pub(crate) fn on_column_and_above(account: &Account, schema: &str, table: &str, column: &str) -> Privileges {
     let granted =
         account.tables.iter().filter(|granted| *granted.schema == *schema && *granted.table == *table);
     granted
@@ -185,7 +191,7 @@ pub fn on_column_and_above(account: &Account, schema: &str, table: &str, column:
 
 /// Whether anything is granted on the table or on columns of it, at these levels alone.
 #[must_use]
-pub fn has_table_grant(account: &Account, schema: &str, table: &str) -> bool {
+pub(crate) fn has_table_grant(account: &Account, schema: &str, table: &str) -> bool {
     account.tables.iter().any(|granted| *granted.schema == *schema && *granted.table == *table)
 }
 
@@ -208,7 +214,7 @@ fn names_of(privileges: Privileges) -> String {
 ///
 /// # Errors
 /// 1142, naming the privileges that are missing.
-pub fn require_table(
+pub(crate) fn require_table(
     account: &SessionAccount,
     schema: &str,
     table: &str,
@@ -243,7 +249,7 @@ fn require_not_internal(account: &Account, schema: &str, wanted: Privileges) -> 
 ///
 /// # Errors
 /// 1143.
-pub fn require_column(
+pub(crate) fn require_column(
     account: &SessionAccount,
     schema: &str,
     table: &str,
@@ -261,7 +267,11 @@ pub fn require_column(
 ///
 /// # Errors
 /// 1044.
-pub fn require_schema(account: &Account, schema: &str, wanted: Privileges) -> Result<(), Box<SqlError>> {
+pub(crate) fn require_schema(
+    account: &Account,
+    schema: &str,
+    wanted: Privileges,
+) -> Result<(), Box<SqlError>> {
     require_not_internal(account, schema, wanted)?;
     if on_schema(account, schema).contains(wanted) { Ok(()) } else { Err(schema_denied(account, schema)) }
 }
@@ -270,7 +280,11 @@ pub fn require_schema(account: &Account, schema: &str, wanted: Privileges) -> Re
 ///
 /// # Errors
 /// 1227.
-pub fn require_global(account: &Account, wanted: Privileges, shown: &str) -> Result<(), Box<SqlError>> {
+pub(crate) fn require_global(
+    account: &Account,
+    wanted: Privileges,
+    shown: &str,
+) -> Result<(), Box<SqlError>> {
     if account.global.intersects(wanted) {
         return Ok(());
     }
@@ -281,7 +295,7 @@ pub fn require_global(account: &Account, wanted: Privileges, shown: &str) -> Res
 ///
 /// # Errors
 /// 1227.
-pub fn require_admin(
+pub(crate) fn require_admin(
     account: &Account,
     wanted: Privileges,
     names: &[&str],
@@ -297,13 +311,13 @@ pub fn require_admin(
 ///
 /// # Errors
 /// 1227.
-pub fn require_system_user(account: &Account) -> Result<(), Box<SqlError>> {
+pub(crate) fn require_system_user(account: &Account) -> Result<(), Box<SqlError>> {
     require_admin(account, Privileges::NONE, &["SYSTEM_USER"], "SYSTEM_USER")
 }
 
 /// Whether an account, with all roles that are granted to it, holds SYSTEM_USER: only others that do may change it.
 #[must_use]
-pub fn is_system_user(accounts: &Accounts, account: &Account) -> bool {
+pub(crate) fn is_system_user(accounts: &Accounts, account: &Account) -> bool {
     let roles: Vec<RoleName> =
         account.granted_roles.iter().map(|(user, host, _)| (Arc::clone(user), Arc::clone(host))).collect();
     has_dynamic(&SessionAccount::new(accounts, account, &roles, ""), "SYSTEM_USER")
@@ -311,7 +325,7 @@ pub fn is_system_user(accounts: &Accounts, account: &Account) -> bool {
 
 /// Whether the account may `USE` the schema or see what is in it: any privilege on it or on anything in it.
 #[must_use]
-pub fn enters_schema(account: &Account, schema: &str) -> bool {
+pub(crate) fn enters_schema(account: &Account, schema: &str) -> bool {
     on_schema(account, schema).intersects(Privileges::SCHEMA)
         || account.tables.iter().any(|granted| *granted.schema == *schema && grants_anything(granted))
         || catalog::names_equal(schema, "information_schema")
@@ -325,7 +339,7 @@ fn grants_anything(granted: &catalog::TablePrivileges) -> bool {
 
 /// Whether the account sees the schema in lists.
 #[must_use]
-pub fn sees_schema(account: &Account, schema: &str) -> bool {
+pub(crate) fn sees_schema(account: &Account, schema: &str) -> bool {
     account.global.intersects(Privileges::SHOW_DATABASES)
         || enters_schema(account, schema)
         || account.schemas.iter().any(|granted| schema_pattern_matches(&granted.pattern, schema))
@@ -334,20 +348,20 @@ pub fn sees_schema(account: &Account, schema: &str) -> bool {
 
 /// Whether the account sees a table in lists.
 #[must_use]
-pub fn sees_table(account: &Account, schema: &str, table: &str) -> bool {
+pub(crate) fn sees_table(account: &Account, schema: &str, table: &str) -> bool {
     on_table(account, schema, table).intersects(Privileges::TABLE) || has_table_grant(account, schema, table)
 }
 
 /// What the account may do with a routine, schema and global privileges included.
 #[must_use]
-pub fn on_routine(account: &Account, schema: &str, kind: RoutineKind, name: &str) -> Privileges {
+pub(crate) fn on_routine(account: &Account, schema: &str, kind: RoutineKind, name: &str) -> Privileges {
     let _ = (kind, name);
     on_schema(account, schema)
 }
 
 /// Whether the account sees that a routine is there: any privilege on it, or its own.
 #[must_use]
-pub fn sees_routine(account: &Account, routine: &RoutineDefinition) -> bool {
+pub(crate) fn sees_routine(account: &Account, routine: &RoutineDefinition) -> bool {
     let any = Privileges::CREATE_ROUTINE | Privileges::ALTER_ROUTINE | Privileges::EXECUTE;
     sees_routine_body(account, routine)
         || on_routine(account, &routine.schema, routine.kind, &routine.name).intersects(any)
@@ -355,7 +369,7 @@ pub fn sees_routine(account: &Account, routine: &RoutineDefinition) -> bool {
 
 /// Whether the account sees a routine's text: its own, or with SELECT on everything or SHOW_ROUTINE.
 #[must_use]
-pub fn sees_routine_body(account: &Account, routine: &RoutineDefinition) -> bool {
+pub(crate) fn sees_routine_body(account: &Account, routine: &RoutineDefinition) -> bool {
     (*account.user == *routine.definer.0 && *account.host == *routine.definer.1)
         || account.global.contains(Privileges::SELECT)
         || has_dynamic(account, "SHOW_ROUTINE")
@@ -364,28 +378,28 @@ pub fn sees_routine_body(account: &Account, routine: &RoutineDefinition) -> bool
 /// 1370: `verb` says what was wanted.
 #[cold]
 #[must_use]
-pub fn routine_denied(account: &Account, routine: &str, verb: &str) -> Box<SqlError> {
+pub(crate) fn routine_denied(account: &Account, routine: &str, verb: &str) -> Box<SqlError> {
     ER_PROCACCESS_DENIED_ERROR.with(&[&verb, &account.user, &account.host, &routine])
 }
 
 /// 1142 for a table, named as given.
 #[cold]
 #[must_use]
-pub fn table_denied(account: &SessionAccount, table: &str, missing: Privileges) -> Box<SqlError> {
+pub(crate) fn table_denied(account: &SessionAccount, table: &str, missing: Privileges) -> Box<SqlError> {
     command_denied(account, table, &names_of(missing))
 }
 
 /// 1142 with any words for what was refused.
 #[cold]
 #[must_use]
-pub fn command_denied(account: &SessionAccount, table: &str, command: &str) -> Box<SqlError> {
+pub(crate) fn command_denied(account: &SessionAccount, table: &str, command: &str) -> Box<SqlError> {
     ER_TABLEACCESS_DENIED_ERROR.with(&[&command, &account.user, &account.client_host, &table])
 }
 
 /// 1143.
 #[cold]
 #[must_use]
-pub fn column_denied(
+pub(crate) fn column_denied(
     account: &SessionAccount,
     table: &str,
     column: &str,
@@ -398,7 +412,7 @@ pub fn column_denied(
 /// 1044 for a schema.
 #[cold]
 #[must_use]
-pub fn schema_denied(account: &Account, schema: &str) -> Box<SqlError> {
+pub(crate) fn schema_denied(account: &Account, schema: &str) -> Box<SqlError> {
     ER_DBACCESS_DENIED_ERROR.with(&[&account.user, &account.host, &schema])
 }
 

@@ -15,10 +15,10 @@ use crate::session_counts::{CountSums, SessionCounts};
 use crate::variables::isolation::Isolation;
 
 /// The most bytes of a statement that the list keeps; SHOW FULL PROCESSLIST shows these, the short form 100.
-pub const STATEMENT_BYTES_KEPT_MAX: usize = 4 << 10;
+pub(crate) const STATEMENT_BYTES_KEPT_MAX: usize = 4 << 10;
 
 /// The most bytes of connection attributes that are kept of a connection (`performance_schema_session_connect_attrs_size`).
-pub const ATTRIBUTE_BYTES_KEPT_MAX: usize = 512;
+pub(crate) const ATTRIBUTE_BYTES_KEPT_MAX: usize = 512;
 
 /// What a connection does, as the `Command` column shows it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -77,7 +77,7 @@ pub type Attributes = Box<[(Box<str>, Box<str>)]>;
 /// A client's attributes as they are kept. Those from the first on that does not fit into
 /// [`ATTRIBUTE_BYTES_KEPT_MAX`] are left out; then `_truncated` says how many bytes are missing, as in MySQL.
 #[must_use]
-pub fn kept_attributes(sent: &[(Vec<u8>, Vec<u8>)]) -> Attributes {
+pub(crate) fn kept_attributes(sent: &[(Vec<u8>, Vec<u8>)]) -> Attributes {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned().into_boxed_str();
     let bytes_of = |(name, value): &(Vec<u8>, Vec<u8>)| name.len() + value.len();
     let mut bytes = 0;
@@ -145,7 +145,7 @@ impl TransactionNote {
 
     /// Says when an open transaction began, if it has not been said; 0: it has ended.
     #[inline]
-    pub fn set_began(&self, wall_micros: i64) {
+    pub(crate) fn set_began(&self, wall_micros: i64) {
         if wall_micros == 0 || self.began_micros.load(Ordering::Relaxed) == 0 {
             self.began_micros.store(wall_micros, Ordering::Relaxed);
         }
@@ -153,6 +153,7 @@ impl TransactionNote {
 
     /// What was noted.
     #[must_use]
+    #[inline]
     pub fn read(&self) -> TransactionFacts {
         TransactionFacts {
             began_micros: self.began_micros.load(Ordering::Relaxed),
@@ -174,6 +175,7 @@ pub struct Changing {
 
 impl ProcessEntry {
     /// Says that a statement starts now.
+    #[inline]
     pub fn begin(&self, activity: Activity, wall_micros: i64, statement: &[u8]) {
         self.begin_again(activity, wall_micros);
         let mut kept = self.statement.lock();
@@ -183,7 +185,7 @@ impl ProcessEntry {
 
     /// The same for the statement whose text was written last.
     #[inline]
-    pub fn begin_again(&self, activity: Activity, wall_micros: i64) {
+    pub(crate) fn begin_again(&self, activity: Activity, wall_micros: i64) {
         self.since_micros.store(wall_micros, Ordering::Relaxed);
         self.activity.store(activity as u8, Ordering::Relaxed);
     }
@@ -249,7 +251,7 @@ impl ProcessList {
     }
 
     /// A session begins to count from 0; what it has counted stays part of the sums.
-    pub fn reset_counts(&self, entry: &ProcessEntry) {
+    pub(crate) fn reset_counts(&self, entry: &ProcessEntry) {
         let _alone = self.entries.write();
         entry.counts.add_to(&mut self.earlier_counts.lock());
         entry.counts.reset();
@@ -265,7 +267,7 @@ impl ProcessList {
 
     /// What all sessions have counted.
     #[must_use]
-    pub fn count_sums(&self) -> CountSums {
+    pub(crate) fn count_sums(&self) -> CountSums {
         let entries = self.entries.read();
         let mut sums = self.earlier_counts.lock().clone();
         entries.values().for_each(|entry| entry.counts.add_to(&mut sums));
@@ -280,7 +282,7 @@ impl ProcessList {
 
     /// Whether `is` says yes of any connection but this one.
     #[must_use]
-    pub fn any_other(&self, connection_id: u64, is: impl Fn(&ProcessEntry) -> bool) -> bool {
+    pub(crate) fn any_other(&self, connection_id: u64, is: impl Fn(&ProcessEntry) -> bool) -> bool {
         self.entries.read().values().any(|entry| entry.control.connection_id != connection_id && is(entry))
     }
 
@@ -292,7 +294,7 @@ impl ProcessList {
 
     /// How many run a statement now.
     #[must_use]
-    pub fn running_count(&self) -> usize {
+    pub(crate) fn running_count(&self) -> usize {
         self.entries.read().values().filter(|entry| entry.activity().0 != Activity::Sleep).count()
     }
 

@@ -8,7 +8,7 @@ use metrics::OwnedCounter;
 use crate::status::StatementKind;
 
 /// How many counters a session has.
-pub const SESSION_COUNT: usize = OTHERS + StatusKind::ALL.len() + StatementKind::ALL.len();
+pub(crate) const SESSION_COUNT: usize = OTHERS + StatusKind::ALL.len() + StatementKind::ALL.len();
 const OTHERS: usize = 12;
 
 /// What one session has counted since it began or since FLUSH STATUS.
@@ -72,7 +72,7 @@ impl SessionCounts {
     }
 
     /// Counts what a statement put on disk.
-    pub fn add_spilled(&self, spilled: &exec::SpillCounts) {
+    pub(crate) fn add_spilled(&self, spilled: &exec::SpillCounts) {
         if spilled.files > 0 {
             self.created_tmp_disk_tables.add(spilled.disk_tables);
             self.sort_merge_passes.add(spilled.sort_merge_passes);
@@ -81,7 +81,7 @@ impl SessionCounts {
 
     /// Counts a point SELECT: one table, one key.
     #[inline]
-    pub fn count_point(&self) {
+    pub(crate) fn count_point(&self) {
         self.status.add(StatusKind::ReadKey, 1);
         self.status.add(StatusKind::ExternalLock, 2);
         self.status.add(StatusKind::Commit, 1);
@@ -109,7 +109,7 @@ impl SessionCounts {
     }
 
     /// Adds all counters to `sums`.
-    pub fn add_to(&self, sums: &mut CountSums) {
+    pub(crate) fn add_to(&self, sums: &mut CountSums) {
         for (sum, (_, counter)) in sums.0.iter_mut().zip(self.all()) {
             *sum += counter.get();
         }

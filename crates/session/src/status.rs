@@ -129,7 +129,7 @@ impl Default for Counters {
 
 impl Counters {
     /// Counts what a statement put on disk.
-    pub fn add_spilled(&self, spilled: &exec::SpillCounts) {
+    pub(crate) fn add_spilled(&self, spilled: &exec::SpillCounts) {
         if spilled.files > 0 {
             self.created_tmp_files.add(spilled.files);
             self.spill_bytes_written.add(spilled.bytes);
@@ -166,7 +166,7 @@ impl Counters {
 }
 
 /// What statements use of memory, and panics.
-pub fn add_memory_status(all: &mut Vec<(&'static str, String)>) {
+pub(crate) fn add_memory_status(all: &mut Vec<(&'static str, String)>) {
     let (now, most) = env::memory::total_bytes();
     all.push(("Global_connection_memory", now.to_string()));
     all.push(("Panics", crate::panics::count().to_string()));

@@ -33,6 +33,7 @@ pub struct TemporaryTables {
 impl TemporaryTables {
     /// Whether there is none.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
     }
@@ -51,6 +52,7 @@ impl TemporaryTables {
 
     /// The temporary table `schema.name`.
     #[must_use]
+    #[inline]
     pub fn get(&self, schema: &str, name: &str) -> Option<&Arc<TableEntry>> {
         self.tables
             .iter()
@@ -59,6 +61,7 @@ impl TemporaryTables {
 
     /// The snapshot as the session sees it: its temporary tables hide others of the same name. A snapshot with temporary
     /// tables has a version of its own, so that no plan made with it passes for one that others may use.
+    #[inline]
     pub fn overlay(&self, base: &Arc<Catalog>) -> Arc<Catalog> {
         if self.tables.is_empty() {
             return Arc::clone(base);
@@ -106,7 +109,8 @@ impl TemporaryTables {
 
     /// Whether rows of dropped tables are there.
     #[must_use]
-    pub fn has_dropped(&self) -> bool {
+    #[inline]
+    pub(crate) fn has_dropped(&self) -> bool {
         !self.dropped.is_empty()
     }
 

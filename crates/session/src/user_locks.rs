@@ -19,7 +19,7 @@ use service::{ConnectionControl, SqlError};
 pub const NAME_CHARS_MAX: usize = 64;
 
 /// Locks that a connection may hold at a time. MySQL has no limit but its memory.
-pub const LOCKS_PER_CONNECTION_MAX: usize = 10_000;
+pub(crate) const LOCKS_PER_CONNECTION_MAX: usize = 10_000;
 
 /// A waiter looks so often whether it was killed.
 const KILL_CHECK_INTERVAL: Duration = Duration::from_millis(100);

@@ -36,12 +36,12 @@ use crate::system_schemas::rows::Cell;
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
 /// The longest user name, in characters.
-pub const USER_NAME_CHARS_MAX: usize = 32;
+pub(crate) const USER_NAME_CHARS_MAX: usize = 32;
 /// The longest host name, in characters.
-pub const HOST_NAME_CHARS_MAX: usize = 255;
+pub(crate) const HOST_NAME_CHARS_MAX: usize = 255;
 
 /// The greatest FAILED_LOGIN_ATTEMPTS and PASSWORD_LOCK_TIME.
-pub const LOCKING_MAX: u16 = 32_767;
+pub(crate) const LOCKING_MAX: u16 = 32_767;
 
 /// Dynamic privileges that GRANT knows (MySQL manual, "Dynamic Privilege Descriptions").
 pub const DYNAMIC: &[&str] = &[

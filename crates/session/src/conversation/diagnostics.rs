@@ -32,11 +32,12 @@ impl Diagnostics {
 
     /// `@@warning_count` and `@@error_count`: what the statement before has counted.
     #[must_use]
-    pub fn counts_before(&self) -> (u64, u64) {
+    pub(crate) fn counts_before(&self) -> (u64, u64) {
         self.before
     }
 
     /// Forgets everything: a new statement starts.
+    #[inline]
     pub fn clear(&mut self) {
         self.kept.clear();
         self.warning_count = 0;
@@ -108,7 +109,7 @@ impl Diagnostics {
     }
 
     /// Adds those kept of `total` that an execution raised.
-    pub fn extend_counted(
+    pub(crate) fn extend_counted(
         &mut self,
         kept: impl IntoIterator<Item = Diagnostic>,
         total: u64,
@@ -137,13 +138,13 @@ impl Diagnostics {
 
     /// Errors raised so far.
     #[must_use]
-    pub fn error_count(&self) -> u64 {
+    pub(crate) fn error_count(&self) -> u64 {
         self.error_count
     }
 
     /// The count as packets carry it.
     #[must_use]
-    pub fn packet_count(&self) -> u16 {
+    pub(crate) fn packet_count(&self) -> u16 {
         u16::try_from(self.warning_count).unwrap_or(u16::MAX)
     }
 }

@@ -412,6 +412,7 @@ impl<B: Backend> Session<B> {
 }
 
 /// A statement without the zero byte that some clients count as its last (`mysqlslap`), and what is empty after it.
+#[inline]
 fn without_terminator(sql: &[u8]) -> &[u8] {
     if !matches!(sql.last(), Some(0 | b';' | b' ' | b'\n')) {
         return sql;

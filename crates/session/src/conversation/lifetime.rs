@@ -1,7 +1,7 @@
 //! What ends with a conversation: at COM_RESET_CONNECTION, COM_CHANGE_USER and the end of the connection.
 //!
-//! All three go through [`Session::end_conversation`], the one place that names every part of a session. A new part does not
-//! compile until it is said there what becomes of it.
+//! All three go through [`Session::end_conversation`], which names every part of a session; a statement that panicked goes through
+//! [`Session::abandon_statement`], which does so too. A new part does not compile until it is said there what becomes of it.
 //!
 //! | part | reset connection | change user | end |
 //! | --- | --- | --- | --- |
@@ -11,11 +11,15 @@
 //! | FOUND_ROWS(), what the client can do | stay | stay | dropped |
 //! | plans of texts, programs of routines (each use looks at account, catalog and settings) | stay | stay | dropped |
 
-use service::{ChangeUserRequest, Outcome};
+use service::{ChangeUserRequest, ConnectionControl, Outcome, SqlError};
 
 use super::Session;
+use super::lock_tables::leave_change;
+use super::routine::Routines;
 use crate::backend::Backend;
+use crate::core::Core;
 use crate::processes::kept_attributes;
+use crate::temporary::TemporaryTables;
 
 /// How a conversation ends.
 #[derive(Clone, Copy, Debug)]
@@ -62,10 +66,7 @@ impl<B: Backend> Session<B> {
         // What others may wait for. Temporary tables after the rollback, which reads their rows.
         let rolled_back = transaction.rollback(&process.transaction);
         temporary.drop_all();
-        if temporary.has_dropped() {
-            let dropped = backend.drop_temporary(&temporary.take_dropped());
-            super::warn_of_trees_left(core, control, dropped);
-        }
+        drop_rows_of(temporary, &**backend, core, control);
         locks.release_all(core, &**backend, &process.changing);
         prepared.clear(core);
         core.user_locks.release_all(control.connection_id);
@@ -100,6 +101,73 @@ impl<B: Backend> Session<B> {
         }
         Ok(())
     }
+
+    /// A statement panicked: nothing runs any longer, and its transaction is rolled back. What the client has made of the session stays.
+    ///
+    /// # Errors
+    /// The rollback's. Everything else has been done.
+    pub(super) fn abandon_statement(&mut self) -> Outcome {
+        // Routines put back what they had changed of the session.
+        self.pop_frames();
+        let Self {
+            core,
+            backend,
+            control,
+            process,
+            transaction,
+            temporary,
+            prepared,
+            running,
+            templates,
+            routines,
+            // What others share is never half changed.
+            shared_plans: _,
+            // What the client has said and been answered.
+            client: _,
+            account: _,
+            database: _,
+            variables: _,
+            user_variables: _,
+            locks: _,
+            diagnostics: _,
+            results: _,
+            functions: _,
+            query_log: _,
+        } = self;
+        running.reset();
+        process.reset();
+        *routines = Routines::default();
+        *templates = Some(Box::default());
+        prepared.count_all();
+        leave_change(core, process);
+        process.end(core.env.clock.wall_micros_coarse());
+        let rolled_back = transaction.rollback(&process.transaction);
+        drop_rows_of(temporary, &**backend, core, control);
+        rolled_back
+    }
+}
+
+/// Drops the rows of temporary tables that the session has dropped, if there are any.
+#[inline]
+pub(super) fn drop_rows_of<B: Backend>(
+    temporary: &mut TemporaryTables,
+    backend: &B,
+    core: &Core,
+    control: &ConnectionControl,
+) {
+    if temporary.has_dropped()
+        && let Err(error) = backend.drop_temporary(&temporary.take_dropped())
+    {
+        warn_of_rows_left(core, control, &error);
+    }
+}
+
+/// Says in the error log that the rows of temporary tables could not be dropped, which is no failure of who dropped the tables.
+#[cold]
+fn warn_of_rows_left(core: &Core, control: &ConnectionControl, error: &SqlError) {
+    let (connection, why) = (control.connection_id, &error.message);
+    let text = format!("The space of connection {connection}'s temporary tables is freed later: {why}");
+    crate::error_log::warning(&core.env, &text);
 }
 
 impl<B: Backend> Drop for Session<B> {

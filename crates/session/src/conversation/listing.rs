@@ -62,7 +62,7 @@ impl Listing {
 
     /// An empty listing whose columns are described as expressions that are never NULL: so are those of SHOW CREATE.
     #[must_use]
-    pub fn of_expressions(columns: &[(&str, DataType)]) -> Self {
+    pub(crate) fn of_expressions(columns: &[(&str, DataType)]) -> Self {
         let mut made = Self::new(columns);
         made.columns.iter_mut().for_each(|column| column.nullable = false);
         Self { of_expressions: true, ..made }
@@ -70,7 +70,7 @@ impl Listing {
 
     /// A listing of text columns.
     #[must_use]
-    pub fn of_text(names: &[&str]) -> Self {
+    pub(crate) fn of_text(names: &[&str]) -> Self {
         let columns: Vec<(&str, DataType)> = names.iter().map(|name| (*name, text(1024))).collect();
         Self::new(&columns)
     }
@@ -88,7 +88,7 @@ impl Listing {
     }
 
     /// Keeps the rows whose first column is like `pattern`.
-    pub fn retain_like(&mut self, pattern: &[u8]) {
+    pub(crate) fn retain_like(&mut self, pattern: &[u8]) {
         let collation = CollationId::UTF8MB4_0900_AI_CI;
         let kept: Vec<u32> = (0..self.rows.row_count)
             .filter(|&row| {
@@ -155,14 +155,14 @@ pub struct ListingTable {
 
 /// Schema and name under which a SHOW's rows are found while its WHERE is evaluated. The schema's name is none that CREATE
 /// DATABASE takes.
-pub const LISTING_SCHEMA: &str = "\u{1}show";
+pub(crate) const LISTING_SCHEMA: &str = "\u{1}show";
 /// See [`LISTING_SCHEMA`].
-pub const LISTING_TABLE: &str = "rows";
+pub(crate) const LISTING_TABLE: &str = "rows";
 
 impl ListingTable {
     /// A catalog that holds everything `catalog` does and this listing.
     #[must_use]
-    pub fn catalog_with(listing: Listing, catalog: &catalog::Catalog) -> catalog::Catalog {
+    pub(crate) fn catalog_with(listing: Listing, catalog: &catalog::Catalog) -> catalog::Catalog {
         use std::sync::Arc;
         let columns: Vec<catalog::ColumnDefinition> = listing
             .columns

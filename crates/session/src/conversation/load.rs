@@ -40,7 +40,7 @@ use crate::variables::definition::known;
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
 /// The longest line, terminator included.
-pub const LINE_BYTES_MAX: usize = 1 << 30;
+pub(crate) const LINE_BYTES_MAX: usize = 1 << 30;
 /// A server file is read in pieces of this size.
 const FILE_PIECE_BYTES: usize = 256 << 10;
 

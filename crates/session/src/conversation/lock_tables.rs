@@ -24,11 +24,21 @@ use super::attempt::{Attempt, Stop};
 use super::locks::LockedTable;
 use super::names::{Names, name_text};
 use crate::backend::Backend;
+use crate::core::Core;
+use crate::processes::ProcessEntry;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 
 fn alias_of<'a>(table: &LockTable<'a>) -> &'a [u8] {
     table.alias.map_or(table.name.name.text, |alias| alias.text)
+}
+
+/// The statement has ended: it changes nothing any longer.
+#[inline]
+pub(super) fn leave_change(core: &Core, process: &ProcessEntry) {
+    if process.changing.statement.load(Ordering::Relaxed) {
+        core.read_lock.leave(&process.changing.statement);
+    }
 }
 
 impl<B: Backend> Session<B> {
@@ -60,9 +70,7 @@ impl<B: Backend> Session<B> {
 
     /// The statement has ended.
     pub(crate) fn leave_change(&mut self) {
-        if self.process.changing.statement.load(Ordering::Relaxed) {
-            self.core.read_lock.leave(&self.process.changing.statement);
-        }
+        leave_change(&self.core, &self.process);
     }
 
     /// Whether a read may do without metadata locks. To be asked after the read's snapshot is taken: then no change that was

@@ -43,6 +43,7 @@ pub(super) fn lend<T: Reusable, R>(work: impl FnOnce(&mut T) -> R) -> R {
 /// Has a place in each thread for a kind of memory.
 macro_rules! keep {
     ($kind:ty) => {
+        #[inline]
         fn kept() -> &'static LocalKey<Cell<Option<Box<Self>>>> {
             thread_local!(static KEPT: Cell<Option<Box<$kind>>> = const { Cell::new(None) });
             &KEPT
@@ -50,6 +51,7 @@ macro_rules! keep {
     };
 }
 
+#[inline]
 fn clear_bytes(bytes: &mut Vec<u8>) {
     bytes.clear();
     bytes.shrink_to(KEPT_BYTES_MAX);

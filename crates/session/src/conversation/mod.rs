@@ -327,18 +327,6 @@ impl<B: Backend> Session<B> {
     }
 }
 
-/// Says in the error log that the rows of temporary tables could not be dropped, which is no failure of who dropped the tables.
-fn warn_of_trees_left(core: &Core, control: &ConnectionControl, dropped: Outcome) {
-    if let Err(error) = dropped {
-        let connection = control.connection_id;
-        let text = format!(
-            "The space of connection {connection}'s temporary tables is freed later: {}",
-            error.message
-        );
-        crate::error_log::warning(&core.env, &text);
-    }
-}
-
 impl<B: Backend> service::Session for Session<B> {
     /// In `character_set_results`; a character that it has not is shown by its code point.
     fn error_text<'e>(&self, error: &'e SqlError) -> Cow<'e, [u8]> {
@@ -405,15 +393,7 @@ impl<B: Backend> service::Session for Session<B> {
             mode,
         );
         env::memory::forget_exceeded();
-        self.running.reset();
-        self.process.reset();
-        self.pop_frames();
-        self.routines = routine::Routines::default();
-        self.templates = Some(Box::default());
-        self.prepared.count_all();
-        self.leave_change();
-        self.process.end(self.core.env.clock.wall_micros_coarse());
-        if let Err(error) = self.rollback_transaction() {
+        if let Err(error) = self.abandon_statement() {
             self.push_error(&error);
         }
     }

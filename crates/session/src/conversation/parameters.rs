@@ -62,6 +62,7 @@ pub(super) fn read_parameters<'v, B: Backend>(
 }
 
 /// The value of a binary parameter. Text is taken as UTF-8 in `collation`, bytes of BLOB types as `binary`.
+#[inline]
 fn value_of(value: ParameterValue<'_>, data_type: ParameterType, collation: CollationId) -> ValueRef<'_> {
     match value {
         ParameterValue::Null | ParameterValue::LongData => ValueRef::Null,

@@ -465,6 +465,7 @@ impl<B: Backend> Session<B> {
     }
 
     /// Whether a cached plan may run now with these parameters.
+    #[inline]
     pub(crate) fn plan_is_current(&self, plan: &CachedPlan<B>, values: &[ValueRef<'_>]) -> bool {
         self.plan_fits(plan) && plan.takes(values)
     }
@@ -476,6 +477,7 @@ impl<B: Backend> Session<B> {
     }
 
     /// Whether a cached plan may run now, with parameters of the types it was made for.
+    #[inline]
     pub(crate) fn plan_fits(&self, plan: &CachedPlan<B>) -> bool {
         self.temporary.is_empty()
             && plan.fits(self.variables.settings(), self.core.catalog().version(), self.database.as_ref())

@@ -30,7 +30,7 @@ use crate::plans::HeldPlan;
 use crate::variables::definition::known;
 
 /// Long data of all parameters of a statement may be so many times that of one.
-pub const LONG_DATA_BYTES_MAX_FACTOR: u64 = 2;
+pub(crate) const LONG_DATA_BYTES_MAX_FACTOR: u64 = 2;
 
 /// One prepared statement.
 #[derive(Debug)]
@@ -260,7 +260,7 @@ impl<B: Backend> PreparedStatements<B> {
     }
 
     /// Adds a piece to a parameter's value; `folder` is for what is too long for memory.
-    pub fn add_long_data(
+    pub(crate) fn add_long_data(
         &mut self,
         id: u32,
         parameter: u16,

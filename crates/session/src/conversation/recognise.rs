@@ -266,6 +266,7 @@ impl UnescapedTexts {
         }
     }
 
+    #[inline]
     fn read(&mut self, cells: &[Cell], sql: &[u8], backslash: bool) -> Option<Unescaped<'_>> {
         self.bytes.clear();
         self.lengths.clear();
@@ -295,6 +296,7 @@ impl<'a> Unescaped<'a> {
 }
 
 /// The value binding makes of a literal; `None` for what is no value (DEFAULT) or depends on its place (hexadecimals).
+#[inline]
 fn value_of<'a>(
     cell: &Cell,
     sql: &'a [u8],

@@ -55,12 +55,14 @@ impl RunningStatement {
     }
 
     /// The text into which the spans of the statement's expressions point.
+    #[inline]
     pub(crate) fn set_text(&mut self, text: &[u8]) {
         self.text.clear();
         self.text.extend_from_slice(text);
     }
 
     /// The values of its parameters.
+    #[inline]
     pub(super) fn set_parameters(&mut self, parameters: &[ValueRef<'_>]) {
         self.parameters = parameters.iter().map(|value| value.to_value()).collect();
     }

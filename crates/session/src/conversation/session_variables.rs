@@ -21,6 +21,7 @@ pub(crate) struct SessionVariables {
 
 impl SessionVariables {
     /// `lock_wait_timeout`: how long a statement waits for metadata locks.
+    #[inline]
     pub(crate) fn lock_wait(&self) -> std::time::Duration {
         std::time::Duration::from_secs(self.unsigned(known::lock_wait_timeout()))
     }

@@ -10,6 +10,7 @@ use service::{Outcome, Reply, SqlError};
 use syntax::ast::Completion;
 
 use super::Session;
+use super::lifetime::drop_rows_of;
 use super::transaction::Beginning;
 use crate::backend::{Backend, SessionTransaction};
 use crate::plans::CachedPlan;
@@ -65,6 +66,7 @@ impl<B: Backend> Session<B> {
     /// # Errors
     /// The store has stopped; another session's global read lock stays too long (1205) or the wait is killed (1317), and
     /// then the transaction stays open.
+    #[inline]
     pub(super) fn commit_transaction(&mut self) -> Outcome {
         if self.transaction.has_changes() {
             self.enter_commit()?;
@@ -86,11 +88,9 @@ impl<B: Backend> Session<B> {
 
     /// Drops the trees of temporary tables that the session has dropped. Its transaction, which may have changed them, has ended or
     /// not begun.
+    #[inline]
     pub(super) fn drop_temporary_rows(&mut self) {
-        if self.temporary.has_dropped() {
-            let dropped = self.backend.drop_temporary(&self.temporary.take_dropped());
-            super::warn_of_trees_left(&self.core, &self.control, dropped);
-        }
+        drop_rows_of(&mut self.temporary, &*self.backend, &self.core, &self.control);
     }
 
     /// Answers once everything this session committed is durable.

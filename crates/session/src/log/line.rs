@@ -70,7 +70,7 @@ pub struct GeneralEvent<'a> {
 
 impl GeneralEvent<'_> {
     /// `2026-01-02T03:04:05.000006Z<tab>   12 Query<tab>SELECT 1`
-    pub fn write_to(&self, text: &dyn StatementText, bytes_max: usize, line: &mut Vec<u8>) {
+    pub(crate) fn write_to(&self, text: &dyn StatementText, bytes_max: usize, line: &mut Vec<u8>) {
         write_timestamp(self.wall_micros, line);
         print(line, format_args!("\t{:5} {}\t", self.connection_id, self.command));
         write_bounded(text, bytes_max, line);
@@ -107,7 +107,7 @@ pub struct SlowEvent<'a> {
 
 impl SlowEvent<'_> {
     /// The five comment and command lines and the statement, as pt-query-digest and mysqldumpslow read them.
-    pub fn write_to(&self, text: &dyn StatementText, bytes_max: usize, line: &mut Vec<u8>) {
+    pub(crate) fn write_to(&self, text: &dyn StatementText, bytes_max: usize, line: &mut Vec<u8>) {
         line.extend_from_slice(b"# Time: ");
         write_timestamp(self.wall_micros, line);
         print(

@@ -75,18 +75,18 @@ impl QueryLogs {
 
     /// The general log's file.
     #[must_use]
-    pub fn general_file(&self) -> &LogFile {
+    pub(crate) fn general_file(&self) -> &LogFile {
         &self.general
     }
 
     /// The slow log's file.
     #[must_use]
-    pub fn slow_file(&self) -> &LogFile {
+    pub(crate) fn slow_file(&self) -> &LogFile {
         &self.slow
     }
 
     /// Switches the general log; its file is opened at its first line.
-    pub fn switch_general(&self, on: bool) {
+    pub(crate) fn switch_general(&self, on: bool) {
         self.general_on.store(on, Ordering::Relaxed);
         if !on {
             self.general.close();
@@ -94,7 +94,7 @@ impl QueryLogs {
     }
 
     /// Switches the slow log.
-    pub fn switch_slow(&self, on: bool) {
+    pub(crate) fn switch_slow(&self, on: bool) {
         self.slow_on.store(on, Ordering::Relaxed);
         if !on {
             self.slow.close();
@@ -102,20 +102,22 @@ impl QueryLogs {
     }
 
     /// Sets how many bytes of a statement's text a log holds at most; 0: all.
-    pub fn set_statement_bytes_max(&self, bytes: u64) {
+    pub(crate) fn set_statement_bytes_max(&self, bytes: u64) {
         let bytes = if bytes == 0 { usize::MAX } else { usize::try_from(bytes).unwrap_or(usize::MAX) };
         self.statement_bytes_max.store(bytes, Ordering::Relaxed);
     }
 
     /// Whether any statement is to be logged before it runs.
     #[must_use]
+    #[inline]
     pub fn general_is_on(&self) -> bool {
         self.general_on.load(Ordering::Relaxed)
     }
 
     /// Whether statements are to be timed for the slow log.
     #[must_use]
-    pub fn slow_is_on(&self) -> bool {
+    #[inline]
+    pub(crate) fn slow_is_on(&self) -> bool {
         self.slow_on.load(Ordering::Relaxed)
     }
 

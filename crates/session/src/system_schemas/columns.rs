@@ -10,7 +10,7 @@ use super::tables::{each_table, wanted};
 
 /// `DATA_TYPE`: the type's name without arguments; `COLUMN_TYPE` has them.
 #[must_use]
-pub fn type_texts(column: &ColumnDefinition) -> (String, String) {
+pub(crate) fn type_texts(column: &ColumnDefinition) -> (String, String) {
     let mut full = Vec::new();
     column.data_type.print_sql(&mut full);
     let full = String::from_utf8_lossy(&full).into_owned();
@@ -20,7 +20,7 @@ pub fn type_texts(column: &ColumnDefinition) -> (String, String) {
 
 /// `COLUMN_KEY`: PRI, UNI or MUL, whichever comes first.
 #[must_use]
-pub fn column_key(table: &TableDefinition, ordinal: usize) -> &'static str {
+pub(crate) fn column_key(table: &TableDefinition, ordinal: usize) -> &'static str {
     let mut key = "";
     for (position, index) in table.indexes.iter().enumerate() {
         if !index.parts.iter().any(|part| part.column == ordinal) {
@@ -42,7 +42,7 @@ pub fn column_key(table: &TableDefinition, ordinal: usize) -> &'static str {
 
 /// `COLUMN_DEFAULT` as text; `None` for NULL and for no default.
 #[must_use]
-pub fn default_text(column: &ColumnDefinition) -> Option<Vec<u8>> {
+pub(crate) fn default_text(column: &ColumnDefinition) -> Option<Vec<u8>> {
     match &column.default {
         ColumnDefault::None | ColumnDefault::Null => None,
         ColumnDefault::Literal { value: StoredValue::Null, .. } => None,

@@ -6,7 +6,7 @@ use super::rows::{Cell, Rows};
 use super::tables::{each_table, wanted};
 
 /// TABLE_CONSTRAINTS.
-pub fn table_constraints(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn table_constraints(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     each_table(context, wanted(scan, 3), wanted(scan, 4), |entry| {
         let table = &entry.definition;
         let mut row = |name: &str, kind: &str, enforced: bool| {
@@ -33,7 +33,7 @@ pub fn table_constraints(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, r
 }
 
 /// KEY_COLUMN_USAGE.
-pub fn key_column_usage(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn key_column_usage(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     let facts = crate::facts::Facts::of(context);
     each_table(context, wanted(scan, 4), wanted(scan, 5), |entry| {
         let table = &entry.definition;
@@ -88,7 +88,11 @@ fn action_text(action: ForeignKeyAction) -> &'static str {
 }
 
 /// REFERENTIAL_CONSTRAINTS.
-pub fn referential_constraints(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn referential_constraints(
+    context: &VirtualContext<'_>,
+    scan: &VirtualScan<'_>,
+    rows: &mut Rows<'_>,
+) {
     each_table(context, wanted(scan, 1), wanted(scan, 9), |entry| {
         let table = &entry.definition;
         for key in &table.foreign_keys {

@@ -140,14 +140,14 @@ impl VirtualTable for SystemTable {
 }
 
 /// Number of `information_schema`; system schemas count down from it.
-pub const INFORMATION_SCHEMA_ID: SchemaId = SchemaId(u32::MAX);
+pub(crate) const INFORMATION_SCHEMA_ID: SchemaId = SchemaId(u32::MAX);
 /// Number of `performance_schema`.
-pub const PERFORMANCE_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 1);
+pub(crate) const PERFORMANCE_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 1);
 
 /// Number of `mysql`. (`session::listing::LISTING_SCHEMA` has the one between.)
-pub const MYSQL_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 3);
+pub(crate) const MYSQL_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 3);
 /// Number of `sys`.
-pub const SYS_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 4);
+pub(crate) const SYS_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 4);
 
 /// The system schemas. `others`: tables by their full names whose rows somebody else makes, the backend first of all.
 ///

@@ -10,7 +10,7 @@ use crate::privilege;
 
 /// `'user'@'host'` as the GRANTEE columns show it.
 #[must_use]
-pub fn grantee(account: &Account) -> String {
+pub(crate) fn grantee(account: &Account) -> String {
     format!("'{}'@'{}'", account.user, account.host)
 }
 
@@ -49,7 +49,7 @@ fn names(privileges: Privileges) -> impl Iterator<Item = &'static str> {
 }
 
 /// USER_PRIVILEGES.
-pub fn user_privileges(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn user_privileges(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     for account in visible_accounts(context) {
         let (grantee, grantable) = (grantee(account), account.global.contains(Privileges::GRANT_OPTION));
         let mut row = |name: &str, grantable: bool| {
@@ -61,7 +61,7 @@ pub fn user_privileges(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, ro
 }
 
 /// SCHEMA_PRIVILEGES.
-pub fn schema_privileges(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn schema_privileges(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     for account in visible_accounts(context) {
         let grantee = grantee(account);
         for schema in &account.schemas {
@@ -80,7 +80,7 @@ pub fn schema_privileges(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, 
 }
 
 /// TABLE_PRIVILEGES.
-pub fn table_privileges(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn table_privileges(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     for account in visible_accounts(context) {
         let grantee = grantee(account);
         for table in account.tables.iter().filter(|table| !table.privileges.is_empty()) {
@@ -100,7 +100,7 @@ pub fn table_privileges(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, r
 }
 
 /// COLUMN_PRIVILEGES.
-pub fn column_privileges(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn column_privileges(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     for account in visible_accounts(context) {
         let grantee = grantee(account);
         for table in &account.tables {
@@ -122,7 +122,7 @@ pub fn column_privileges(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, 
 }
 
 /// USER_ATTRIBUTES.
-pub fn user_attributes(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn user_attributes(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     for account in administered_accounts(context) {
         let attributes =
             if account.attributes.is_empty() { Cell::Null } else { Cell::Text(&account.attributes) };

@@ -26,7 +26,7 @@ pub enum Cell<'a> {
 impl<'a> Cell<'a> {
     /// `YES` or `NO`.
     #[must_use]
-    pub fn yes_no(flag: bool) -> Self {
+    pub(crate) fn yes_no(flag: bool) -> Self {
         Cell::Text(if flag { "YES" } else { "NO" })
     }
 

@@ -9,7 +9,7 @@ use crate::facts::{Facts, Process};
 use crate::processes::Attributes;
 
 /// CHARACTER_SETS.
-pub fn character_sets(_context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn character_sets(_context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     for charset in Charset::ALL {
         rows.push(&[
             Cell::Text(charset.name()),
@@ -36,7 +36,7 @@ pub fn collations(_context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: 
 }
 
 /// COLLATION_CHARACTER_SET_APPLICABILITY.
-pub fn collation_character_set_applicability(
+pub(crate) fn collation_character_set_applicability(
     _context: &VirtualContext<'_>,
     _scan: &VirtualScan<'_>,
     rows: &mut Rows<'_>,
@@ -47,7 +47,7 @@ pub fn collation_character_set_applicability(
 }
 
 /// ENGINES: one, under the name that tools look for.
-pub fn engines(_context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn engines(_context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     rows.push(&[
         Cell::Text("InnoDB"),
         Cell::Text("DEFAULT"),
@@ -72,14 +72,14 @@ fn process_cells(process: &Process) -> [Cell<'_>; 8] {
 }
 
 /// PROCESSLIST.
-pub fn processlist(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn processlist(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     for process in Facts::of(context).processes() {
         rows.push(&process_cells(&process));
     }
 }
 
 /// performance_schema.processlist: the same and the engine it runs on.
-pub fn performance_schema_processlist(
+pub(crate) fn performance_schema_processlist(
     context: &VirtualContext<'_>,
     _scan: &VirtualScan<'_>,
     rows: &mut Rows<'_>,
@@ -92,12 +92,16 @@ pub fn performance_schema_processlist(
 }
 
 /// performance_schema.session_connect_attrs.
-pub fn session_connect_attrs(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn session_connect_attrs(
+    context: &VirtualContext<'_>,
+    _scan: &VirtualScan<'_>,
+    rows: &mut Rows<'_>,
+) {
     attributes(&Facts::of(context).connection_attributes(false), rows);
 }
 
 /// performance_schema.session_account_connect_attrs.
-pub fn session_account_connect_attrs(
+pub(crate) fn session_account_connect_attrs(
     context: &VirtualContext<'_>,
     _scan: &VirtualScan<'_>,
     rows: &mut Rows<'_>,
@@ -127,21 +131,21 @@ pub fn global_variables(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, r
 }
 
 /// performance_schema.session_variables.
-pub fn session_variables(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn session_variables(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     for (name, value) in Facts::of(context).shown_variables(false) {
         rows.push(&[Cell::Text(name), Cell::Text(&value)]);
     }
 }
 
 /// performance_schema.global_status.
-pub fn global_status(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn global_status(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     for (name, value) in Facts::of(context).status(true) {
         rows.push(&[Cell::Text(name), Cell::Text(&value)]);
     }
 }
 
 /// performance_schema.session_status.
-pub fn session_status(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn session_status(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     for (name, value) in Facts::of(context).status(false) {
         rows.push(&[Cell::Text(name), Cell::Text(&value)]);
     }

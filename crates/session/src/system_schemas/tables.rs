@@ -16,7 +16,7 @@ pub fn wanted<'a>(scan: &VirtualScan<'a>, column: usize) -> Option<&'a str> {
 }
 
 /// Calls `each` for every table the reader may see, by schema and name, system tables included.
-pub fn each_table(
+pub(crate) fn each_table(
     context: &VirtualContext<'_>,
     schema_wanted: Option<&str>,
     table_wanted: Option<&str>,
@@ -40,7 +40,7 @@ pub fn each_table(
 }
 
 /// SCHEMATA.
-pub fn schemata(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+pub(crate) fn schemata(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     let facts = Facts::of(context);
     for schema in context.catalog.schemas_sorted() {
         if !schema.system && !facts.sees_schema(&schema.name) {
@@ -75,7 +75,7 @@ fn create_options(entry: &TableEntry) -> String {
 
 /// `TABLE_TYPE` of a table in a system schema.
 #[must_use]
-pub fn system_table_kind(schema: &str) -> &'static str {
+pub(crate) fn system_table_kind(schema: &str) -> &'static str {
     match schema {
         "information_schema" => "SYSTEM VIEW",
         super::SYS_SCHEMA => "VIEW",

@@ -138,7 +138,7 @@ impl OptimizerSwitch {
 
     /// What the planner may do.
     #[must_use]
-    pub fn plan_switches(self) -> plan::passes::Switches {
+    pub(crate) fn plan_switches(self) -> plan::passes::Switches {
         let pushdown = self.0 & DERIVED_CONDITION_PUSHDOWN != 0;
         plan::passes::Switches {
             semijoin: self.0 & SEMIJOIN != 0,

@@ -65,7 +65,7 @@ impl SqlModes {
 
     /// Whether the modes that go with a strict one are all on when one is on, and all off otherwise.
     #[must_use]
-    pub const fn fits_strictness(self) -> bool {
+    pub(crate) const fn fits_strictness(self) -> bool {
         let together = Self::NO_ZERO_IN_DATE.0 | Self::NO_ZERO_DATE.0 | Self::ERROR_FOR_DIVISION_BY_ZERO.0;
         self.0 & together == if self.is_strict() { together } else { 0 }
     }
@@ -129,7 +129,8 @@ impl SqlModes {
 
     /// What the lexer and parser have to know.
     #[must_use]
-    pub fn for_syntax(self) -> SyntaxMode {
+    #[inline]
+    pub(crate) fn for_syntax(self) -> SyntaxMode {
         let mut mode = SyntaxMode::default();
         for (own, other) in [
             (Self::ANSI_QUOTES, SyntaxMode::ANSI_QUOTES),

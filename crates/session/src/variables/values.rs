@@ -57,6 +57,7 @@ impl Variables {
 
     /// The setting of a variable.
     #[must_use]
+    #[inline]
     pub fn get(&self, id: VariableId) -> &Setting {
         &self.settings[id.index()]
     }
@@ -71,6 +72,7 @@ impl Variables {
     /// # Panics
     /// If the variable is of another kind: a mistake in this crate.
     #[must_use]
+    #[inline]
     pub fn boolean(&self, id: VariableId) -> bool {
         match self.get(id) {
             Setting::Boolean(flag) => *flag,
@@ -83,6 +85,7 @@ impl Variables {
     /// # Panics
     /// If the variable is of another kind: a mistake in this crate.
     #[must_use]
+    #[inline]
     pub fn integer(&self, id: VariableId) -> i128 {
         match self.get(id) {
             Setting::Integer(number) => *number,
@@ -92,6 +95,7 @@ impl Variables {
 
     /// An integer variable as `u64` (those with a least value of zero or more).
     #[must_use]
+    #[inline]
     pub fn unsigned(&self, id: VariableId) -> u64 {
         u64::try_from(self.integer(id)).unwrap_or(0)
     }
