@@ -47,7 +47,9 @@ fn plans_are_as_written() {
             syntax::parse(statement.as_bytes(), &arena, syntax::SqlMode::default()).expect("it parses");
         let bound =
             plan::bind::bind(&parsed.statement, statement.as_bytes(), &world.catalog, &Binding("plan_x"));
-        let plan = plan::optimize(bound.expect("it binds"), &Options::new(&world.catalog));
+        let constants =
+            exec::PlannedConstants { settings: &exec::expr::EvalSettings::default(), params: &[] };
+        let plan = plan::optimize_for(bound.expect("it binds"), &Options::new(&world.catalog), &constants);
         // Estimates change with the statistics: only shapes are compared.
         let tree: String = plan::explain::tree(&plan, None)
             .lines()

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::logical::{AggregateFunction, JoinKind, TableIndex};
 use crate::physical::{Access, ApplyKind, Node, Op, PhysicalPlan, PlanKind, RangePlan, Scan, SetOp};
@@ -97,7 +98,7 @@ impl Printer<'_> {
         for _ in 0..depth {
             self.out.push_str("    ");
         }
-        let _ = write!(self.out, "-> {text}  (cost={:.3} rows={:.3})", node.cost.max(0.0), node.rows);
+        let _ = write!(self.out, "-> {text}  (cost={:.3} rows={:.3})", cost::shown(node.cost), node.rows);
         if let Some(actual) = self.actual.and_then(|actual| actual.get(node.number as usize)) {
             if actual.loops == 0 {
                 self.out.push_str(" (never executed)");

@@ -18,6 +18,8 @@
 
 pub mod bind;
 pub mod build;
+pub mod constants;
+mod cost;
 pub mod error;
 pub mod explain;
 pub mod function;
@@ -32,7 +34,7 @@ mod row_accesses;
 mod safe_updates;
 mod text;
 
-pub use build::{Options, optimize};
+pub use build::{Options, optimize, optimize_for};
 pub use error::{PlanError, PlanResult};
 pub use function::FunctionId;
 pub use logical::expr::{self, ColumnId, Expr, ExprKind};

@@ -97,6 +97,7 @@ const ORDER: &[(&str, &[Line])] = &[
         &[
             Apart(&["error", "key", "status_counts"]),
             Apart(&["expr", "kept"]),
+            Apart(&["planned"]),
             Apart(&["programs", "spill", "stored_table"]),
             Apart(&["long_data"]),
             Apart(&["context"]),
@@ -128,7 +129,7 @@ const ORDER: &[(&str, &[Line])] = &[
     (
         "plan",
         &[
-            Apart(&["function_table", "needs", "progress"]),
+            Apart(&["cost", "function_table", "needs", "progress"]),
             Apart(&["error"]),
             Apart(&["logical"]),
             Apart(&["function"]),
@@ -136,6 +137,7 @@ const ORDER: &[(&str, &[Line])] = &[
             Apart(&["rewrite"]),
             Apart(&["bind"]),
             Apart(&["physical"]),
+            Apart(&["constants"]),
             Apart(&["explain", "row_accesses", "safe_updates"]),
             Apart(&["passes"]),
             Apart(&["build"]),

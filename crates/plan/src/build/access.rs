@@ -5,9 +5,9 @@
 //! the executor converts their values to the column's type and knows when a value lies between two keys. A condition is
 //! dropped from the filter only where the range says exactly the same.
 
-use catalog::{KeyBound, KeyRange};
 use types::{DataType, TypeKind, Value};
 
+use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
 use crate::logical::{BoundTable, SortKey, TableIndex};
@@ -18,31 +18,21 @@ use super::{Builder, Needed};
 
 /// Most ranges that IN lists and OR may make of one index.
 const RANGES_MAX: usize = 10_000;
-/// Ranges of which the statistics are asked; more are extrapolated.
-const RANGES_ESTIMATED_MAX: usize = 8;
-/// Cost of finding one row by locator, in rows read in order.
-const LOOKUP_COST: f64 = 3.0;
-/// Cost of an index entry that answers by itself.
-const COVERED_COST: f64 = 0.8;
-/// Cost of a descent.
-const DESCENT_COST: f64 = 2.0;
-/// How many times as much a row of a whole table costs if all of them are locked.
-const WHOLE_LOCKED_FACTOR: f64 = 4.0;
 
 /// What a condition says about one column.
 #[derive(Clone, Debug)]
-enum Limit {
+pub(super) enum Limit {
     Equal { expr: Expr, null_safe: bool },
     In(Vec<Expr>),
     Ranges(Vec<(Option<RangeEnd>, Option<RangeEnd>)>),
 }
 
 #[derive(Clone, Debug)]
-struct Sarg {
-    column: usize,
-    limit: Limit,
+pub(super) struct Sarg {
+    pub(super) column: usize,
+    pub(super) limit: Limit,
     /// Position of the condition it comes from.
-    condition: usize,
+    pub(super) condition: usize,
     /// The range says all that the condition says.
     exact: bool,
 }
@@ -107,18 +97,18 @@ impl Builder<'_> {
         rows: f64,
         order: Option<(&[SortKey], Option<f64>)>,
     ) -> Candidate {
-        let cost = |candidate: &Candidate| match order {
+        let cost_of = |candidate: &Candidate| match order {
             None => candidate.cost,
             Some((_, limit)) if candidate.ordered => {
                 // Reading stops at the limit.
                 let share = limit.map_or(1.0, |limit| (limit / rows.max(1.0)).min(1.0));
                 candidate.cost * share
             }
-            Some(_) => candidate.cost + rows * rows.max(2.0).log2() * 0.1,
+            Some(_) => candidate.cost + cost::sort(rows),
         };
         let mut best: Option<(f64, Candidate)> = None;
         for candidate in candidates {
-            let cost = cost(&candidate);
+            let cost = cost_of(&candidate);
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, candidate));
             }
@@ -158,7 +148,7 @@ impl Builder<'_> {
             {
                 continue;
             }
-            let Some(mut candidate) = self.index_candidate(bound, position, &sargs, columns, rows) else {
+            let Some(mut candidate) = self.index_candidate(table, position, &sargs, columns, rows) else {
                 continue;
             };
             if let Some(keys) = order {
@@ -184,7 +174,7 @@ impl Builder<'_> {
             let mut whole = Candidate {
                 access,
                 rows,
-                cost: rows + 1.0,
+                cost: (rows + 1.0) * cost::ROW,
                 consumed: Vec::new(),
                 ordered: false,
                 uses_left: false,
@@ -200,19 +190,20 @@ impl Builder<'_> {
         if bound.lock.is_some() {
             // Every row read would be locked, and every gap: a range is better even where it saves few rows.
             let whole = candidates.iter_mut().filter(|candidate| candidate.access.ranges.is_none());
-            whole.for_each(|candidate| candidate.cost *= WHOLE_LOCKED_FACTOR);
+            whole.for_each(|candidate| candidate.cost *= cost::WHOLE_LOCKED_FACTOR);
         }
         candidates
     }
 
     fn index_candidate(
         &self,
-        bound: &BoundTable,
+        table: TableIndex,
         position: usize,
         sargs: &[Sarg],
         columns: &[usize],
         table_rows: f64,
     ) -> Option<Candidate> {
+        let bound = &self.bound.tables[table.0 as usize];
         let definition = &bound.entry.definition;
         let index = &definition.indexes[position];
         let clustered = definition.clustered == Some(position);
@@ -321,21 +312,22 @@ impl Builder<'_> {
             }
             break;
         }
+        let per_row = if clustered {
+            cost::ROW
+        } else if covering {
+            cost::COVERED_ENTRY
+        } else {
+            cost::located_row(table_rows)
+        };
+        let descent = cost::descent(table_rows);
         let unbounded = equal_parts == 0 && ranged.is_none();
         if unbounded {
-            let cost = if clustered {
-                table_rows
-            } else if covering {
-                table_rows * COVERED_COST
-            } else {
-                table_rows * (1.0 + LOOKUP_COST)
-            };
             let access =
                 Access { index: Some(position), ranges: None, backward: false, covering, point: false };
             return Some(Candidate {
                 access,
                 rows: table_rows,
-                cost: cost + DESCENT_COST,
+                cost: table_rows * per_row + descent,
                 consumed: Vec::new(),
                 ordered: false,
                 uses_left: false,
@@ -345,52 +337,34 @@ impl Builder<'_> {
             && equal_parts == index.parts.len()
             && !null_safe
             && index.parts.iter().all(|part| part.prefix_length.is_none());
-        let per_range = if point {
-            1.0
+        let rows = if point {
+            ranges.len() as f64
         } else {
-            self.range_rows(bound, position, &ranges, equal_parts, ranged, table_rows)
+            self.range_rows(table, position, &ranges, equal_parts, ranged, table_rows)
         };
-        let rows = (per_range * ranges.len() as f64).min(table_rows);
-        let per_row = if clustered {
-            1.0
-        } else if covering {
-            COVERED_COST
-        } else {
-            1.0 + LOOKUP_COST
-        };
+        let rows = rows.min(table_rows);
         let uses_left = ranges
             .iter()
             .any(|range| range.equal.iter().map(|value| &value.expr).any(|expr| !expr.is_constant()));
-        let cost = DESCENT_COST * ranges.len() as f64 + rows * per_row;
+        let cost = descent * ranges.len() as f64 + rows * per_row;
         let access = Access { index: Some(position), ranges: Some(ranges), backward: false, covering, point };
         Some(Candidate { access, rows, cost, consumed, ordered: false, uses_left })
     }
 
-    /// Rows of one range, on average.
+    /// Rows of all ranges.
     fn range_rows(
         &self,
-        bound: &BoundTable,
+        table: TableIndex,
         position: usize,
         ranges: &[RangePlan],
         equal_parts: usize,
         ranged: Option<f64>,
         table_rows: f64,
     ) -> f64 {
-        let statistics = bound.entry.source.statistics();
-        let definition = &bound.entry.definition;
-        let index = &definition.indexes[position];
-        let mut asked = 0.0;
-        let mut answered = 0;
-        for range in ranges.iter().take(RANGES_ESTIMATED_MAX) {
-            let types: Vec<&DataType> =
-                index.parts.iter().map(|part| &definition.columns[part.column].data_type).collect();
-            let Some(range) = literal_range(range, &types) else { break };
-            asked += statistics.estimate_rows(position, &range) as f64;
-            answered += 1;
+        if let Some(rows) = self.dived_rows(table, position, ranges) {
+            return rows;
         }
-        if answered > 0 {
-            return (asked / f64::from(answered)).max(0.1);
-        }
+        let statistics = self.bound.tables[table.0 as usize].entry.source.statistics();
         let distinct = if equal_parts == 0 {
             1.0
         } else {
@@ -398,7 +372,7 @@ impl Builder<'_> {
         };
         // An unknown range of a big table is more often short than a fixed share of it.
         let share = ranged.map_or(1.0, |share| if table_rows > 1000.0 { share * 0.1 } else { share });
-        (table_rows / distinct * share).max(1.0)
+        (table_rows / distinct * share).max(1.0) * ranges.len() as f64
     }
 
     /// Whether an index gives the order of `keys`, and whether it must be read backward for it.
@@ -473,7 +447,7 @@ impl Builder<'_> {
     }
 
     /// What the conditions say about single columns of the table.
-    fn sargs(&self, bound: &BoundTable, conditions: &[Expr]) -> Vec<Sarg> {
+    pub(super) fn sargs(&self, bound: &BoundTable, conditions: &[Expr]) -> Vec<Sarg> {
         let mut sargs = Vec::new();
         for (position, condition) in conditions.iter().enumerate() {
             self.sarg(bound, condition, position, &mut sargs);
@@ -711,38 +685,4 @@ fn starts_literally(pattern: &Expr) -> bool {
         ExprKind::Param(_) | ExprKind::Outer(_) => true,
         _ => false,
     }
-}
-
-/// The range, if all its ends are literals that need no conversion.
-fn literal_range(range: &RangePlan, types: &[&DataType]) -> Option<KeyRange> {
-    let literal = |expr: &Expr, stored: &DataType| -> Option<Value> {
-        let value = expr.as_literal()?;
-        let fits = match value {
-            Value::Int(_) | Value::UInt(_) => stored.is_integer(),
-            Value::Bytes { collation, .. } => {
-                stored.is_string() && stored.collation.charset() == collation.charset()
-            }
-            Value::Null => true,
-            _ => false,
-        };
-        fits.then(|| value.clone())
-    };
-    let mut prefix = Vec::new();
-    for (value, stored) in range.equal.iter().zip(types) {
-        prefix.push(literal(&value.expr, stored)?);
-    }
-    let stored = types.get(prefix.len());
-    let bound = |end: &Option<RangeEnd>| -> Option<KeyBound> {
-        match end {
-            None if prefix.is_empty() => Some(KeyBound::Unbounded),
-            None => Some(KeyBound::Inclusive(prefix.clone())),
-            Some(end) if end.like_prefix => None,
-            Some(end) => {
-                let mut values = prefix.clone();
-                values.push(literal(&end.expr, stored?)?);
-                Some(if end.inclusive { KeyBound::Inclusive(values) } else { KeyBound::Exclusive(values) })
-            }
-        }
-    };
-    Some(KeyRange { lower: bound(&range.lower)?, upper: bound(&range.upper)? })
 }

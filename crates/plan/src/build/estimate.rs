@@ -1,4 +1,4 @@
-//! How many rows: from index statistics where there are any, else from rules of thumb.
+//! How many rows: asked of indexes (`dives`), from their statistics, else from rules of thumb.
 
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
@@ -40,11 +40,29 @@ impl Builder<'_> {
     }
 
     pub(crate) fn conditions_selectivity(&self, conditions: &[Expr]) -> f64 {
-        conditions.iter().map(|condition| self.selectivity(condition)).product::<f64>().max(1e-9)
+        let mut used = vec![false; conditions.len()];
+        let mut share = 1.0;
+        for at in 0..conditions.len() {
+            if used[at] {
+                continue;
+            }
+            share *= match self.dived_share(conditions, at, &mut used) {
+                Some(share) => share,
+                None => self.share_by_rule(&conditions[at]),
+            };
+        }
+        share.max(1e-9)
     }
 
     /// Share of the rows for which a condition holds.
     pub(crate) fn selectivity(&self, condition: &Expr) -> f64 {
+        match self.dived_share(std::slice::from_ref(condition), 0, &mut [false]) {
+            Some(share) => share,
+            None => self.share_by_rule(condition),
+        }
+    }
+
+    fn share_by_rule(&self, condition: &Expr) -> f64 {
         match &condition.kind {
             ExprKind::Call { function, args, .. } => match function {
                 FunctionId::Eq | FunctionId::NullSafeEq => match (args[0].as_column(), args[1].as_column()) {

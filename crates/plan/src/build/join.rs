@@ -4,6 +4,7 @@
 //! is considered by dynamic programming over subsets; more are joined greedily, cheapest next. Each step is the cheapest
 //! of: lookup in an index of the new relation, hash join, nested loop.
 
+use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
 use crate::logical::{JoinKind, Logical, TableIndex};
@@ -18,11 +19,6 @@ use super::{Builder, Needed};
 const EXHAUSTIVE_MAX: usize = 8;
 /// Relations of one chain: each is one of 64 bits. Derived tables inside each other may join more than one query block may name.
 const RELATIONS_MAX: usize = 64;
-/// Cost of keeping a row in a hash table, and of asking one.
-const HASH_BUILD_COST: f64 = 1.5;
-const HASH_PROBE_COST: f64 = 0.7;
-/// Cost of checking a pair of rows.
-const PAIR_COST: f64 = 0.2;
 
 /// One relation of a chain of inner joins.
 struct Relation<'t> {
@@ -91,9 +87,10 @@ impl Builder<'_> {
                 1 => {
                     let relation = &mut relations[touched.trailing_zeros() as usize];
                     match &mut relation.leaf {
-                        Some((_, own)) => {
-                            own.push(condition.clone());
-                            relation.rows = (relation.rows * self.selectivity(&condition)).max(0.01);
+                        Some((table, own)) => {
+                            own.push(condition);
+                            let rows = self.table_rows(*table) * self.conditions_selectivity(own);
+                            relation.rows = relation.rows.min(rows).max(0.01);
                         }
                         None => rest.push(condition),
                     }
@@ -236,11 +233,11 @@ impl Builder<'_> {
         let selectivity: f64 = applicable().map(|join| join.share).product();
         let rows = (partial.rows * relation.rows * selectivity).max(0.01);
         let equal = applicable().any(|join| self.may_hash(&join.condition));
-        let mut cost = relation.cost + partial.rows * relation.rows * PAIR_COST;
+        let mut cost = relation.cost + partial.rows * relation.rows * cost::PAIR;
         if equal {
             let small = partial.rows.min(relation.rows);
             let large = partial.rows.max(relation.rows);
-            cost = cost.min(relation.cost + small * HASH_BUILD_COST + large * HASH_PROBE_COST);
+            cost = cost.min(relation.cost + cost::hash_join(small, large));
         }
         if let Some((table, own)) = &relation.leaf
             && applicable().next().is_some()
@@ -356,13 +353,13 @@ impl Builder<'_> {
         let right_rows = (whole.rows).max(0.01);
         let equal = joins.iter().any(|condition| self.may_hash(condition));
         let mut step = Step::Loop;
-        let mut least = whole.cost + left.rows * right_rows * PAIR_COST;
+        let mut least = whole.cost + left.rows * right_rows * cost::PAIR;
         if equal {
             let cost = if kind == JoinKind::Inner {
                 let small = left.rows.min(right_rows);
-                whole.cost + small * HASH_BUILD_COST + left.rows.max(right_rows) * HASH_PROBE_COST
+                whole.cost + cost::hash_join(small, left.rows.max(right_rows))
             } else {
-                whole.cost + right_rows * HASH_BUILD_COST + left.rows * HASH_PROBE_COST
+                whole.cost + cost::hash_join(right_rows, left.rows)
             };
             if cost < least {
                 (step, least) = (Step::Hash, cost);
@@ -464,7 +461,7 @@ impl Builder<'_> {
         let (left_rows, right_rows, cost) = (left.rows, right.rows, left.cost + right.cost);
         let (left, right) = (Box::new(left), Box::new(right));
         if keys.is_empty() {
-            let cost = cost + left_rows * right_rows * PAIR_COST;
+            let cost = cost + left_rows * right_rows * cost::PAIR;
             self.node(
                 Op::LoopJoin { kind, left, right, conditions: rest, outer: Vec::new() },
                 output,
@@ -472,7 +469,7 @@ impl Builder<'_> {
                 cost,
             )
         } else {
-            let cost = cost + right_rows * HASH_BUILD_COST + left_rows * HASH_PROBE_COST;
+            let cost = cost + cost::hash_join(right_rows, left_rows);
             let op = Op::HashJoin { kind, left, right, keys, conditions: rest, null_aware: false };
             self.node(op, output, rows, cost)
         }

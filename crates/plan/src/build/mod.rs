@@ -4,20 +4,25 @@
 //! with operators whose expressions name positions. A column that the input does not have belongs to an enclosing
 //! query: it becomes an outer slot, which the `Apply` of that query fills.
 //!
-//! Read next: [`access`] (indexes and ranges), [`join`] (order and algorithm), [`estimate`] (how many rows),
+//! Read next: [`access`] (indexes and ranges), [`join`] (order and algorithm), [`estimate`] and [`dives`] (how many rows),
+//! [`cost`] (what it costs),
 //! [`change`] (INSERT, UPDATE, DELETE).
 
 mod access;
 mod change;
+mod dives;
 mod estimate;
 mod join;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use catalog::{Catalog, References};
 use types::planted::{self, Plant};
 use types::{CollationId, DataType};
 
+use crate::constants::{Constants, NoConstants};
+use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
 use crate::logical::{AggregateFunction, Bound, BoundKind, JoinKind, Logical, SortKey, TableIndex};
 use crate::passes::{self, Switches};
@@ -27,8 +32,11 @@ use crate::progress;
 /// Number of columns of a set that are copied in about the time of one step.
 const COLUMNS_PER_STEP: usize = 4096;
 
+/// `eq_range_index_dive_limit` as MySQL has it by default.
+const DIVE_LIMIT: usize = 200;
+
 /// What the optimizer may be told.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Logical passes.
     pub switches: Switches,
@@ -38,6 +46,20 @@ pub struct Options {
     pub catalog_version: u64,
     /// Its foreign keys.
     pub references: Arc<References>,
+    /// Lists of so many equalities are estimated from statistics, without looking each up in the index; 0: none is.
+    pub dive_limit: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            switches: Switches::default(),
+            pads_chars: false,
+            catalog_version: 0,
+            references: Arc::default(),
+            dive_limit: DIVE_LIMIT,
+        }
+    }
 }
 
 impl Options {
@@ -45,26 +67,35 @@ impl Options {
     #[must_use]
     pub fn new(catalog: &Catalog) -> Options {
         Options {
-            switches: Switches::default(),
-            pads_chars: false,
             catalog_version: catalog.version,
             references: Arc::clone(catalog.references()),
+            ..Options::default()
         }
     }
 }
 
 /// Makes the plan. Cannot fail: every bound statement can be run some way.
 #[must_use]
-pub fn optimize(mut bound: Bound, options: &Options) -> PhysicalPlan {
+pub fn optimize(bound: Bound, options: &Options) -> PhysicalPlan {
+    optimize_for(bound, options, &NoConstants)
+}
+
+/// Makes the plan that is best for these values of constants and parameters. It is right for others, too.
+#[must_use]
+pub fn optimize_for(mut bound: Bound, options: &Options, constants: &dyn Constants) -> PhysicalPlan {
     passes::run(&mut bound, options.switches);
-    build(bound, options)
+    build_for(bound, options, constants)
 }
 
 /// Builds the physical plan of a statement whose passes have run.
 #[must_use]
-pub fn build(mut bound: Bound, options: &Options) -> PhysicalPlan {
+pub fn build(bound: Bound, options: &Options) -> PhysicalPlan {
+    build_for(bound, options, &NoConstants)
+}
+
+fn build_for(mut bound: Bound, options: &Options, constants: &dyn Constants) -> PhysicalPlan {
     let mut kind = std::mem::replace(&mut bound.kind, BoundKind::Do(Box::new(Logical::OneRow)));
-    let mut builder = Builder::new(&bound, options);
+    let mut builder = Builder::new(&bound, options, constants);
     let kind = match &mut kind {
         BoundKind::Query(tree) => {
             let wanted: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
@@ -158,6 +189,11 @@ pub(crate) struct Builder<'b> {
     pub(crate) switches: Switches,
     /// Keys over CHAR columns hold other texts than are read of them.
     pads_chars: bool,
+    constants: &'b dyn Constants,
+    /// [`Options::dive_limit`].
+    dive_limit: usize,
+    /// What was asked of indexes.
+    dives: RefCell<Vec<dives::Dive>>,
     /// Columns of enclosing queries, by slot.
     outer_slots: Vec<ColumnId>,
     node_count: u32,
@@ -168,11 +204,14 @@ pub(crate) struct Builder<'b> {
 const NO_POSITION: u32 = u32::MAX;
 
 impl<'b> Builder<'b> {
-    fn new(bound: &'b Bound, options: &Options) -> Builder<'b> {
+    fn new(bound: &'b Bound, options: &Options, constants: &'b dyn Constants) -> Builder<'b> {
         Builder {
             bound,
             switches: options.switches,
             pads_chars: options.pads_chars,
+            constants,
+            dive_limit: options.dive_limit,
+            dives: RefCell::default(),
             outer_slots: Vec::new(),
             node_count: 0,
             positions: vec![NO_POSITION; bound.columns.len() + bound.tables.len()],
@@ -322,11 +361,14 @@ impl<'b> Builder<'b> {
             Logical::Values { columns, rows } => {
                 let rows: Vec<Vec<Expr>> = rows.iter().map(|row| self.translate(row, &[])).collect();
                 let count = rows.len() as f64;
-                self.node(Op::Values(rows), columns.clone(), count, count)
+                self.node(Op::Values(rows), columns.clone(), count, count * cost::MADE_ROW)
             }
-            Logical::WorkingTable { recursion, columns } => {
-                self.node(Op::WorkingTable { recursion: *recursion }, columns.clone(), 100.0, 100.0)
-            }
+            Logical::WorkingTable { recursion, columns } => self.node(
+                Op::WorkingTable { recursion: *recursion },
+                columns.clone(),
+                100.0,
+                100.0 * cost::MADE_ROW,
+            ),
             Logical::Recursive { recursion, seed, seed_columns, step, step_columns, distinct, columns } => {
                 let seed = Box::new(self.root(seed, seed_columns));
                 let step = Box::new(self.root(step, step_columns));
@@ -360,7 +402,7 @@ impl<'b> Builder<'b> {
             }
             Logical::Distinct { input, columns } => {
                 let node = self.root(input, columns);
-                let (rows, cost) = ((node.rows * 0.5).max(1.0), node.cost + node.rows);
+                let (rows, cost) = ((node.rows * 0.5).max(1.0), node.cost + node.rows * cost::DUPLICATE);
                 self.node(Op::Distinct { input: Box::new(node) }, columns.clone(), rows, cost)
             }
             Logical::Sort { input, keys } => match &**input {
@@ -383,11 +425,11 @@ impl<'b> Builder<'b> {
                     (syntax::ast::SetOp::Union, false) => {
                         let append = self.node(Op::Append { left, right }, columns.clone(), rows, cost);
                         let op = Op::Distinct { input: Box::new(append) };
-                        self.node(op, columns.clone(), rows, cost + rows)
+                        self.node(op, columns.clone(), rows, cost + rows * cost::DUPLICATE)
                     }
                     _ => {
                         let op = Op::SetOp { op: *op, all: *all, left, right };
-                        self.node(op, columns.clone(), rows * 0.5, cost + rows)
+                        self.node(op, columns.clone(), rows * 0.5, cost + rows * cost::DUPLICATE)
                     }
                 }
             }
@@ -426,7 +468,7 @@ impl<'b> Builder<'b> {
         }
         let translated = self.translate(conditions, &node.columns);
         let selectivity = self.conditions_selectivity(conditions);
-        let (rows, cost) = (node.rows * selectivity, node.cost + node.rows * 0.1);
+        let (rows, cost) = (node.rows * selectivity, node.cost + node.rows * cost::FILTER);
         let columns = node.columns.clone();
         self.node(Op::Filter { input: Box::new(node), conditions: translated }, columns, rows, cost)
     }
@@ -466,7 +508,7 @@ impl<'b> Builder<'b> {
             exprs.push(expr.clone());
         }
         let exprs = self.translate(&exprs, &node.columns);
-        let (rows, cost) = (node.rows, node.cost + node.rows * 0.05);
+        let (rows, cost) = (node.rows, node.cost + node.rows * cost::PROJECT);
         self.node(Op::Project { input: Box::new(node), exprs }, columns, rows, cost)
     }
 
@@ -506,7 +548,7 @@ impl<'b> Builder<'b> {
             });
         }
         let rows = if keys.is_empty() { 1.0 } else { self.group_count(keys, node.rows) };
-        let cost = node.cost + node.rows * 0.5;
+        let cost = node.cost + node.rows * cost::GROUP;
         let op = Op::Aggregate {
             input: Box::new(node),
             keys: key_exprs,
@@ -593,7 +635,7 @@ impl<'b> Builder<'b> {
         let translated = self.translate_keys(keys, &node.columns);
         let columns = node.columns.clone();
         let rows = node.rows;
-        let cost = node.cost + rows * rows.max(2.0).log2() * 0.1;
+        let cost = node.cost + cost::sort(rows);
         match limit {
             Some((count, offset)) => {
                 let kept = rows.min(row_limit(count));
@@ -703,7 +745,7 @@ impl<'b> Builder<'b> {
         let position = node.columns.iter().position(|id| *id == locator)? as u32;
         let mut columns = node.columns.clone();
         columns.extend(late.iter().map(|&ordinal| bound_table.column(ordinal)));
-        let (rows, cost) = (node.rows, node.cost + node.rows * 2.0);
+        let (rows, cost) = (node.rows, node.cost + node.rows * cost::FETCH);
         let op = Op::Fetch { input: Box::new(node), table, locator: position, columns: late };
         Some(self.node(op, columns, rows, cost))
     }

@@ -361,6 +361,17 @@ impl Expr {
     /// Parameters are none: the plan serves later values, too.
     #[must_use]
     pub fn is_foldable(&self) -> bool {
+        self.follows_from(0, false)
+    }
+
+    /// The same, where the values of the first `parameter_count` parameters are known. Times without dates are known too.
+    #[must_use]
+    pub fn is_foldable_with(&self, parameter_count: usize) -> bool {
+        let is_time = self.data_type.kind == TypeKind::Time;
+        self.follows_from(parameter_count, is_time && !self.any(&mut |node| node.data_type.has_date()))
+    }
+
+    fn follows_from(&self, parameter_count: usize, has_times: bool) -> bool {
         /// Nodes of the largest constant that is computed.
         const NODES_MAX: usize = 64;
         /// Longest text in it, in characters.
@@ -371,12 +382,13 @@ impl Expr {
             let is_known = match &node.kind {
                 ExprKind::Literal(_) | ExprKind::Case { .. } | ExprKind::InList { .. } => true,
                 ExprKind::Call { function, .. } => function.is_foldable(),
+                ExprKind::Param(ordinal) => (*ordinal as usize) < parameter_count,
                 _ => false,
             };
             let of = &node.data_type;
             // A TIME becomes a date of today.
             let is_long = of.is_string() && of.length > CHARS_MAX || of.kind == TypeKind::Json;
-            nodes > NODES_MAX || !is_known || is_long || of.kind == TypeKind::Time
+            nodes > NODES_MAX || !is_known || is_long || of.kind == TypeKind::Time && !has_times
         })
     }
 

@@ -11,8 +11,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use catalog::Catalog;
-use exec::Prepared;
 use exec::expr::EvalSettings;
+use exec::{PlannedConstants, Prepared};
 use plan::logical::Bound;
 use plan::{PlanError, PlanResult};
 use service::SqlError;
@@ -210,15 +210,7 @@ impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
     }
 
     fn constant(&self, constant: &plan::Expr) -> Option<Value> {
-        let settings = self.session.variables.settings();
-        let settings = EvalSettings {
-            sql_mode: settings.sql_mode.0,
-            connection_collation: settings.connection_collation,
-            max_allowed_packet: settings.packet_bytes_max as usize,
-            locale: settings.locale,
-            ..EvalSettings::default()
-        };
-        exec::expr::fold(constant, &settings)
+        exec::expr::fold(constant, &self.session.planning_settings())
     }
 
     fn date_mode(&self) -> types::temporal::parse::DateMode {
@@ -250,6 +242,18 @@ impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
 }
 
 impl<B: Backend> Session<B> {
+    /// How constants are computed while a statement is planned.
+    fn planning_settings(&self) -> EvalSettings {
+        let settings = self.variables.settings();
+        EvalSettings {
+            sql_mode: settings.sql_mode.0,
+            connection_collation: settings.connection_collation,
+            max_allowed_packet: settings.packet_bytes_max as usize,
+            locale: settings.locale,
+            ..EvalSettings::default()
+        }
+    }
+
     /// The value of `@@name`.
     ///
     /// # Errors
@@ -382,9 +386,13 @@ impl<B: Backend> Session<B> {
             let options = plan::Options {
                 switches: self.variables.settings().optimizer_switch.plan_switches(),
                 pads_chars: self.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
+                dive_limit: self.variables.unsigned(known::eq_range_index_dive_limit()) as usize,
                 ..plan::Options::new(catalog)
             };
-            let plan = plan::optimize(bound, &options);
+            let settings = self.planning_settings();
+            let params = bind.parameters.unwrap_or_default();
+            let constants = PlannedConstants { settings: &settings, params };
+            let plan = plan::optimize_for(bound, &options, &constants);
             Prepared::new(Arc::new(plan))
         });
         let planned = planned.unwrap_or_else(|why| Err(crate::limits::stopped(why, &self.control)));

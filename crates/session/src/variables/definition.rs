@@ -203,6 +203,7 @@ pub mod known {
         datadir,
         default_week_format,
         div_precision_increment,
+        eq_range_index_dive_limit,
         explain_format,
         foreign_key_checks,
         global_connection_memory_limit,

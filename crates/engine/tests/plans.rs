@@ -1,0 +1,114 @@
+//! Plans follow from what indexes say of the ranges that a statement asks for.
+
+mod answers;
+mod root;
+
+use answers::{CAPABILITIES, ask};
+use engine::engine::{Engine, StartOptions};
+use service::Session;
+
+const ROWS: u64 = 20_000;
+
+/// The rows of an answer, cells joined by bars.
+fn query(session: &mut dyn Session, sql: &str) -> Vec<String> {
+    ask(session, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+/// Runs a test in a database of its own.
+fn alone(test: impl FnOnce(&mut dyn Session)) {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
+    let engine = Engine::open(&env::Env::real(), &options).expect("a new folder opens");
+    let mut session = root::connect(&engine, CAPABILITIES);
+    query(session.as_mut(), "CREATE DATABASE d");
+    query(session.as_mut(), "USE d");
+    test(session.as_mut());
+    drop(session);
+    engine.close().expect("the store closes");
+}
+
+fn table(session: &mut dyn Session) {
+    query(session, "SET cte_max_recursion_depth = 100000");
+    query(
+        session,
+        "CREATE TABLE t (id INT PRIMARY KEY, n INT NOT NULL, day DATE, moment DATETIME(3), span TIME, price DECIMAL(12,2), real_number DOUBLE,
+         name VARCHAR(20), bits BIT(16), pad CHAR(100) NOT NULL, KEY (n), KEY (day), KEY (moment), KEY (span), KEY (price), KEY (real_number),
+         KEY (name), KEY (bits))",
+    );
+    query(
+        session,
+        &format!(
+            "INSERT INTO t WITH RECURSIVE r AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM r WHERE i + 1 < {ROWS})
+             SELECT i, i, DATE '2020-01-01' + INTERVAL i DIV 100 DAY, TIMESTAMP '2020-01-01 00:00:00' + INTERVAL i MINUTE,
+             SEC_TO_TIME(i), i / 100, i / 1000, CONCAT('name ', LPAD(i, 5, '0')), i, 'x' FROM r"
+        ),
+    );
+}
+
+/// How the rows that meet a condition are read, and how many are expected.
+fn reading(session: &mut dyn Session, condition: &str) -> (String, f64) {
+    let sql = format!("EXPLAIN FORMAT=TREE SELECT SUM(LENGTH(pad)) FROM t WHERE {condition}");
+    let tree = query(session, &sql).join("\n");
+    let line = tree.lines().find(|line| line.contains("on t")).unwrap_or_else(|| panic!("{tree}"));
+    let rows = tree.lines().nth(1).and_then(|line| line.rsplit_once("rows=")).expect("rows are shown").1;
+    (line.trim().to_owned(), rows.trim_end_matches(')').parse().expect("a number"))
+}
+
+#[test]
+fn ranges_of_all_types_are_asked_of_the_index() {
+    alone(|session| {
+        table(session);
+        // A hundredth of the rows, and nine tenths.
+        for (narrow, wide) in [
+            ("n < 300 - 100", "n < 20000 - 2000"),
+            ("n BETWEEN 1 + 1 AND 201", "n BETWEEN 2 - 1 AND 18000"),
+            ("day < DATE '2020-01-03'", "day <= DATE '2020-07-18' - INTERVAL 20 DAY"),
+            ("day < '2020-01-01' + INTERVAL 2 DAY", "day >= '2020-01-21'"),
+            (
+                "moment < TIMESTAMP '2020-01-01 03:20:00'",
+                "moment >= '2020-01-01 00:00:00' AND moment < TIMESTAMP '2020-01-01 00:00:00' + INTERVAL 300 HOUR",
+            ),
+            ("span < TIME '00:03:20'", "span < '05:00:00'"),
+            ("price < 1.995 + 0.005", "price < 180"),
+            ("real_number < 2e-1", "real_number < 18"),
+            ("name < 'name 00200'", "name < CONCAT('name ', '18000')"),
+            ("bits < 200", "bits < 18000"),
+            ("n < 100 OR n >= 19900", "n < 9000 OR n >= 11000"),
+        ] {
+            let (line, rows) = reading(session, narrow);
+            assert!(line.contains("Index range scan"), "{narrow}: {line}");
+            assert!((120.0..300.0).contains(&rows), "{narrow}: {rows}");
+            let (line, rows) = reading(session, wide);
+            assert!(line.contains("Table scan"), "{wide}: {line}");
+            assert!((15_000.0..=20_000.0).contains(&rows), "{wide}: {rows}");
+        }
+        // What is not known, or an error, is the execution's.
+        for condition in ["n < 9223372036854775807 + 1", "n < RAND() * 10", "day < 'no date'"] {
+            let _ = ask(session, &format!("EXPLAIN SELECT * FROM t WHERE {condition}"));
+        }
+    });
+}
+
+#[test]
+fn lists_are_asked_up_to_the_limit() {
+    alone(|session| {
+        table(session);
+        query(session, "CREATE TABLE s (k INT, pad CHAR(100), KEY (k))");
+        // One value has nine tenths of the rows.
+        query(session, "INSERT INTO s SELECT IF(n < 18000, 7, n), 'x' FROM t");
+        let mut rows = |list: &str| {
+            let sql = format!(
+                "EXPLAIN FORMAT=TREE SELECT SUM(LENGTH(pad)) FROM s WHERE k IN ({list}) AND k + 0 > 1"
+            );
+            query(session, &sql).join("\n").contains("Table scan")
+        };
+        assert!(rows("7, 18001"));
+        assert!(!rows("18001, 18002"));
+        query(session, "SET eq_range_index_dive_limit = 2");
+        let tree = query(
+            session,
+            "EXPLAIN FORMAT=TREE SELECT SUM(LENGTH(pad)) FROM s WHERE k IN (7, 18001) AND k + 0 > 1",
+        );
+        assert!(tree.join("\n").contains("Index"), "{tree:?}");
+    });
+}

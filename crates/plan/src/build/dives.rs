@@ -1,0 +1,158 @@
+//! How many rows ranges with known ends hold: asked of the index itself, by a few descents each.
+//!
+//! Every range of constants is asked for, whatever the types of its ends, also where the index is not read in the end: what a condition
+//! lets through decides about joins too. Each is asked once a plan. Ranges of parameters are not: the plan serves later values, too. Lists of equalities as long as `eq_range_index_dive_limit` are not asked
+//! for, as in MySQL.
+
+use catalog::TableStatistics;
+
+use crate::constants::RangeKeys;
+use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::logical::TableIndex;
+use crate::physical::{KeyValue, RangeEnd, RangePlan};
+use crate::progress;
+
+use super::Builder;
+use super::access::{Limit, Sarg};
+
+/// Most ranges of one list that are asked for; of more every so many-th.
+const DIVES_MAX: usize = 256;
+
+/// The answer for a list of ranges of an index.
+#[derive(Debug)]
+pub(crate) struct Dive {
+    table: TableIndex,
+    index: usize,
+    ranges: Vec<RangePlan>,
+    /// None: an end is not known.
+    rows: Option<f64>,
+}
+
+impl Builder<'_> {
+    /// Rows in ranges of an index together, if all ends are known.
+    pub(crate) fn dived_rows(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> Option<f64> {
+        if !ranges.iter().all(is_fixed) {
+            return None;
+        }
+        let known = self.dives.borrow();
+        let is_it = |dive: &&Dive| dive.table == table && dive.index == index && dive.ranges == ranges;
+        if let Some(dive) = known.iter().find(is_it) {
+            return dive.rows;
+        }
+        drop(known);
+        let rows = self.dive(table, index, ranges);
+        self.dives.borrow_mut().push(Dive { table, index, ranges: ranges.to_vec(), rows });
+        rows
+    }
+
+    fn dive(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> Option<f64> {
+        let are_equalities = ranges.iter().all(|range| range.lower.is_none() && range.upper.is_none());
+        if are_equalities && self.dive_limit != 0 && ranges.len() >= self.dive_limit {
+            return None;
+        }
+        let entry = &self.bound.tables[table.0 as usize].entry;
+        let statistics: &dyn TableStatistics = entry.source.statistics();
+        let (mut rows, mut asked) = (0.0, 0);
+        for range in ranges.iter().step_by(ranges.len().div_ceil(DIVES_MAX).max(1)) {
+            progress::step();
+            rows += match self.constants.range_keys(&entry.definition, index, range) {
+                RangeKeys::Unknown => return None,
+                RangeKeys::Nothing => 0.0,
+                RangeKeys::Keys(keys) => statistics.estimate_rows(index, &keys) as f64,
+            };
+            asked += 1;
+        }
+        let rows = rows * ranges.len() as f64 / f64::from(asked.max(1));
+        Some(rows.clamp(0.1, self.table_rows(table)))
+    }
+
+    /// Share of a table's rows that meet what the conditions say of one column against constants, by an index that begins with it.
+    /// Sets `used` for the conditions that it speaks of. None: no such condition, or no such index.
+    pub(crate) fn dived_share(&self, conditions: &[Expr], at: usize, used: &mut [bool]) -> Option<f64> {
+        let column = only_column(&conditions[at])?;
+        let (table, ordinal) = self.bound.columns.get(column.0 as usize)?.origin?;
+        let bound = self.bound.tables.get(table.0 as usize)?;
+        if bound.ordinal(column)? != ordinal as usize {
+            return None;
+        }
+        let starts_with_it = |index: &&catalog::IndexDefinition| {
+            index.parts[0].column == ordinal as usize && index.parts[0].prefix_length.is_none()
+        };
+        let index = bound.entry.definition.indexes.iter().position(|index| starts_with_it(&index))?;
+        let mut sargs = self.sargs(bound, conditions);
+        sargs.retain(|sarg| sarg.column == ordinal as usize && !used[sarg.condition]);
+        if !sargs.iter().any(|sarg| sarg.condition == at) {
+            return None;
+        }
+        let (ranges, of) = ranges_of(&sargs)?;
+        let rows = self.dived_rows(table, index, &ranges)?;
+        of.into_iter().for_each(|condition| used[condition] = true);
+        Some((rows / self.table_rows(table)).min(1.0))
+    }
+}
+
+/// The column, if a condition reads only one.
+fn only_column(condition: &Expr) -> Option<ColumnId> {
+    let (mut column, mut only) = (None, true);
+    condition.each_column(&mut |id| only &= *column.get_or_insert(id) == id);
+    column.filter(|_| only)
+}
+
+/// The ranges that conditions on one column mean together, and which conditions these are.
+fn ranges_of(sargs: &[Sarg]) -> Option<(Vec<RangePlan>, Vec<usize>)> {
+    let equal = |expr: &Expr, null_safe: bool| RangePlan {
+        equal: vec![KeyValue { expr: expr.clone(), null_safe }],
+        ..RangePlan::default()
+    };
+    for sarg in sargs {
+        match &sarg.limit {
+            Limit::Equal { expr, null_safe } => {
+                return Some((vec![equal(expr, *null_safe)], vec![sarg.condition]));
+            }
+            Limit::In(list) => {
+                return Some((list.iter().map(|expr| equal(expr, false)).collect(), vec![sarg.condition]));
+            }
+            Limit::Ranges(_) => {}
+        }
+    }
+    let mut range = RangePlan::default();
+    let mut of = Vec::new();
+    let fits = |own: &Option<RangeEnd>, end: &Option<RangeEnd>| own.is_none() || end.is_none();
+    for sarg in sargs {
+        let Limit::Ranges(parts) = &sarg.limit else { continue };
+        match &parts[..] {
+            [(lower, upper)] if fits(&range.lower, lower) && fits(&range.upper, upper) => {
+                range.lower = range.lower.or_else(|| lower.clone());
+                range.upper = range.upper.or_else(|| upper.clone());
+                of.push(sarg.condition);
+            }
+            _ => {}
+        }
+    }
+    if !of.is_empty() {
+        return Some((vec![range], of));
+    }
+    let several = sargs.iter().find_map(|sarg| match &sarg.limit {
+        Limit::Ranges(parts) => Some((parts, sarg.condition)),
+        _ => None,
+    });
+    let (parts, condition) = several?;
+    let range = |(lower, upper): &(Option<RangeEnd>, Option<RangeEnd>)| RangePlan {
+        equal: Vec::new(),
+        lower: lower.clone(),
+        upper: upper.clone(),
+    };
+    Some((parts.iter().map(range).collect(), vec![condition]))
+}
+
+/// The exprs of a range, its equal ones first.
+fn exprs_of(range: &RangePlan) -> impl Iterator<Item = &Expr> {
+    let ends = range.lower.iter().chain(&range.upper).map(|end| &end.expr);
+    range.equal.iter().map(|value| &value.expr).chain(ends)
+}
+
+/// The range is the same whenever the plan runs.
+fn is_fixed(range: &RangePlan) -> bool {
+    let is_parameter = |node: &Expr| matches!(node.kind, ExprKind::Param(_));
+    exprs_of(range).all(|expr| expr.is_constant() && !expr.any(&mut |node| is_parameter(node)))
+}
