@@ -87,6 +87,9 @@ fn sorted(rows: &[Cells]) -> Vec<&Cells> {
     sorted
 }
 
+/// What is said of a difference in nothing but the rows that a change counts, if the left server counts fewer.
+const FEWER_ROWS: &str = "\nnothing else differs; fewer rows on the left";
+
 /// Compares two answers to a statement; warnings apart.
 #[must_use]
 pub fn compare(
@@ -144,7 +147,15 @@ pub fn compare(
                 let text = String::from_utf8_lossy(info).into_owned();
                 text.split("  Warnings").next().unwrap_or("").to_owned()
             };
-            if same && cut(left_info) == cut(right_info) { None } else { both(Kind::Counts) }
+            let is_same_text = cut(left_info) == cut(right_info);
+            if same && is_same_text {
+                return None;
+            }
+            let mut found = both(Kind::Counts)?;
+            if left_id == right_id && is_same_text && left_rows < right_rows {
+                found.text.push_str(FEWER_ROWS);
+            }
+            Some(found)
         }
         (
             Answer::Refused { number: left_number, message: left_message },

@@ -545,6 +545,7 @@ fn in_as_or(statement: &Statement, is_prepared: bool) -> Option<(String, Stateme
 fn query_of(statement: &mut Statement) -> Option<&mut Query> {
     match statement {
         Statement::Query(query) | Statement::CreateSelect { query, .. } => Some(query),
+        Statement::Insert { rows: Rows::Query(query), .. } => Some(query),
         _ => None,
     }
 }

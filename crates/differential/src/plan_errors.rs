@@ -15,7 +15,9 @@
 //! Where no plan shows it, the statement's own expressions may ([`PlanErrors::unneeded`], for queries, too): those that fail are
 //! errors of both servers when they are evaluated by themselves ([`probes`]), and the answer of the server that gave one does not
 //! depend on them. It is the same, from both servers, whatever value stands in their place ([`VALUES`]); or, of a query, without the
-//! rows for which they fail. So no check of one server is missed: it would have to give the error by itself, too.
+//! rows for which they fail. So no check of one server is missed: it would have to give the error by itself, too. An error of the left server in
+//! expressions that stand only in arms of CASE, IF and COALESCE or in select lists above WHERE is not left out so: it must not evaluate them
+//! for values and rows that are not asked for.
 
 use client::{Error, Options};
 
@@ -165,7 +167,9 @@ impl PlanErrors {
                 fails.push(answer.error() == Some(number));
             }
             let own = probes::by_themselves(&probes, &fails);
-            if own.is_empty() {
+            // The left server may have evaluated what it must not.
+            let is_guarded = |at: &usize| is_left && probes[*at].is_guarded;
+            if own.iter().all(is_guarded) {
                 return Ok(None);
             }
             for at in own {

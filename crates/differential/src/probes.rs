@@ -26,6 +26,9 @@ pub struct Probe {
     pub query: Query,
     /// The probes of what it evaluates.
     pub below: Range<usize>,
+    /// It stands where it is evaluated only for some rows or values, whatever the plan: in an arm of CASE, IF or COALESCE, or in the
+    /// select list above WHERE.
+    pub is_guarded: bool,
 }
 
 impl Probe {
@@ -120,6 +123,13 @@ impl Scope {
 #[derive(Default)]
 struct Gather {
     found: Vec<Probe>,
+    /// How many arms and select lists above WHERE are around what is visited.
+    guards: usize,
+}
+
+/// Which argument is the first that this function evaluates only if those before it ask for it.
+fn first_arm(form: &forms::Form) -> Option<usize> {
+    ["IF(", "IFNULL(", "COALESCE("].iter().any(|name| form.template.starts_with(name)).then_some(1)
 }
 
 impl Gather {
@@ -139,7 +149,8 @@ impl Gather {
                 if let Some(from) = &select.from {
                     scope = self.source(from, &scope);
                 }
-                select.items.iter().for_each(|item| self.expr(&item.expr, &scope));
+                let is_guarded = select.filter.is_some();
+                select.items.iter().for_each(|item| self.arm(&item.expr, is_guarded, &scope));
                 select.group.iter().for_each(|expr| self.expr(expr, &scope));
                 let conditions = select.filter.iter().chain(&select.having);
                 conditions.for_each(|expr| self.condition(expr, &scope));
@@ -179,8 +190,14 @@ impl Gather {
     fn push(&mut self, expr: &Expr, shown: &Expr, first: usize, scope: &Scope) {
         if let Some(query) = scope.query(shown) {
             let below = first..self.found.len();
-            self.found.push(Probe { expr: expr.clone(), query, below });
+            self.found.push(Probe { expr: expr.clone(), query, below, is_guarded: self.guards > 0 });
         }
+    }
+
+    fn arm(&mut self, expr: &Expr, is_guarded: bool, scope: &Scope) {
+        self.guards += usize::from(is_guarded);
+        self.expr(expr, scope);
+        self.guards -= usize::from(is_guarded);
     }
 
     fn expr(&mut self, expr: &Expr, scope: &Scope) {
@@ -188,7 +205,12 @@ impl Gather {
         match expr {
             Expr::Column { .. } => {}
             Expr::Literal { .. } => return,
-            Expr::Call { arguments, .. } | Expr::Aggregate { arguments, .. } => {
+            Expr::Call { form, arguments } => {
+                for (at, argument) in arguments.iter().enumerate() {
+                    self.arm(argument, first_arm(form).is_some_and(|first| at >= first), scope);
+                }
+            }
+            Expr::Aggregate { arguments, .. } => {
                 arguments.iter().for_each(|argument| self.expr(argument, scope));
             }
             Expr::Row(items) => {
@@ -196,11 +218,12 @@ impl Gather {
                 return;
             }
             Expr::Case { operand, branches, otherwise } => {
-                operand.iter().chain(otherwise).for_each(|part| self.expr(part, scope));
-                for (when, then) in branches {
-                    self.expr(when, scope);
-                    self.expr(then, scope);
+                operand.iter().for_each(|part| self.expr(part, scope));
+                for (at, (when, then)) in branches.iter().enumerate() {
+                    self.arm(when, at > 0, scope);
+                    self.arm(then, true, scope);
                 }
+                otherwise.iter().for_each(|part| self.arm(part, true, scope));
             }
             Expr::In { left, list, .. } => {
                 self.expr(left, scope);
@@ -271,6 +294,27 @@ mod tests {
         // A condition of the outer row, as a truth value; without the query it stands in.
         assert!(has("SELECT (NOT r1.c) AS probed FROM t0 r1"), "{texts:?}");
         assert!(texts.iter().all(|text| !text.contains("WHERE") || text.contains("(SELECT")), "{texts:?}");
+    }
+
+    /// `SELECT c FROM t0 r1 WHERE r1.w`, `COALESCE(c, d)` and `CASE WHEN c THEN d END`: c of the first and each d are guarded.
+    #[test]
+    fn arms_and_select_lists_above_where_are_guarded() {
+        let guarded = |expr: Expr, filter: Option<Expr>| {
+            let items = vec![Item { expr, alias: None }];
+            let from = Some(table("t0", "r1"));
+            let query = Query::of(Select { items, from, filter, ..Select::default() });
+            let probes = of(&Statement::Query(query)).unwrap();
+            let of_column =
+                |name: &str| probes.iter().find(|probe| probe.expr == column("r1", name)).unwrap().is_guarded;
+            (of_column("c"), probes.iter().any(|probe| probe.expr == column("r1", "d")) && of_column("d"))
+        };
+        let (c, d) = (column("r1", "c"), column("r1", "d"));
+        assert_eq!(guarded(c.clone(), Some(column("r1", "w"))), (true, false));
+        assert_eq!(guarded(c.clone(), None), (false, false));
+        let form = forms::by_template("COALESCE({}, {})").unwrap();
+        assert_eq!(guarded(Expr::Call { form, arguments: vec![c.clone(), d.clone()] }, None), (false, true));
+        let case = Expr::Case { operand: None, branches: vec![(c, d)], otherwise: None };
+        assert_eq!(guarded(case, None), (false, true));
     }
 
     #[test]

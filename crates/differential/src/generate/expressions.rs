@@ -332,7 +332,12 @@ impl Generator {
                 let right = query.unwrap_or_else(|| row(self));
                 return (Expr::Call { form, arguments: vec![left, right] }, known);
             }
-            let list = (0..1 + self.random.below(3)).map(|_| row(self)).collect();
+            let list = (0..1 + self.random.below(3)).map(|_| {
+                let is_query = self.budget > 0 && !self.scopes.is_empty() && self.random.chance(15);
+                let query = if is_query { self.row_subquery(&families) } else { None };
+                query.unwrap_or_else(|| row(self))
+            });
+            let list = list.collect();
             return (Expr::In { left: Box::new(left), list, is_negated: self.random.chance(35) }, known);
         }
         let forms = forms::giving(Family::Condition);

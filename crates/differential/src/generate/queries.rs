@@ -155,8 +155,27 @@ impl Generator {
         (query, columns)
     }
 
+    /// A query of a shape below its own WITH RECURSIVE, and its columns.
+    fn with_recursion(&mut self, shape: Shape) -> (Query, Vec<Visible>) {
+        let count = self.ctes.len();
+        let name = self.fresh("cte");
+        let (mut numbers, columns) = self.recursion(&name);
+        crate::walk::query_expressions(&mut numbers, &mut unbind);
+        let names = columns.iter().map(|column| column.name.clone()).collect();
+        self.ctes.push(Relation { alias: name.clone(), columns });
+        let (mut query, columns) = self.shaped(shape);
+        self.ctes.truncate(count);
+        query.with.insert(0, Cte { name, columns: names, query: numbers });
+        query.is_recursive = true;
+        (query, columns)
+    }
+
     /// A query of a shape, and its columns.
     pub(super) fn shaped(&mut self, shape: Shape) -> (Query, Vec<Visible>) {
+        if self.budget > 0 && self.random.chance(2) {
+            self.budget -= 1;
+            return self.with_recursion(shape);
+        }
         if !shape.is_scalar && self.budget > 0 && self.random.chance(9) {
             self.budget -= 1;
             return self.set_operation(shape);
@@ -836,10 +855,23 @@ impl Generator {
             }
             _ => {
                 let family = self.some_family();
-                let left = Box::new(self.expr(family, 0).0);
-                let shape = Shape { columns: Some(1), family: Some(family), ..ANY };
-                let mut query = self.members(shape);
+                let is_row = self.random.chance(15);
+                let left = self.expr(family, 0).0;
+                let left = if is_row {
+                    let other = self.some_family();
+                    Expr::Row(vec![left, self.expr(other, 0).0])
+                } else {
+                    left
+                };
+                let left = Box::new(left);
+                let columns = Some(if is_row { 2 } else { 1 });
+                let mut query = self.members(Shape { columns, family: Some(family), ..ANY });
                 query.limit = None;
+                if is_row {
+                    // Rows are compared with all rows of a subquery by these alone.
+                    let operator = if is_negated { "<>" } else { "=" };
+                    return Expr::Quantified { left, operator, is_all: is_negated, query: Box::new(query) };
+                }
                 let operator = *self.random.pick(&["=", "<>", "<", "<=", ">", ">="]);
                 Expr::Quantified { left, operator, is_all: is_negated, query: Box::new(query) }
             }
