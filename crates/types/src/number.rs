@@ -242,12 +242,32 @@ pub(crate) fn write_float_within(value: f64, width: usize, out: &mut Vec<u8>) {
     Digits::read(std::str::from_utf8(&buffer[..written]).unwrap_or("0")).write(width, out);
 }
 
-/// Appends a FLOAT or DOUBLE with exactly `scale` digits after the point (`DOUBLE(10,2)`, ROUND results).
+/// Appends a FLOAT or DOUBLE with exactly `scale` digits after the point (`DOUBLE(10,2)`, ROUND results): the shortest text that is read
+/// as this number, rounded if it is longer, with zeros if it is shorter.
 pub fn write_fixed(value: f64, scale: u8, out: &mut Vec<u8>) {
     use std::io::Write;
-    // Writing to a Vec cannot fail.
-    let _ = write!(out, "{value:.*}", usize::from(scale));
+    // Writing to a Vec cannot fail. A number of few digits is its own shortest text.
+    if value.abs() < SHORT_MAX / 10_f64.powi(i32::from(scale)) {
+        let _ = write!(out, "{value:.*}", usize::from(scale));
+        return;
+    }
+    let begin = out.len();
+    let _ = write!(out, "{value}");
+    let decimals =
+        out[begin..].iter().position(|&byte| byte == b'.').map_or(0, |at| out.len() - begin - at - 1);
+    if decimals > usize::from(scale) {
+        out.truncate(begin);
+        let _ = write!(out, "{value:.*}", usize::from(scale));
+        return;
+    }
+    if decimals == 0 && scale > 0 {
+        out.push(b'.');
+    }
+    out.resize(out.len() + usize::from(scale) - decimals, b'0');
 }
+
+/// Every decimal number of up to 15 digits is read as a double of its own.
+const SHORT_MAX: f64 = 1e15;
 
 /// A number read from the start of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -372,6 +392,22 @@ mod tests {
         let mut out = Vec::new();
         write_double(value, &mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn fixed_digits_are_those_of_the_shortest_text() {
+        let fixed = |value: f64, scale: u8| {
+            let mut out = Vec::new();
+            write_fixed(value, scale, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(fixed(0.1, 20), "0.10000000000000000000");
+        assert_eq!(fixed(123.456, 2), "123.46");
+        assert_eq!(fixed(-1.5e38, 3), format!("-15{}.000", "0".repeat(37)));
+        assert_eq!(fixed(1e23, 0), format!("1{}", "0".repeat(23)));
+        assert_eq!(fixed(f64::from(0.1_f32), 10), "0.1000000015");
+        assert_eq!(fixed(0.0, 2), "0.00");
+        assert_eq!(fixed(4_503_599_627_370_497.5, 0), "4503599627370498");
     }
 
     fn float(value: f32) -> String {

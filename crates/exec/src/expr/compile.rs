@@ -9,7 +9,7 @@ use super::program::{Kernel, Node, RowCall};
 use crate::error::internal;
 use plan::expr::{CallOption, Expr, ExprKind};
 use plan::function::{FunctionId, Stability};
-use types::data_type::DECIMAL_PRECISION_MAX;
+use types::data_type::{DECIMAL_PRECISION_MAX, FRACTION_DIGITS_MAX};
 use types::temporal::parse::DateMode;
 use types::{CollationId, Column, DataType, Physical, TypeKind, Value};
 
@@ -96,6 +96,27 @@ fn own(value: &Expr) -> &Expr {
     }
 }
 
+/// What chooses one of several dates: it has none that the session's mode refuses.
+fn chooses_date(expr: &Expr) -> bool {
+    use FunctionId as F;
+    expr.data_type.has_date()
+        && match &expr.kind {
+            ExprKind::Case { .. } => true,
+            ExprKind::Call { function, .. } => matches!(
+                function,
+                F::If | F::IfNull | F::Coalesce | F::NullIf | F::Greatest | F::Least | F::AnyValue
+            ),
+            _ => false,
+        }
+}
+
+/// A member of ENUM or SET that COALESCE, IFNULL or ANY_VALUE alone gives: it is its text, also where a number is wanted.
+fn passes_on_text(expr: &Expr) -> bool {
+    use FunctionId as F;
+    expr.data_type.members.is_some()
+        && matches!(expr.kind, ExprKind::Call { function: F::Coalesce | F::IfNull | F::AnyValue, .. })
+}
+
 /// A text in which MySQL reads a number without a warning: COALESCE and its like choose it, unlike CASE, IF and functions of texts.
 fn is_quiet_text(expr: &Expr) -> bool {
     use FunctionId as F;
@@ -104,14 +125,21 @@ fn is_quiet_text(expr: &Expr) -> bool {
     expr.data_type.is_string() && (chooses || matches!(option, CallOption::Quiet))
 }
 
-/// The type that a value is converted from: years that COALESCE and its like give are numbers.
+/// The type that a value is converted from: years that COALESCE and its like give are numbers, and a FLOAT has the digits of a DOUBLE.
 fn given_type(expr: &Expr) -> DataType {
     use FunctionId as F;
-    match &expr.kind {
-        ExprKind::Call {
-            function: F::Coalesce | F::IfNull | F::Greatest | F::Least | F::AnyValue, ..
-        } if expr.data_type.kind == TypeKind::Year => DataType::BIGINT,
-        _ => expr.data_type.clone(),
+    let of = &expr.data_type;
+    match (&expr.kind, of.kind) {
+        (
+            ExprKind::Call {
+                function: F::Coalesce | F::IfNull | F::Greatest | F::Least | F::AnyValue, ..
+            },
+            TypeKind::Year | TypeKind::Float,
+        ) => match of.kind {
+            TypeKind::Year => DataType::BIGINT,
+            _ => DataType { kind: TypeKind::Double, ..of.clone() },
+        },
+        _ => of.clone(),
     }
 }
 
@@ -333,6 +361,16 @@ impl Compiler {
             column.push_null();
             return Ok(Node::Const(column));
         }
+        if passes_on_text(expr) && target.is_number() {
+            let of = DataType::char(expr.data_type.length, expr.data_type.collation);
+            let to = Target::Text(of.collation);
+            let text = Node::Convert { node: Box::new(node), from: expr.data_type.clone(), to };
+            let to = match target {
+                Target::Int | Target::Double => Target::Quiet(Box::new(target)),
+                target => target,
+            };
+            return Ok(Node::Convert { node: Box::new(text), from: of, to });
+        }
         if target.is_identity(&expr.data_type) {
             return Ok(node);
         }
@@ -452,10 +490,25 @@ impl Compiler {
                 CompareClass::Int => Target::Int,
                 CompareClass::Double => Target::Double,
                 CompareClass::Decimal => Target::Decimal,
+                // A client may send bytes that are no characters.
+                CompareClass::Text(collation)
+                    if matches!(expr.kind, ExprKind::Param(_)) && collation.ends_at_malformed() =>
+                {
+                    Target::WellFormed(collation)
+                }
                 CompareClass::Text(collation) => Target::Text(collation),
                 // A bad value of a parameter is a warning; of literals that are parameters `constant_checks` have told.
                 CompareClass::DateTime if matches!(expr.kind, ExprKind::Param(_)) => {
                     Target::Bound(small_name)
+                }
+                // Two dates are compared as they are, a date and a number as numbers.
+                CompareClass::DateTime
+                    if chooses_date(expr)
+                        && !other.data_type.is_numeric()
+                        && (expr.data_type.kind != TypeKind::Date
+                            || other.data_type.kind != TypeKind::Date) =>
+                {
+                    Target::Checked(DataType::datetime(FRACTION_DIGITS_MAX))
                 }
                 CompareClass::DateTime if constant => Target::ComparedDate(other_name),
                 CompareClass::DateTime
@@ -682,6 +735,10 @@ impl Compiler {
                 };
                 let class = match class {
                     CompareClass::Json => between_documents(args),
+                    // A number that is no constant is no date, so all three are numbers.
+                    CompareClass::DateTime | CompareClass::Time if args.iter().any(is_number_of_rows) => {
+                        CompareClass::Double
+                    }
                     class => class,
                 };
                 let comparison = |this: &mut Self, op, bound: &Expr| -> SqlResult<Comparison> {
@@ -873,6 +930,11 @@ fn checked(arg: &Expr, result: &DataType) -> Target {
         (ExprKind::Param(_), _) => Target::CheckedParameter(result.clone()),
         _ => Target::Checked(result.clone()),
     }
+}
+
+/// A number that is not the same for all rows.
+fn is_number_of_rows(expr: &Expr) -> bool {
+    expr.data_type.is_numeric() && !is_fixed(expr)
 }
 
 fn between_class(a: CompareClass, b: CompareClass) -> CompareClass {

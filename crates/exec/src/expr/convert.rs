@@ -27,7 +27,9 @@ pub(super) enum Target {
     Quiet(Box<Target>),
     /// Text in the character set of this collation.
     Text(CollationId),
-    /// As above; what the character set does not hold is error 3854.
+    /// As above, up to bytes that are no character.
+    WellFormed(CollationId),
+    /// Text in the character set; what that does not hold is error 3854.
     Lossless(CollationId),
     /// Text as CONVERT gives it: NULL for bytes that are none.
     Characters(CollationId),
@@ -110,6 +112,7 @@ impl Target {
             Target::Decimal => Physical::Decimal,
             Target::Quiet(number) => number.physical(),
             Target::Text(_)
+            | Target::WellFormed(_)
             | Target::Lossless(_)
             | Target::Characters(_)
             | Target::ValidCharacters(_)
@@ -146,13 +149,22 @@ impl Target {
         }
     }
 
+    /// A number, whatever the value is.
+    pub(super) fn is_number(&self) -> bool {
+        match self {
+            Target::Int | Target::Double | Target::Decimal | Target::Quiet(_) => true,
+            Target::Cast(to) => to.is_numeric(),
+            _ => false,
+        }
+    }
+
     /// Values of this type need no conversion.
     pub(super) fn is_identity(&self, from: &DataType) -> bool {
         match self {
             Target::Int => from.is_integer() || matches!(from.kind, TypeKind::Enum | TypeKind::Set),
             Target::Double => matches!(from.kind, TypeKind::Float | TypeKind::Double),
             Target::Decimal => from.kind == TypeKind::Decimal,
-            Target::Quiet(_) => false,
+            Target::Quiet(_) | Target::WellFormed(_) => false,
             Target::Text(to) => {
                 from.is_string()
                     && (from.collation.charset() == to.charset()
@@ -726,6 +738,7 @@ pub(super) fn cell(
             }
         }
         Target::Text(collation) => push_text(cell, from, *collation, out),
+        Target::WellFormed(collation) => push_well_formed(cell, from, *collation, out),
         Target::Lossless(collation) => push_lossless(cell, from, *collation, out)?,
         Target::Characters(collation) => push_characters(cell, from, *collation, ctx, out),
         Target::ComparedDate(name) => {
@@ -885,6 +898,21 @@ pub(super) fn push_text(cell: Cell<'_>, from: &DataType, collation: CollationId,
     }
     out.bytes_mut().finish();
     out.nulls.push(false);
+}
+
+/// As [`push_text`], up to bytes that are no character.
+fn push_well_formed(cell: Cell<'_>, from: &DataType, collation: CollationId, out: &mut Column) {
+    if let Cell::Bytes(text) = cell
+        && from.is_string()
+        && from.collation.charset() == collation.charset()
+        && let Err(bad) = collation.charset().validate(text)
+    {
+        out.bytes_mut().tail().extend_from_slice(&text[..bad.position]);
+        out.bytes_mut().finish();
+        out.nulls.push(false);
+        return;
+    }
+    push_text(cell, from, collation, out);
 }
 
 /// As [`push_text`]; a character that the set does not hold is error 3854.

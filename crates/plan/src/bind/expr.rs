@@ -14,41 +14,10 @@ use crate::expr::{CallOption, Coercibility, Expr, ExprKind, JsonAnswer, Subquery
 use crate::function::{self, FunctionId, Typed};
 use crate::logical::{AggregateCall, Logical, SortKey};
 
+use super::left_side::{Keeps, LeftSide, is_one_row, may_be_joined};
+
 /// Bytes a value of BIT_AND, BIT_OR and BIT_XOR over byte strings may have.
 const BIT_AGGREGATE_BYTES_MAX: u32 = 511;
-
-/// How MySQL compares what stands left of a subquery with its rows.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum LeftSide {
-    /// Compared with one row.
-    Row,
-    /// The subquery is joined, unless it is a set operation: a literal of bytes is a number beside numbers.
-    Joined,
-    /// Kept and compared row by row: it is a text.
-    Kept,
-    /// Compared with the least or greatest value if that is all that counts.
-    Bound,
-}
-
-/// What is kept of a literal of bytes is a text, read as a number without a warning.
-fn keep_as_text(left: &mut Expr) {
-    if left.data_type.is_hex_literal() && matches!(left.kind, ExprKind::Literal(_)) {
-        let text = DataType::text(TypeKind::Text, left.data_type.collation);
-        *left = function::cast(std::mem::replace(left, Expr::null()), text);
-        if let ExprKind::Call { option, .. } = &mut left.kind {
-            *option = CallOption::Stored;
-        }
-    }
-}
-
-/// A query without FROM that always has its row: MySQL takes it for its value.
-fn is_one_row(plan: &Logical) -> bool {
-    match plan {
-        Logical::OneRow => true,
-        Logical::Project { input, .. } | Logical::Sort { input, .. } => is_one_row(input),
-        _ => false,
-    }
-}
 
 /// Width of CAST to an integer: digits of any and a sign.
 const INTEGER_CAST_WIDTH: u32 = 21;
@@ -87,6 +56,9 @@ impl<'a> Binder<'a> {
     fn call_with(&self, function: FunctionId, mut args: Vec<Expr>, option: CallOption) -> PlanResult<Expr> {
         function::derive(function, &mut args, &option, &self.types);
         self.note_parameters(&args);
+        self.document_values(function, &mut args);
+        self.passed_values(function, &args);
+        self.times_beside_texts(function, &mut args)?;
         if let Some(first) = args.first() {
             self.note_time(function, first);
         }
@@ -328,8 +300,11 @@ impl<'a> Binder<'a> {
                 let data_type = self.cast_type(&cast.to)?;
                 function::derive_cast(&mut operand, &data_type, &self.types);
                 self.note_parameters(std::slice::from_ref(&operand));
-                if data_type.kind == TypeKind::Time {
-                    self.note_time(FunctionId::Cast, &operand);
+                match data_type.kind {
+                    TypeKind::Time => self.note_time(FunctionId::Cast, &operand),
+                    TypeKind::Json => self.document_value(&mut operand),
+                    _ if data_type.is_string() => self.chosen_values(std::iter::once(&operand)),
+                    _ => {}
                 }
                 let option = match cast.to {
                     CastType::Binary(None) | CastType::Char { length: None, .. } => CallOption::Whole,
@@ -741,18 +716,17 @@ impl<'a> Binder<'a> {
             };
         }
         let mut condition = Vec::new();
-        let keeps_left = match side {
-            LeftSide::Row => false,
-            _ if is_one_row(&plan) => false,
-            LeftSide::Joined => matches!(query.body, ast::QueryBody::SetOp { .. }),
-            LeftSide::Kept => true,
-            LeftSide::Bound => clause == "field list" || all && !outer.is_empty(),
+        let keeps = Keeps {
+            side,
+            is_one_row: is_one_row(&plan),
+            is_joined: may_be_joined(&query.body, &plan),
+            is_row: left.len() > 1,
+            is_outside_conditions: clause == "field list",
+            reads_outer: !outer.is_empty(),
         };
         for (mut left, right) in left.into_iter().zip(&columns) {
-            if keeps_left {
-                keep_as_text(&mut left);
-            }
             let right = self.column_expr(*right);
+            keeps.keep(&mut left, &right);
             condition.push(self.call(compare_function(op), vec![left, right])?);
         }
         let nullable = !single || !is_one_row(&plan) || condition.iter().any(|part| part.nullable);
@@ -786,6 +760,7 @@ impl<'a> Binder<'a> {
         values.extend(otherwise);
         function::derive_chosen(&mut values, &self.types);
         self.note_parameters(&values);
+        self.chosen_values(values.iter());
         let otherwise = if has_otherwise { values.pop() } else { None };
         let whens = compared.into_iter().zip(values).collect();
         function::case(whens, otherwise, &self.types)
@@ -1062,6 +1037,9 @@ impl<'a> Binder<'a> {
             function::derive_summed(&mut arg, true, &self.types);
         }
         self.note_parameters(std::slice::from_ref(&arg));
+        if matches!(function, AggregateFunc::Min | AggregateFunc::Max) {
+            self.chosen_values(std::iter::once(&arg));
+        }
         let bits = matches!(function, AggregateFunc::BitAnd | AggregateFunc::BitOr | AggregateFunc::BitXor);
         if bits && arg.data_type.is_hex_literal() && arg.as_column().is_some() {
             // A derived table's column is no literal.

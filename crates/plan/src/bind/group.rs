@@ -171,7 +171,7 @@ impl Binder<'_> {
     }
 
     /// `table.column` of a column of a derived table in FROM.
-    fn derived_name(&self, id: ColumnId) -> Option<String> {
+    pub(super) fn derived_name(&self, id: ColumnId) -> Option<String> {
         self.blocks.last()?.tables.iter().find_map(|table| match &table.columns {
             ScopeColumns::Derived { columns, .. } => {
                 let (name, _) = columns.iter().find(|(_, other)| *other == id)?;

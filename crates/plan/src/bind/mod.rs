@@ -10,9 +10,11 @@
 
 mod change;
 mod constant_checks;
+mod documents;
 mod expr;
 pub mod from;
 mod group;
+mod left_side;
 mod literal;
 mod no_rows;
 mod passed_on;
@@ -22,6 +24,7 @@ mod set_members;
 mod set_op;
 mod stored;
 mod temporary;
+mod times;
 
 use std::sync::Arc;
 

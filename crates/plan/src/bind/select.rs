@@ -207,7 +207,7 @@ impl<'a> Binder<'a> {
             }
         }
         if rollup && has_repeated {
-            self.read_own_levels(select.group_by, &keys, &mut items, &mut output);
+            self.read_own_levels(select.group_by, &mut keys, &mut items, &mut output);
         }
         let key_columns: Vec<ColumnId> = keys.iter().map(|(id, _)| *id).collect();
         self.block().group_columns.extend(&key_columns);
@@ -467,11 +467,12 @@ impl<'a> Binder<'a> {
     }
 
     /// WITH ROLLUP, where several keys are the same expression under different names: each select item reads the first key that
-    /// means an item of its name. What has no key of its name reads the first of those keys.
+    /// means an item of its name. What has no key of its name reads the first of those keys that mean no item, or the first of all:
+    /// a key means none where its name is that of another item, which the column hides.
     fn read_own_levels(
         &mut self,
         group_by: &[OrderItem<'_>],
-        keys: &[(ColumnId, Expr)],
+        keys: &mut [(ColumnId, Expr)],
         items: &mut [(ColumnId, Expr)],
         output: &mut [OutputColumn],
     ) {
@@ -484,18 +485,34 @@ impl<'a> Binder<'a> {
             .collect();
         let meant: Vec<Option<usize>> = group_by
             .iter()
-            .zip(keys)
+            .zip(&*keys)
             .map(|(item, (_, key))| match (position_of(&item.expr), &item.expr.kind) {
                 (Some(position), _) => position,
-                (None, ast::ExprKind::Column(name)) => {
-                    let name = utf8(name.name.text);
+                (None, ast::ExprKind::Column(column)) => {
+                    let name = utf8(column.name.text);
                     let is_key = |at: &usize| selected[*at] == *key;
+                    let is_named = |at: &usize| names_equal(&output[*at].name, &name);
                     let mut equal = (0..selected.len()).filter(is_key);
-                    equal.clone().find(|&at| names_equal(&output[at].name, &name)).or_else(|| equal.next())
+                    match equal.clone().find(is_named) {
+                        None if column.table.is_none() && (0..output.len()).any(|at| is_named(&at)) => None,
+                        named => named.or_else(|| equal.next()),
+                    }
                 }
                 (None, _) => selected.iter().position(|expr| expr == key),
             })
             .collect();
+        for at in 0..keys.len() {
+            let is_first_without_item = meant[at].is_none()
+                && keys[at].1.as_column().is_some()
+                && !(0..at).any(|other| meant[other].is_none() && keys[other].1 == keys[at].1);
+            let read = (0..at)
+                .find(|other| keys[*other].1 == keys[at].1 && keys[at].1.as_column() == Some(keys[*other].0));
+            if let (true, Some(read)) = (is_first_without_item, read) {
+                let id = keys[read].0;
+                keys[read].0 = keys[at].0;
+                keys[at].0 = id;
+            }
+        }
         for at in 0..output.len() {
             let is_own = |(number, (_, key)): &(usize, &(ColumnId, Expr))| {
                 *key == selected[at]

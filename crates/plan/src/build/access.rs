@@ -162,7 +162,11 @@ impl Builder<'_> {
                     _ => {}
                 }
             }
-            if candidate.access.ranges.is_none() && !candidate.ordered && !candidate.access.covering {
+            // Rows that are changed or locked are read from the table in any case: in its order, as in MySQL.
+            let is_whole = candidate.access.ranges.is_none() && !candidate.ordered;
+            if is_whole
+                && (!candidate.access.covering || bound.lock.is_some_and(|(is_exclusive, _)| is_exclusive))
+            {
                 continue;
             }
             candidates.push(candidate);

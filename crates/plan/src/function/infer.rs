@@ -376,10 +376,13 @@ fn check_regexp_charsets(args: &[Expr], name: &str) -> PlanResult<()> {
     ))
 }
 
-/// Digits of the fraction of a time that is read from a value: a client's parameter may have all of them.
+/// Digits of the fraction of a time that is read from a value: a client's parameter may have all of them, unless it has the type of its
+/// value, a date.
 fn read_digits(expr: &Expr, context: &TypeContext) -> u8 {
     match expr.kind {
-        ExprKind::Param(_) if context.fixes_parameters => FRACTION_DIGITS_MAX,
+        ExprKind::Param(_) if context.fixes_parameters && expr.data_type.kind != TypeKind::Date => {
+            FRACTION_DIGITS_MAX
+        }
         _ => fraction_digits(expr),
     }
 }

@@ -155,6 +155,12 @@ impl CollationId {
         }
     }
 
+    /// MySQL compares texts up to bytes that are no character: by the weights of a version of the Unicode collation algorithm.
+    #[must_use]
+    pub fn ends_at_malformed(self) -> bool {
+        matches!(self.info().rules, Rules::Uca400 | Rules::Uca520 | Rules::Uca900 { .. })
+    }
+
     /// A hash that equal texts share. Not stable between versions of the program: for hash tables, not for files.
     ///
     /// Accents and letter case do not enter it even where the collation tells them apart.

@@ -267,6 +267,20 @@ impl Path {
         })?;
         Ok(first)
     }
+
+    /// The value that a path without wildcards names where a cell is one of an array only: no other value counts as an array of itself.
+    #[must_use]
+    pub fn within_arrays<'a>(&self, document: &'a [u8]) -> Option<View<'a>> {
+        let mut view = View::new(document);
+        for leg in &self.legs {
+            view = match leg {
+                Leg::Member(key) => view.get(key)?,
+                Leg::Cell(index) if view.kind() == Kind::Array => view.element(index.resolve(view.len())?)?,
+                _ => return None,
+            };
+        }
+        Some(view)
+    }
 }
 
 /// A computation has ended before its end, as it was asked to.

@@ -361,7 +361,16 @@ fn contains_path(r: &mut Row<'_, '_>) -> SqlResult<()> {
 }
 
 fn keys(r: &mut Row<'_, '_>) -> SqlResult<()> {
-    match part(r, 1)? {
+    let document = r.bytes(0);
+    let found = if r.count() > 1 {
+        let mut paths = take_paths(r);
+        let found = paths.plain(r.bytes(1))?.within_arrays(document);
+        *r.state = Some(paths);
+        found
+    } else {
+        Some(View::new(document))
+    };
+    match found {
         Some(view) if view.kind() == Kind::Object => {
             let keys = view.members().map(|(key, _)| Json::String(key.to_vec())).collect();
             put_tree(r, &Json::Array(keys))
@@ -450,7 +459,7 @@ fn search(r: &mut Row<'_, '_>) -> SqlResult<()> {
             if path.has_wildcard() {
                 return Err(service::error::ER_NOT_SUPPORTED_YET.with(&[&"JSON_SEARCH with a wildcard path"]));
             }
-            if let Some(view) = whole(r, path.first(document))? {
+            if let Some(view) = path.within_arrays(document) {
                 let mut below = Vec::new();
                 json::search_paths(view, text.trim_ascii(), !all, &mut matches, &mut below);
                 found.extend(below.into_iter().filter(|path| seen.insert(path.clone())));

@@ -341,6 +341,11 @@ fn regexp_replace(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let replacement = text(r, 2).into_owned();
     let text = text(r, 0).into_owned();
     let start = start_byte(r, &text, 3)?;
+    // MySQL replaces nothing in an empty text, whatever matches it.
+    if text.is_empty() {
+        regex(r)?;
+        return put_text(r, "");
+    }
     let only = if r.count() > 4 { r.wide(4).max(0) } else { 0 };
     let mut out = String::with_capacity(text.len());
     out.push_str(&text[..start]);

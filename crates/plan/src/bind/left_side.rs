@@ -1,0 +1,102 @@
+//! What stands left of a subquery in IN and beside ANY and ALL, as MySQL compares it with the subquery's rows.
+
+use syntax::ast::{GroupingKind, QueryBody, TableRef};
+use types::{DataType, TypeKind};
+
+use crate::expr::{CallOption, Expr, ExprKind};
+use crate::function;
+use crate::logical::Logical;
+
+/// How MySQL compares what stands left of a subquery with its rows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum LeftSide {
+    /// Compared with one row.
+    Row,
+    /// The subquery is joined where it can be: a literal of bytes is a number beside numbers.
+    Joined,
+    /// Kept and compared row by row: it is a text.
+    Kept,
+    /// Compared with the least or greatest value if that is all that counts.
+    Bound,
+}
+
+/// What decides whether the left side is kept.
+#[derive(Debug)]
+pub(super) struct Keeps {
+    pub(super) side: LeftSide,
+    /// The subquery is its one value, see [`is_one_row`].
+    pub(super) is_one_row: bool,
+    /// See [`may_be_joined`].
+    pub(super) is_joined: bool,
+    /// Several values are compared.
+    pub(super) is_row: bool,
+    /// It stands in a select list, not in a condition.
+    pub(super) is_outside_conditions: bool,
+    /// The subquery reads columns of the queries around it.
+    pub(super) reads_outer: bool,
+}
+
+impl Keeps {
+    /// What is kept of a literal of bytes is a text, read as a number without a warning; and so is what is kept of a member of ENUM or
+    /// SET: beside numbers it is the number that its text begins with, and not that of its place.
+    pub(super) fn keep(&self, left: &mut Expr, right: &Expr) {
+        let text = if left.data_type.is_hex_literal() && matches!(left.kind, ExprKind::Literal(_)) {
+            DataType::text(TypeKind::Text, left.data_type.collation)
+        } else if left.data_type.members.is_some() && right.data_type.is_numeric() {
+            DataType::text(TypeKind::LongText, left.data_type.collation)
+        } else {
+            return;
+        };
+        let is_member = left.data_type.members.is_some();
+        // A row is compared with one row as with others, and a member with an extreme of one row.
+        let is_value = self.is_one_row && !(is_member && (self.is_row || self.side == LeftSide::Bound));
+        let is_kept = match self.side {
+            LeftSide::Row => false,
+            LeftSide::Joined => !is_value && !self.is_joined,
+            LeftSide::Kept => !is_value,
+            LeftSide::Bound => !is_value && (self.is_outside_conditions || self.reads_outer),
+        };
+        if is_kept {
+            *left = function::cast(std::mem::replace(left, Expr::null()), text);
+            if let ExprKind::Call { option, .. } = &mut left.kind {
+                *option = CallOption::Stored;
+            }
+        }
+    }
+}
+
+/// A query without FROM that always has its row: MySQL takes it for its value.
+pub(super) fn is_one_row(plan: &Logical) -> bool {
+    match plan {
+        Logical::OneRow => true,
+        Logical::Project { input, .. } | Logical::Sort { input, .. } => is_one_row(input),
+        _ => false,
+    }
+}
+
+/// MySQL makes a join of a subquery in WHERE that is one SELECT from tables without HAVING and aggregates. GROUP BY alone it leaves out.
+pub(super) fn may_be_joined(body: &QueryBody<'_>, plan: &Logical) -> bool {
+    let select = match body {
+        QueryBody::Select(select) => select,
+        QueryBody::Nested(query) => return may_be_joined(&query.body, plan),
+        QueryBody::Values(_) | QueryBody::Table(_) => return true,
+        QueryBody::SetOp { .. } => return false,
+    };
+    if select.from.is_empty() || select.having.is_some() || select.grouping != GroupingKind::Plain {
+        return false;
+    }
+    let mut tree = plan;
+    while let Logical::Project { input, .. }
+    | Logical::Sort { input, .. }
+    | Logical::Distinct { input, .. }
+    | Logical::Limit { input, .. } = tree
+    {
+        tree = input;
+    }
+    // What is below may be the group of a derived table.
+    let is_own = !select.group_by.is_empty() || !matches!(select.from, [TableRef::Derived { .. }]);
+    match tree {
+        Logical::Aggregate { calls, keys, .. } if is_own => calls.is_empty() && !keys.is_empty(),
+        _ => true,
+    }
+}
