@@ -1,4 +1,4 @@
-//! CHECK constraints that a definition adds or enforces, looked at for the rows that are there.
+//! CHECK constraints that a definition adds or enforces, looked at for the rows that are there, and their dates.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use table::{ChangeLog, ChangedRow, KeyBytesRange, LoggedChange, ScanRequest, Tab
 use types::vector::BytesColumn;
 use types::{Batch, Cell, TypeKind};
 
+use super::dates::KeptDates;
 use super::instant::is_other_type;
 use super::online::{Round, RowWork};
 use crate::ddl::{Context, Result};
@@ -26,6 +27,10 @@ pub(super) struct RowChecker {
     row: Batch,
     /// Which of them are TIMESTAMPs: conditions see them in the session's zone.
     timestamps: Vec<bool>,
+    /// Dates that the session must be able to write.
+    dates: Option<KeptDates>,
+    /// Rows so far.
+    row_number: u64,
     warnings: Warnings,
 }
 
@@ -38,7 +43,7 @@ pub(super) fn added_checks(old: &TableDefinition, table: &TableDefinition) -> Ve
 
 impl RowChecker {
     /// Of what rows of `old` have to meet to become rows of `table`: the constraints that are `added`, and all where a column
-    /// changes its type. `None`: nothing.
+    /// changes its type; and of dates. `None`: nothing.
     ///
     /// # Errors
     /// A condition that cannot be computed.
@@ -48,6 +53,7 @@ impl RowChecker {
         table: &TableDefinition,
         mapping: &[Option<usize>],
         added: &[usize],
+        dates: Option<KeptDates>,
     ) -> Result<Option<Self>> {
         let types_change = mapping.iter().zip(&table.columns).any(|(origin, column)| {
             origin.is_some_and(|origin| is_other_type(&old.definition.columns[origin], column))
@@ -58,21 +64,36 @@ impl RowChecker {
         let definition = Arc::new(table.clone());
         let entry = Arc::new(TableEntry { definition, source: Arc::clone(&old.source) });
         let checks = RowChecks::compile(&entry, &wanted)?;
-        if checks.is_empty() {
+        if checks.is_empty() && dates.is_none() {
             return Ok(None);
         }
         let columns = || checks.columns().iter().map(|&ordinal| &table.columns[ordinal].data_type);
         let row = Batch::new(columns().map(types::DataType::physical));
         let timestamps = columns().map(|data_type| data_type.kind == TypeKind::Timestamp).collect();
         let settings = context.eval_settings();
-        Ok(Some(Self { checks, settings, row, timestamps, warnings: Warnings::default() }))
+        Ok(Some(Self {
+            checks,
+            settings,
+            row,
+            timestamps,
+            dates,
+            row_number: 0,
+            warnings: Warnings::default(),
+        }))
     }
 
     /// Checks a row; `cell` gives its columns, TIMESTAMPs in UTC.
     ///
     /// # Errors
-    /// 3819.
+    /// 1292, 3819.
     pub(super) fn check<'c>(&mut self, cell: &dyn Fn(usize) -> Cell<'c>) -> Result<()> {
+        self.row_number += 1;
+        if let Some(dates) = &self.dates {
+            dates.check(cell, self.row_number)?;
+        }
+        if self.checks.is_empty() {
+            return Ok(());
+        }
         self.row.clear();
         let columns = self.row.columns.iter_mut().zip(self.checks.columns());
         for ((column, &ordinal), &timestamp) in columns.zip(&self.timestamps) {
@@ -84,6 +105,15 @@ impl RowChecker {
         self.checks.check(&self.row, &self.settings, &mut self.warnings)
     }
 
+    /// Ordinals of the columns that are read, ascending.
+    fn columns(&self) -> Vec<usize> {
+        let mut columns = self.checks.columns().to_vec();
+        columns.extend(self.dates.iter().flat_map(KeptDates::columns));
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+
     /// What computing the conditions warned of.
     pub(super) fn into_warnings(self) -> Vec<Diagnostic> {
         self.warnings.entries().to_vec()
@@ -93,6 +123,8 @@ impl RowChecker {
 /// Checks all rows of a table that keeps its trees.
 pub(super) struct RowCheck {
     checker: RowChecker,
+    /// Ordinals of the columns that are read, ascending.
+    columns: Vec<usize>,
     /// Reads the rows as they will be.
     table: Arc<Table>,
     next: Vec<u8>,
@@ -101,7 +133,8 @@ pub(super) struct RowCheck {
 
 impl RowCheck {
     pub(super) fn new(checker: RowChecker, table: Arc<Table>) -> Self {
-        Self { checker, table, next: Vec::new(), row_count: 0 }
+        let columns = checker.columns();
+        Self { checker, columns, table, next: Vec::new(), row_count: 0 }
     }
 
     pub(super) fn into_warnings(self) -> Vec<Diagnostic> {
@@ -111,12 +144,13 @@ impl RowCheck {
 
 impl RowWork for RowCheck {
     fn columns(&self) -> &[usize] {
-        self.checker.checks.columns()
+        &self.columns
     }
 
     fn read_part(&mut self, _changes: &ChangeLog) -> Result<bool> {
-        let columns = self.checker.checks.columns().to_vec();
-        let mut batch = Batch::new(self.checker.row.columns.iter().map(types::Column::physical));
+        let columns = self.columns.clone();
+        let definitions = &self.table.definition().columns;
+        let mut batch = Batch::new(columns.iter().map(|&ordinal| definitions[ordinal].data_type.physical()));
         let mut locators = BytesColumn::default();
         let view = self.table.store().read_view();
         let mut scan = self.table.scan(ScanRequest {

@@ -26,7 +26,6 @@ use table::{
     RowScratch, ScanRequest, Table, TimestampZone, Utc, WriteContext, WriteError, rezoned,
 };
 use types::convert::{Severity, StoreOptions, store_copied};
-use types::temporal::DateTime;
 use types::temporal::parse::DateMode;
 use types::temporal::zone::TimeZone;
 use types::vector::{Batch, BytesColumn};
@@ -34,6 +33,7 @@ use types::{Cell, Column, DataType, Physical, TypeKind};
 
 use super::check::RowChecker;
 use super::computed::ComputedColumns;
+use super::dates::{date_mode, is_refused_date, store_options};
 use super::instant::default_value;
 use super::locks::AlterLocks;
 use super::online::{Online, Round, RowWork};
@@ -55,8 +55,9 @@ pub(super) struct CopyRequest<'r> {
     pub(super) mapping: &'r [Option<usize>],
     /// Rows keep the key they have.
     pub(super) keys_stay: bool,
-    /// Columns that stay as they are must hold what the session may write, too: MySQL copies value by value.
-    pub(super) checks_dates: bool,
+    /// MySQL copies, too, and value by value: columns that stay as they are must hold what the session may write, and a NULL is
+    /// one that is written.
+    pub(super) copies_in_mysql: bool,
     /// What others may do meanwhile.
     pub(super) others: Option<Others>,
 }
@@ -389,7 +390,9 @@ struct Converter<'a> {
     zone: &'a TimeZone,
     options: StoreOptions<'a>,
     strict: bool,
-    checks_dates: bool,
+    copies_in_mysql: bool,
+    /// What a TIMESTAMP column gets for a NULL that it cannot hold: the statement's time, microseconds since 1970 UTC.
+    now_micros: i64,
     /// What dates of columns must be whose type stays.
     kept_dates: DateMode,
     /// What new columns hold, one row each.
@@ -409,7 +412,7 @@ struct Converter<'a> {
 
 impl<'a> Converter<'a> {
     fn new(context: &Context<'a>, request: &CopyRequest<'a>, table: &'a TableDefinition) -> Result<Self> {
-        let CopyRequest { entry, source, mapping, checks_dates, .. } = *request;
+        let CopyRequest { entry, source, mapping, copies_in_mysql, .. } = *request;
         let has = |bit: u64| context.sql_mode & bit != 0;
         let strict = context.is_strict();
         let mut fills = Vec::new();
@@ -423,31 +426,17 @@ impl<'a> Converter<'a> {
         let number_column = numbered_column(source.definition(), table, mapping);
         let mut origins: Vec<usize> = mapping.iter().flatten().copied().collect();
         origins.sort_unstable();
-        let kept_dates = DateMode {
-            allow_invalid: has(sql_mode_bits::ALLOW_INVALID_DATES),
-            no_zero_in_date: has(sql_mode_bits::NO_ZERO_IN_DATE),
-            no_zero_date: has(sql_mode_bits::NO_ZERO_DATE),
-            truncates_fraction: has(sql_mode_bits::TIME_TRUNCATE_FRACTIONAL),
-        };
         Ok(Self {
             source,
             table,
             mapping,
             origins,
             zone: context.zone,
-            kept_dates,
-            options: StoreOptions {
-                date_mode: DateMode {
-                    no_zero_in_date: strict && kept_dates.no_zero_in_date,
-                    no_zero_date: strict && kept_dates.no_zero_date,
-                    ..kept_dates
-                },
-                truncate_fraction: has(sql_mode_bits::TIME_TRUNCATE_FRACTIONAL),
-                time_zone: context.zone,
-                today: context.zone.from_utc(context.now_micros).date_part(),
-            },
+            kept_dates: date_mode(context.sql_mode),
+            options: store_options(context),
             strict,
-            checks_dates,
+            copies_in_mysql,
+            now_micros: context.now_micros,
             fills,
             columns: table.columns.iter().map(|column| Column::new(column.data_type.physical())).collect(),
             next_number: number_column.map(|_| 1),
@@ -498,12 +487,16 @@ impl<'a> Converter<'a> {
                 continue;
             }
             if cell == Cell::Null && !definition.nullable {
+                if self.copies_in_mysql && to.kind == TypeKind::Timestamp {
+                    let unit = 10_i64.pow(6 - u32::from(to.scale.min(6)));
+                    out.push_int(Utc.local(self.now_micros / unit * unit).pack());
+                    continue;
+                }
                 if self.strict {
-                    // MySQL copies the rows where the type changes, and says what a copy meets.
-                    return Err(if from == to {
-                        e::ER_INVALID_USE_OF_NULL.bare()
-                    } else {
+                    return Err(if self.copies_in_mysql {
                         e::WARN_DATA_TRUNCATED.with(&[&definition.name, &row])
+                    } else {
+                        e::ER_INVALID_USE_OF_NULL.bare()
                     });
                 }
                 warnings.push(e::WARN_DATA_TRUNCATED.warning(&[&definition.name, &row]));
@@ -514,7 +507,7 @@ impl<'a> Converter<'a> {
                 self.next_number = self.next_number.max(Some(number as u64 + 1));
             }
             if from == to {
-                if !(self.checks_dates && is_refused_date(cell, from, self.kept_dates)) {
+                if !(self.copies_in_mysql && is_refused_date(cell, from, self.kept_dates)) {
                     out.push_cell(cell);
                     continue;
                 }
@@ -573,12 +566,6 @@ impl<'a> Converter<'a> {
     fn take_warnings(&mut self) -> Vec<Diagnostic> {
         self.computed.take().map_or_else(Vec::new, ComputedColumns::into_warnings)
     }
-}
-
-/// Whether a column's value is a date that the mode does not let a session write.
-fn is_refused_date(cell: Cell<'_>, data_type: &DataType, mode: DateMode) -> bool {
-    let is_date = matches!(data_type.kind, TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp);
-    is_date && matches!(cell, Cell::Int(packed) if mode.check(DateTime::unpack(packed)).is_err())
 }
 
 /// The column whose rows get numbers, in their order: it becomes AUTO_INCREMENT.

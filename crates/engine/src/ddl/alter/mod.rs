@@ -15,6 +15,7 @@
 mod check;
 mod computed;
 mod copy;
+mod dates;
 mod depend;
 mod edit;
 mod follow;
@@ -35,6 +36,7 @@ use table::{Others, Table};
 
 use self::check::{RowChecker, added_checks};
 use self::copy::{Copied, CopyRequest, copy, numbered_column};
+use self::dates::{KeptDates, kept_date_columns};
 use self::edit::{Edited, edit};
 use self::in_place::{Built, InPlaceRequest, keep_trees};
 use self::instant::{instant_layout, is_computed, kept_indexes, zero_date};
@@ -134,7 +136,13 @@ fn alter(
         (Some(before), Some(after)) => kept[after] == Some(before),
         _ => false,
     };
+    // MySQL copies rows for these; dates that it would not write are looked for, or written as it does.
+    let dates = match !added_checks.is_empty() || checks_rows {
+        true => kept_date_columns(&table, &mapping),
+        false => Vec::new(),
+    };
     let in_place = !rebuild_asked
+        && (dates.is_empty() || context.is_strict())
         && algorithm != Algorithm::Copy
         && old.kind == TableKind::Base
         && clustered_stays
@@ -168,7 +176,8 @@ fn alter(
         Lock::Any | Lock::None => Some(Others::Write),
     };
     // What takes long, while others go on.
-    let checker = RowChecker::new(context, &entry, &table, &mapping, &added_checks)?;
+    let dates = (in_place && !dates.is_empty()).then(|| KeptDates::new(context, &table, &dates));
+    let checker = RowChecker::new(context, &entry, &table, &mapping, &added_checks, dates)?;
     let mut built: Option<Built<'_>> = None;
     let mut copied: Option<Copied<'_>> = None;
     if !in_place {
@@ -184,7 +193,7 @@ fn alter(
             source: &source,
             mapping: &mapping,
             keys_stay,
-            checks_dates: copies_in_mysql,
+            copies_in_mysql,
             others,
         };
         copied = Some(copy(context, &mut locks, &request, &mut table, checker)?);
