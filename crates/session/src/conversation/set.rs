@@ -8,7 +8,7 @@ use service::error::{
     ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS,
     ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
     ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE, ER_UNKNOWN_TIME_ZONE,
-    ER_WRONG_VALUE_FOR_VAR,
+    ER_VARIABLE_IS_READONLY, ER_WRONG_VALUE_FOR_VAR,
 };
 use service::{Outcome, Reply, SqlError};
 use syntax::ast::{self, Expr, ExprKind, Literal, SetItem, VarScope};
@@ -197,9 +197,14 @@ impl<B: Backend> Session<B> {
         }
         let setting = match &value {
             None if global => definition.default.clone(),
+            None if definition.access == Access::GlobalOnly => return Err(only_global(definition.name)),
             None => self.core.globals().get(id).clone(),
             Some(value) => {
                 let mut warnings = Vec::new();
+                if definition.access == Access::GlobalOnly && !global {
+                    assign::setting_of(definition, &definition.default, value, &mut warnings)?;
+                    return Err(only_global(definition.name));
+                }
                 let current =
                     if global { self.core.globals().get(id).clone() } else { self.variables.get(id).clone() };
                 let setting = assign::setting_of(definition, &current, value, &mut warnings)?;
@@ -403,4 +408,10 @@ fn companion_of(id: VariableId, change: Option<&Change>) -> Option<(VariableId, 
         }
     }
     None
+}
+
+/// 1621.
+#[cold]
+fn only_global(name: &str) -> Box<SqlError> {
+    ER_VARIABLE_IS_READONLY.with(&[&"SESSION", &name, &"GLOBAL"])
 }

@@ -26,6 +26,8 @@ pub enum Access {
     Dynamic,
     /// Given at start or computed; `SET` answers 1238.
     ReadOnly,
+    /// `SET GLOBAL` works; a session keeps what it began with, and `SET` answers 1621.
+    GlobalOnly,
 }
 
 /// What values a variable takes.
@@ -119,7 +121,11 @@ fn parse_line(line: &'static str) -> Definition {
             _ => Scope::Both,
         },
         kind,
-        access: if access == "ro" { Access::ReadOnly } else { Access::Dynamic },
+        access: match access {
+            "ro" => Access::ReadOnly,
+            "go" => Access::GlobalOnly,
+            _ => Access::Dynamic,
+        },
         default,
     }
 }
