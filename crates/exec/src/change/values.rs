@@ -15,6 +15,8 @@ pub(super) struct Storing<'a> {
     pub(super) strict: bool,
     /// A NULL for a NOT NULL column is only a warning: several rows or IGNORE, and not strict.
     pub(super) lenient_null: bool,
+    /// The statement gives or changes several rows.
+    several_rows: bool,
     /// The statement's moment in the session's zone.
     now: DateTime,
     options: StoreOptions<'a>,
@@ -77,6 +79,7 @@ impl<'a> Storing<'a> {
         Storing {
             strict,
             lenient_null: !strict && (several_rows || ignore),
+            several_rows,
             now,
             options: StoreOptions {
                 date_mode: settings.date_mode(),
@@ -90,7 +93,7 @@ impl<'a> Storing<'a> {
     /// The same settings for other rows of the statement.
     pub(super) fn for_rows(&self, ignore: bool, several_rows: bool) -> Storing<'a> {
         let lenient_null = !self.strict && (several_rows || ignore);
-        Storing { lenient_null, options: StoreOptions { ..self.options }, ..*self }
+        Storing { lenient_null, several_rows, options: StoreOptions { ..self.options }, ..*self }
     }
 
     /// Makes `out` one row: `cell` as the target column holds it.
@@ -124,7 +127,9 @@ impl<'a> Storing<'a> {
             self.report(&issue, target, warnings)?;
         }
         if !column.nullable && !target.null_allowed && out.is_null(0) {
-            self.refuse_null(column, out, warnings)?;
+            let is_document =
+                given.data_type.kind == TypeKind::Json && matches!(given.origin, Origin::Computed(_));
+            self.refuse_null(target, is_document, out, warnings)?;
         }
         Ok(())
     }
@@ -183,19 +188,27 @@ impl<'a> Storing<'a> {
         Ok(())
     }
 
-    /// 1048; where it is only a warning the column gets its implicit default.
+    /// 1048; of a document that is computed, for one of several rows, 1265. Where it is only a warning the column gets its implicit
+    /// default.
     #[cold]
     fn refuse_null(
         &self,
-        column: &ColumnDefinition,
+        target: Target<'_>,
+        is_document: bool,
         out: &mut Column,
         warnings: &mut Warnings,
     ) -> SqlResult<()> {
-        let message = format!("Column '{}' cannot be null", column.name);
+        let column = target.column();
+        let (number, message) = match is_document && column.data_type.kind == TypeKind::Json {
+            true if self.several_rows => {
+                (1265, format!("Data truncated for column '{}' at row {}", column.name, target.row))
+            }
+            _ => (1048, format!("Column '{}' cannot be null", column.name)),
+        };
         if !self.lenient_null {
-            return Err(coded(1048, &message));
+            return Err(coded(number, &message));
         }
-        warnings.push(diagnostic(Level::Warning, 1048, &message));
+        warnings.push(diagnostic(Level::Warning, number, &message));
         out.clear();
         push_null_replacement(&column.data_type, out);
         Ok(())

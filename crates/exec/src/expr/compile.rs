@@ -463,7 +463,7 @@ impl Compiler {
         Ok(Node::Truth(Box::new(node)))
     }
 
-    /// One of several constants in a list beside dates, a bound of a range of dates (`target` says which), or a side as elsewhere.
+    /// One of several constants in a list beside dates (`target` says how it is converted), or a side as elsewhere.
     fn side_of_dates(
         &mut self,
         expr: &Expr,
@@ -475,6 +475,15 @@ impl Compiler {
             return self.side(expr, other, class);
         }
         self.converted(expr, target(if other.data_type.kind == TypeKind::Date { "date" } else { "datetime" }))
+    }
+
+    /// A side of BETWEEN: what is no date is told by a warning, even if it is a constant.
+    fn side_in_range(&mut self, expr: &Expr, other: &Expr, class: CompareClass) -> SqlResult<Node> {
+        if class != CompareClass::DateTime || !is_fixed(expr) {
+            return self.side(expr, other, class);
+        }
+        let name = if other.data_type.kind == TypeKind::Date { "date" } else { "datetime" };
+        self.converted(expr, Target::Bound(name))
     }
 
     fn side(&mut self, expr: &Expr, other: &Expr, class: CompareClass) -> SqlResult<Node> {
@@ -745,8 +754,8 @@ impl Compiler {
                     Ok(Comparison {
                         op,
                         how: Self::how(class, &args[0], bound),
-                        left: this.side(&args[0], bound, class)?,
-                        right: this.side_of_dates(bound, &args[0], class, Target::Bound)?,
+                        left: this.side_in_range(&args[0], bound, class)?,
+                        right: this.side_in_range(bound, &args[0], class)?,
                         is_listed: false,
                     })
                 };
@@ -880,12 +889,20 @@ impl Compiler {
             null_propagates: recipe.null_propagates,
             stops_at_null: stops_at_null(function),
             name: function.name(),
+            shown: adds_times(function, result).then(|| show_call(function, args).into()),
             slot: self.slot(),
         };
         // A call without arguments gives one row a row; what changes within a statement must be called for each.
         debug_assert!(function.stability() != Stability::Volatile || !call.name.is_empty());
         Ok(Node::Call(Box::new(call)))
     }
+}
+
+/// Functions that add to a time, or a time to a date.
+fn adds_times(function: FunctionId, result: &DataType) -> bool {
+    use FunctionId as F;
+    matches!(function, F::AddTime | F::SubTime | F::Timestamp)
+        || matches!(function, F::DateAdd | F::DateSub) && result.kind == TypeKind::Time
 }
 
 /// Whether the expression gives no NULL, whatever its operands are. IS NULL does not compute it then.
@@ -920,7 +937,9 @@ fn int_column(value: Option<i64>) -> Column {
 /// The function does not compute its later arguments for a row where an earlier one is NULL. Most functions compute all.
 fn stops_at_null(function: FunctionId) -> bool {
     use FunctionId as F;
-    matches!(function, F::Greatest | F::Least | F::Pow | F::Round | F::Truncate | F::Atan | F::Atan2)
+    let of_numbers =
+        matches!(function, F::Greatest | F::Least | F::Pow | F::Round | F::Truncate | F::Atan | F::Atan2);
+    of_numbers || matches!(function, F::JsonContains | F::JsonOverlaps | F::JsonMergePreserve | F::MemberOf)
 }
 
 /// How a date is checked for what the session's mode refuses; the time that a parameter holds is taken as it was sent.
@@ -994,6 +1013,11 @@ fn yields_truth(expr: &Expr) -> bool {
         )
 }
 
+fn show_call(function: FunctionId, args: &[Expr]) -> String {
+    let args: Vec<String> = args.iter().map(show).collect();
+    format!("{}({})", function.name(), args.join(","))
+}
+
 /// The expression as error 1690 shows it.
 fn show(expr: &Expr) -> String {
     match &expr.kind {
@@ -1032,10 +1056,7 @@ fn show(expr: &Expr) -> String {
             };
             format!("cast({} as {to})", args.first().map(show).unwrap_or_default())
         }
-        ExprKind::Call { function, args, .. } => {
-            let args: Vec<String> = args.iter().map(show).collect();
-            format!("{}({})", function.name(), args.join(","))
-        }
+        ExprKind::Call { function, args, .. } => show_call(*function, args),
         _ => "<expression>".to_owned(),
     }
 }

@@ -273,7 +273,12 @@ fn shown(text: &[u8], from: &DataType) -> String {
 }
 
 #[cold]
-fn truncated(kind: &str, text: &[u8], from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<()> {
+pub(super) fn truncated(
+    kind: &str,
+    text: &[u8],
+    from: &DataType,
+    ctx: &mut EvalContext<'_>,
+) -> SqlResult<()> {
     ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&kind, &shown(text, from)])
 }
 
@@ -1002,7 +1007,12 @@ fn year_beside(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> Sq
         0 if is_zero_text => 2000,
         year @ 1..=69 => 2000 + year,
         year @ 70..=99 => 1900 + year,
-        year => year,
+        year @ 1901..=2155 => year,
+        year => {
+            // Only a text that begins with no year is compared as a number.
+            to_double(cell, from, ctx)?;
+            year
+        }
     })
 }
 

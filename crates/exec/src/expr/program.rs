@@ -121,6 +121,8 @@ pub(super) struct RowCall {
     /// An argument is not computed for rows where one before it is NULL.
     pub(super) stops_at_null: bool,
     pub(super) name: &'static str,
+    /// The call as error 6527 shows it, of functions that may end with it.
+    pub(super) shown: Option<Box<str>>,
     pub(super) slot: usize,
 }
 

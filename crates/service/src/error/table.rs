@@ -795,4 +795,5 @@ table! {
     6124 ER_WARN_DEPRECATED_NON_STANDARD_FK "HY000" "Foreign key '%s' refers to non-unique key or partial key. This is deprecated and will be removed in a future release.";
     6125 ER_FK_NO_UNIQUE_INDEX_PARENT "HY000" "Failed to add the foreign key constraint. Missing unique key for constraint '%s' in the referenced table '%s'";
     6413 ER_DYNAMIC_PARAMETERS_DML_ONLY "HY000" "Dynamic parameters can only be used in DML statements.";
+    6527 ER_TEMPORAL_FUNCTION_OVERFLOW "22008" "%s value is out of range in '%s'";
 }

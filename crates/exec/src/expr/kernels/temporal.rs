@@ -7,7 +7,8 @@ use super::super::program::{Kernel, Row};
 use plan::expr::{CallOption, Expr};
 use plan::function::FunctionId;
 use service::error::{
-    ER_DATETIME_FUNCTION_OVERFLOW, ER_TRUNCATED_WRONG_VALUE, ER_WRONG_ARGUMENTS, ER_WRONG_VALUE_FOR_TYPE,
+    ER_DATETIME_FUNCTION_OVERFLOW, ER_TEMPORAL_FUNCTION_OVERFLOW, ER_TRUNCATED_WRONG_VALUE,
+    ER_WRONG_ARGUMENTS, ER_WRONG_VALUE_FOR_TYPE,
 };
 use syntax::ast::IntervalUnit;
 use types::charset::Charset;
@@ -183,12 +184,8 @@ pub(super) fn recipe(
                 match calendar::date_of_day(number) {
                     Some(date) => r.put_int(date.pack()),
                     _ => {
-                        r.ctx.warnings.push(service::Diagnostic {
-                            level: service::Level::Warning,
-                            number: 6527,
-                            state: *b"HY000",
-                            message: format!("DATE value is out of range in 'from_days({number})'"),
-                        });
+                        let shown = format!("from_days({number})");
+                        r.ctx.warnings.warn(ER_TEMPORAL_FUNCTION_OVERFLOW, &[&"DATE", &shown]);
                         r.null()
                     }
                 }
@@ -308,8 +305,14 @@ fn put_datetime(r: &mut Row<'_, '_>, value: Option<DateTime>) -> SqlResult<()> {
 
 #[cold]
 fn overflow(r: &mut Row<'_, '_>) -> SqlResult<()> {
-    let kind = if r.call.result.kind == TypeKind::Time { "time" } else { "datetime" };
-    r.ctx.warn_or_fail(ER_DATETIME_FUNCTION_OVERFLOW, &[&kind])?;
+    let is_time = r.call.result.kind == TypeKind::Time;
+    if let Some(shown) = &r.call.shown {
+        let kind = if is_time { "TIME" } else { "DATETIME" };
+        r.ctx.warn_or_fail(ER_TEMPORAL_FUNCTION_OVERFLOW, &[&kind, shown])?;
+    } else {
+        let kind = if is_time { "time" } else { "datetime" };
+        r.ctx.warn_or_fail(ER_DATETIME_FUNCTION_OVERFLOW, &[&kind])?;
+    }
     r.null()
 }
 
@@ -530,7 +533,6 @@ fn date_arith(r: &mut Row<'_, '_>) -> SqlResult<()> {
     if r.call.result.kind != TypeKind::Char {
         let value = datetime(r, 0);
         if value.has_zero_part() {
-            incorrect(r, 0)?;
             return r.null();
         }
         let sum = if small { value.checked_add(amount) } else { None };
@@ -599,13 +601,6 @@ fn warn_text(r: &mut Row<'_, '_>, message: String) -> SqlResult<()> {
     entry.level = service::Level::Warning;
     r.ctx.warnings.push(entry);
     Ok(())
-}
-
-#[cold]
-fn incorrect(r: &mut Row<'_, '_>, arg: usize) -> SqlResult<()> {
-    let mut shown = Vec::new();
-    datetime(r, arg).write_datetime(0, &mut shown);
-    warn_text(r, format!("Incorrect datetime value: '{}'", String::from_utf8_lossy(&shown)))
 }
 
 fn signed_micros(r: &Row<'_, '_>, arg: usize) -> i64 {

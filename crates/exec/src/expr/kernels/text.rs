@@ -2,6 +2,7 @@
 
 use super::super::compile::{Class, Recipe};
 use super::super::context::{SqlResult, sql_mode};
+use super::super::convert::truncated;
 use super::super::program::{Kernel, Row};
 use super::put;
 use plan::expr::{CallOption, Expr, ExprKind};
@@ -235,26 +236,38 @@ fn radix(r: &mut Row<'_, '_>) -> SqlResult<()> {
     if !is_integer && r.bytes(0).is_empty() {
         return r.null();
     }
-    let value = if is_integer { r.int(0) as u64 } else { conv_value(r.bytes(0), 10) as u64 };
+    let value = if is_integer { r.int(0) as u64 } else { conv_value(r, 10)? as u64 };
     r.put_with(|out| digits_in(value, base, out))
 }
 
-/// Reads digits of a base: a negative number keeps its 64 bits.
-fn conv_value(text: &[u8], base: u32) -> i128 {
+/// Reads digits of a base in the first argument: a negative number keeps its 64 bits. No digit and too large a number are warned of.
+fn conv_value(r: &mut Row<'_, '_>, base: u32) -> SqlResult<i128> {
+    let (value, is_whole) = parse_digits(r.bytes(0), base);
+    if !is_whole {
+        truncated("DECIMAL", r.bytes(0), &r.call.types[0], r.ctx)?;
+    }
+    Ok(value)
+}
+
+/// The number that a text begins with; `false`: there is no digit, or it is too large.
+fn parse_digits(text: &[u8], base: u32) -> (i128, bool) {
     let text = text.trim_ascii_start();
     let (negative, digits) = match text.split_first() {
         Some((b'-', rest)) => (true, rest),
         Some((b'+', rest)) => (false, rest),
         _ => (false, text),
     };
-    let mut value: i128 = 0;
-    for &byte in digits {
-        match char::from(byte).to_digit(base) {
-            Some(digit) => value = (value * i128::from(base) + i128::from(digit)).min(i128::from(u64::MAX)),
-            None => break,
+    let (mut value, mut is_whole): (i128, bool) = (0, false);
+    for (at, &byte) in digits.iter().enumerate() {
+        let Some(digit) = char::from(byte).to_digit(base) else { break };
+        is_whole = at == 0 || is_whole;
+        value = value * i128::from(base) + i128::from(digit);
+        if value > i128::from(u64::MAX) {
+            value = i128::from(u64::MAX);
+            is_whole = false;
         }
     }
-    if negative { -value } else { value }
+    if negative { (-value, is_whole) } else { (value, is_whole) }
 }
 
 fn conv(r: &mut Row<'_, '_>) -> SqlResult<()> {
@@ -264,7 +277,7 @@ fn conv(r: &mut Row<'_, '_>) -> SqlResult<()> {
     if !valid(from) || !valid(to) || !is_bit && r.bytes(0).is_empty() {
         return r.null();
     }
-    let value = if is_bit { r.wide(0) } else { conv_value(r.bytes(0), from.unsigned_abs() as u32) };
+    let value = if is_bit { r.wide(0) } else { conv_value(r, from.unsigned_abs() as u32)? };
     let bits = if value < 0 { value.max(i128::from(i64::MIN)) as i64 as u64 } else { value as u64 };
     r.put_with(|out| {
         if to < 0 && (bits as i64) < 0 {
