@@ -290,6 +290,12 @@ impl<'a> Binder<'a> {
         if cell.kind == CellKind::Default {
             return Ok(InsertCell::Default);
         }
+        if cell.kind == CellKind::Param
+            && self.types.fixes_parameters
+            && let Some(collation) = to.and_then(|to| crate::function::charset_of(to, &self.types))
+        {
+            self.text_parameters.borrow_mut().push((cell.start, collation));
+        }
         if let Some(value) = self.plain_cell(values, cell)? {
             return Ok(value);
         }
@@ -416,6 +422,7 @@ impl<'a> Binder<'a> {
             };
             let definition = &self.tables[table.0 as usize].entry.definition;
             if let Some(value) = &mut value {
+                self.note_stored(value, &definition.columns[column].data_type);
                 crate::function::derive_stored(value, &definition.columns[column].data_type, &self.types);
                 self.note_parameters(std::slice::from_ref(value));
             }

@@ -6,6 +6,8 @@
 //! | a text beside a date, or one of a subquery's rows that a date is looked for in | `=`, `<=>`, `<>`, `<` ..., STRCMP, NULLIF | 1525 |
 //! | a text beside a TIME column | the same, and BETWEEN of two constants | 1292 where changes are strict, but for spaces |
 //! | a number beside a column of dates or times | the same | 1292 where changes are strict |
+//! | a text beside a BIGINT column | `=`, `<=>`, `<>`, `<` ..., STRCMP, NULLIF, and each bound of BETWEEN | 1292 where changes are strict |
+//! | what is computed, beside a BIGINT column or a column of dates or times, but dates beside dates | the same | its own |
 //! | a document beside a TIME or BIGINT column | `=`, `<=>`, `<>`, `<` ... | 3156 where changes are strict |
 //! | a text that is written beside a column of numbers, or in the rows of a subquery that it is looked for in | the same, anywhere in WHERE, ON and HAVING | 1292 where changes are strict |
 //! | the items of IN, if all are constants of one class | IN | that of the item |
@@ -19,6 +21,8 @@ use std::collections::{HashMap, HashSet};
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId as F;
 use crate::logical::{BoundAssignment, BoundKind, ColumnInfo, InsertRows, JoinKind, Logical};
+
+use super::Session;
 use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX};
 use types::{DataType, TypeKind, Value};
 
@@ -27,6 +31,10 @@ const NODES_MAX: usize = 512;
 
 /// Among more items of select lists than this, a column is not searched one by one.
 const SEARCHED_ITEMS_MAX: usize = 16;
+
+/// Years that a YEAR column holds.
+const YEAR_MIN: i64 = 1901;
+const YEAR_MAX: i64 = 2155;
 
 /// A constant text and the type of what it is compared with, as an expression of constants: computing it converts the text, with the
 /// error that the comparison of a row would give.
@@ -53,6 +61,11 @@ fn conversion(mut constant: Expr, to: &DataType) -> Expr {
             vec![Expr::new(ExprKind::Case { whens, otherwise }, to.clone(), true), typed_null(&to)],
         );
     }
+    if matches!(constant.kind, ExprKind::Param(_)) && constant.data_type.is_numeric() {
+        // A client's, of the type that its text is converted to.
+        let data_type = constant.data_type.clone();
+        return call(F::Eq, vec![constant, typed_null(&data_type)]);
+    }
     if to.kind == TypeKind::Time || matches!(constant.kind, ExprKind::Param(_)) {
         // A parameter is wrapped so that it does not take the type of what stands beside it.
         let (data_type, option) = match to.kind {
@@ -76,6 +89,16 @@ fn conversion_unless_blank(text: Expr, to: &DataType) -> Expr {
     Expr::new(kind, DataType::BOOL, true)
 }
 
+/// As [`conversion`] of a text to a number, but a year that the text begins with is compared as that year.
+fn conversion_unless_year(text: Expr) -> Expr {
+    let year = ExprKind::Call { function: F::Cast, args: vec![text.clone()], option: CallOption::BesideYear };
+    let year = Expr::new(year, DataType::BIGINT, true);
+    let is_year = call(F::Between, vec![year, Expr::int(YEAR_MIN), Expr::int(YEAR_MAX)]);
+    let whens = vec![(is_year, Expr::literal(Value::Null))];
+    let kind = ExprKind::Case { whens, otherwise: Some(Box::new(conversion(text, &DataType::DOUBLE))) };
+    Expr::new(kind, DataType::BOOL, true)
+}
+
 fn typed_null(data_type: &DataType) -> Expr {
     Expr { data_type: data_type.clone(), ..Expr::literal(Value::Null) }
 }
@@ -89,9 +112,10 @@ pub(super) fn of(
     kind: &BoundKind,
     columns: &[ColumnInfo],
     kept: &HashSet<ColumnId>,
-    literals_are_parameters: bool,
+    parameters: Parameters<'_>,
 ) -> Vec<Expr> {
-    let mut found = Found { literals_are_parameters, ..Found::default() };
+    let literals_are_parameters = matches!(parameters, Parameters::Literals);
+    let mut found = Found { parameters, ..Found::default() };
     found.statement(kind);
     found.leave_out_conditions();
     if found.comparisons.is_empty() && found.conditions.is_empty() {
@@ -106,8 +130,12 @@ pub(super) fn of(
                 checks.extend(resolve.pair(left, right, is_equality));
                 checks.extend(resolve.pair(right, left, is_equality));
             }
-            Comparison::Output(left, output) => {
+            Comparison::Output(left, output, is_joined) => {
                 for right in resolve.branches(output) {
+                    // Beside dates a constant is converted anywhere; what only columns convert needs one.
+                    if !is_joined && !left.data_type.has_date() && !right.data_type.has_date() {
+                        continue;
+                    }
                     checks.extend(resolve.pair(left, &right, false));
                     checks.extend(resolve.pair(&right, left, false));
                 }
@@ -124,13 +152,23 @@ pub(super) fn of(
     checks
 }
 
+/// What parameters are.
+#[derive(Clone, Copy, Default)]
+pub(super) enum Parameters<'s> {
+    /// Literals of the text.
+    #[default]
+    Literals,
+    /// A client's: they take the type of what stands beside them. The session knows their values.
+    OfClient(&'s dyn Session),
+}
+
 /// What is compared.
 #[derive(Clone, Copy)]
 enum Comparison<'t> {
     /// Whether they are compared by `=`.
     Sides(&'t Expr, &'t Expr, bool),
-    /// With an output column of a subquery.
-    Output(&'t Expr, ColumnId),
+    /// With an output column of a subquery; whether that is a join.
+    Output(&'t Expr, ColumnId, bool),
     /// With the least or greatest value of an output column.
     Extreme(&'t Expr, ColumnId),
     /// IN, and BETWEEN of a TIME.
@@ -147,8 +185,7 @@ struct Condition<'t> {
 /// What the trees of a statement hold.
 #[derive(Default)]
 struct Found<'t> {
-    /// Parameters stand for the literals of the text. Where they are a client's, they take the type of what stands beside them.
-    literals_are_parameters: bool,
+    parameters: Parameters<'t>,
     comparisons: Vec<Comparison<'t>>,
     conditions: Vec<Condition<'t>>,
     projections: Vec<&'t [(ColumnId, Expr)]>,
@@ -160,6 +197,8 @@ struct Found<'t> {
     tableless: HashSet<ColumnId>,
     /// Columns that an outer join fills with NULL.
     padded: HashSet<ColumnId>,
+    /// Subqueries that are joins: what is looked for in another is no column any more.
+    joined: Vec<&'t Subquery>,
     /// How many outer joins around what is visited may fill it with NULL.
     padding_depth: usize,
 }
@@ -206,6 +245,10 @@ impl<'t> Found<'t> {
                 self.unions.extend(columns.iter().copied().zip(sides));
             }
             Logical::Filter { conditions: parts, .. } | Logical::Join { conditions: parts, .. } => {
+                if !matches!(tree, Logical::Filter { input, .. } if matches!(**input, Logical::Aggregate { .. }))
+                {
+                    parts.iter().for_each(|part| self.note_joined(part));
+                }
                 let has_constant = parts.iter().any(|part| self.has_constant_part(part));
                 if has_constant || parts.iter().any(|part| part.any(&mut |node| is_never_null(node))) {
                     self.conditions.push(Condition { parts, has_constant });
@@ -226,6 +269,17 @@ impl<'t> Found<'t> {
         tree.each_expr(&mut |expr| self.expr(expr));
     }
 
+    /// Notes the subqueries of a condition that MySQL makes joins of: `column IN (SELECT ...)` by itself.
+    fn note_joined(&mut self, part: &'t Expr) {
+        match &part.kind {
+            ExprKind::Call { function: F::And, args, .. } => {
+                args.iter().for_each(|arg| self.note_joined(arg))
+            }
+            ExprKind::Subquery(subquery) if is_plain(&subquery.plan) => self.joined.push(subquery),
+            _ => {}
+        }
+    }
+
     fn expr(&mut self, expr: &'t Expr) {
         match &expr.kind {
             ExprKind::Subquery(subquery) => {
@@ -244,12 +298,24 @@ impl<'t> Found<'t> {
             ExprKind::Call { function: F::Between, args, .. } if is_time_column(&args[0]) => {
                 self.comparisons.push(Comparison::List(&args[0], &args[1..]));
             }
-            ExprKind::InList { expr: value, list } if list.len() > 1 && is_of_one_class(list) => {
+            ExprKind::Call { function: F::Between, args, .. } if is_bigint_column(&args[0]) => {
+                let bounds = args[1..].iter().filter(|bound| converts(bound, &args[0]));
+                self.comparisons.extend(bounds.map(|bound| Comparison::Sides(&args[0], bound, false)));
+            }
+            ExprKind::InList { expr: value, list }
+                if list.len() > 1 && is_of_one_class(list) && !self.has_number_of_client(list) =>
+            {
                 self.comparisons.push(Comparison::List(value, list));
             }
             _ => {}
         }
         expr.each_child(&mut |child| self.expr(child));
+    }
+
+    /// A parameter that takes its type from a number.
+    fn has_number_of_client(&self, list: &[Expr]) -> bool {
+        let is_number = |item: &Expr| matches!(item.kind, ExprKind::Param(_)) && item.data_type.is_numeric();
+        matches!(self.parameters, Parameters::OfClient(_)) && list.iter().any(is_number)
     }
 
     /// Some part may be a constant that is no number.
@@ -291,11 +357,18 @@ impl<'t> Found<'t> {
     /// The text that is written beside a column of numbers, and that column's type.
     fn text_beside_numbers<'e>(&self, left: &'e Expr, right: &'e Expr) -> Option<(&'e Expr, &'e DataType)> {
         let text = |expr: &'e Expr| match &expr.kind {
-            ExprKind::Param(_) if !self.literals_are_parameters => None,
+            ExprKind::Param(ordinal) if let Parameters::OfClient(session) = self.parameters => {
+                let is_text =
+                    expr.data_type.is_string() || !session.reads_as_number(*ordinal, &expr.data_type);
+                is_text.then_some(expr)
+            }
             ExprKind::Literal(_) | ExprKind::Param(_) if expr.data_type.is_string() => Some(expr),
             // Beside a YEAR.
             ExprKind::Call { args, option: CallOption::BesideYear, .. } => match &args[..] {
-                [arg] if arg.data_type.is_string() => Some(arg),
+                [arg] if arg.data_type.is_string() && matches!(arg.kind, ExprKind::Literal(_)) => Some(arg),
+                [arg] if arg.data_type.is_string() => Some(arg).filter(|arg| {
+                    matches!(arg.kind, ExprKind::Param(_)) && matches!(self.parameters, Parameters::Literals)
+                }),
                 _ => None,
             },
             _ => None,
@@ -303,7 +376,9 @@ impl<'t> Found<'t> {
         let is_number = |expr: &Expr| {
             let of = &expr.data_type;
             matches!(expr.kind, ExprKind::Column(_))
-                && (of.kind == TypeKind::Year || of.is_numeric() && of.kind != TypeKind::Bit)
+                && (of.kind == TypeKind::Year
+                    // A text beside a BIGINT is converted wherever it stands.
+                    || of.is_numeric() && !matches!(of.kind, TypeKind::Bit | TypeKind::BigInt))
         };
         [(left, right), (right, left)]
             .into_iter()
@@ -316,13 +391,14 @@ impl<'t> Found<'t> {
         self.tree(&subquery.plan);
         self.padding_depth = depth;
         let SubqueryKind::Quantified { condition, .. } = &subquery.kind else { return };
+        let is_joined = self.joined.iter().any(|other| std::ptr::eq(*other, subquery));
         for part in condition {
             let Some((function, [left, right])) = part.as_call() else { continue };
             self.expr(left);
             let output = right.as_column().filter(|id| subquery.columns.contains(id));
             match output {
                 Some(output) if compares_rows(function, subquery) => {
-                    self.comparisons.push(Comparison::Output(left, output));
+                    self.comparisons.push(Comparison::Output(left, output, is_joined));
                 }
                 Some(output) if compares_two(function) && converts_to_date(left, right) => {
                     self.comparisons.push(Comparison::Extreme(left, output));
@@ -370,9 +446,28 @@ fn converts(constant: &Expr, other: &Expr) -> bool {
         TypeKind::Json => is_time_column(other) || is_bigint_column(other),
         _ if constant.data_type.is_numeric() => {
             other.data_type.is_temporal() && matches!(other.kind, ExprKind::Column(_))
+                || is_bigint_column(other) && may_fail(constant)
         }
-        _ => constant.data_type.is_string() && (other.data_type.has_date() || is_time_column(other)),
+        _ if constant.data_type.is_temporal() => {
+            let is_date = constant.data_type.has_date();
+            may_fail(constant)
+                && matches!(other.kind, ExprKind::Column(_))
+                && (is_bigint_column(other)
+                    || is_time_column(other)
+                    || other.data_type.has_date() && !is_date)
+        }
+        _ => {
+            constant.data_type.is_string()
+                && (other.data_type.has_date() || is_time_column(other) || is_bigint_column(other))
+        }
     }
+}
+
+/// An expression that is no literal by itself and reads a text, a date or a time.
+fn may_fail(expr: &Expr) -> bool {
+    let is_bare = matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Column(_));
+    let reads = |of: &DataType| of.is_string() || of.is_temporal() || of.kind == TypeKind::Json;
+    !is_bare && expr.any(&mut |node| reads(&node.data_type))
 }
 
 fn is_bigint_column(expr: &Expr) -> bool {
@@ -430,11 +525,27 @@ impl<'t> Resolve<'_, 't> {
         if constant.data_type.is_numeric() && !matches!(self.computed(other).kind, ExprKind::Column(_)) {
             return None;
         }
-        let constant = self.constant_of(constant, is_equality)?;
+        let of = &constant.data_type;
+        let is_converted_by_column = is_bigint_column(other) && of.kind != TypeKind::Json || of.is_temporal();
+        if is_converted_by_column && !self.is_stored(self.computed(other)) {
+            return None;
+        }
+        let is_only_computed = is_converted_by_column && !of.is_string();
+        let constant = self.constant_of(constant, is_equality && !is_converted_by_column)?;
+        if is_only_computed {
+            let null = typed_null(&constant.data_type);
+            return Some(call(F::Eq, vec![constant, null]));
+        }
         if constant.data_type.is_string() && other.data_type.kind == TypeKind::Time {
             return Some(conversion_unless_blank(constant, &other.data_type));
         }
         Some(conversion(constant, &other.data_type))
+    }
+
+    /// A column of a table, or of a derived table that is kept.
+    fn is_stored(&self, expr: &Expr) -> bool {
+        expr.as_column()
+            .is_some_and(|id| self.kept.contains(&id) || self.columns[id.0 as usize].origin.is_some())
     }
 
     /// The check of the items of IN.
@@ -536,9 +647,16 @@ impl<'t> Resolve<'_, 't> {
     fn beside_numbers(&self, left: &Expr, right: &Expr) -> Option<Expr> {
         let (left, right) = (self.computed(left), self.computed(right));
         let (text, data_type) = self.found.text_beside_numbers(left, right)?;
-        let to = if data_type.kind == TypeKind::Year { &DataType::DOUBLE } else { data_type };
+        let number = if std::ptr::eq(text, left) { right } else { left };
+        // What an aggregate gives is converted by nothing.
+        if number.as_column().is_some() && !self.is_stored(number) {
+            return None;
+        }
         // The comparison gives NULL, which ends no AND and no OR before its other parts.
-        self.constant(text).map(|text| conversion(text, to))
+        self.constant(text).map(|text| match data_type.kind {
+            TypeKind::Year => conversion_unless_year(text),
+            _ => conversion(text, data_type),
+        })
     }
 
     /// As above for `column IN (SELECT text ...)`, which is a comparison where it is a join; and for constants on both sides.
@@ -667,6 +785,16 @@ fn uncast(item: &Expr) -> &Expr {
 fn is_text_of_number(item: &Expr) -> bool {
     let Some((F::Cast, [arg])) = item.as_call() else { return false };
     item.data_type.is_string() && arg.data_type.is_numeric()
+}
+
+/// A SELECT without groups and set operations.
+fn is_plain(tree: &Logical) -> bool {
+    match tree {
+        Logical::Project { input, .. } => {
+            !matches!(**input, Logical::Aggregate { .. } | Logical::SetOp { .. })
+        }
+        _ => false,
+    }
 }
 
 /// One row that is made of no table.

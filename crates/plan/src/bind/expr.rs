@@ -54,6 +54,12 @@ impl<'a> Binder<'a> {
     }
 
     fn call_with(&self, function: FunctionId, mut args: Vec<Expr>, option: CallOption) -> PlanResult<Expr> {
+        if self.types.fixes_parameters && takes_charset(function) {
+            self.note_charsets(if function == FunctionId::If { &args[1..] } else { &args });
+        }
+        if self.types.fixes_parameters {
+            self.read_documents(function, &mut args);
+        }
         function::derive(function, &mut args, &option, &self.types);
         self.note_parameters(&args);
         self.document_values(function, &mut args);
@@ -67,7 +73,42 @@ impl<'a> Binder<'a> {
                 self.columns[id.0 as usize].origin.is_some() || self.kept_columns.contains(&id)
             });
         }
+        if searches_pattern(function) {
+            self.check_kept_nulls(function, &args, &option)?;
+        }
         function::build(function, args, option, &self.types)
+    }
+
+    /// A text for a parameter that a function takes a document from is parsed as CAST does it. Other values keep their own types.
+    fn read_documents(&self, function: FunctionId, args: &mut [Expr]) {
+        let documents = documents_of(function).min(args.len());
+        for arg in &mut args[..documents] {
+            if let ExprKind::Param(ordinal) = arg.kind
+                && function::is_untyped(arg, &self.types)
+            {
+                self.note_parameter(ordinal, Some(DataType::JSON));
+                *arg = function::cast(std::mem::replace(arg, Expr::null()), DataType::JSON);
+            }
+        }
+    }
+
+    /// NULL is bytes as soon as a derived table keeps it: a pattern of characters does not search it.
+    ///
+    /// # Errors
+    /// 3995.
+    fn check_kept_nulls(&self, function: FunctionId, args: &[Expr], option: &CallOption) -> PlanResult<()> {
+        let is_kept_null = |arg: &Expr| {
+            arg.data_type.kind == TypeKind::Null
+                && arg.as_column().is_some_and(|id| self.kept_columns.contains(&id))
+        };
+        if args.iter().any(is_kept_null) {
+            let mut kept = args.to_vec();
+            for arg in kept.iter_mut().filter(|arg| is_kept_null(arg)) {
+                arg.data_type = DataType::varchar(0, CollationId::BINARY);
+            }
+            function::build(function, kept, option.clone(), &self.types)?;
+        }
+        Ok(())
     }
 
     /// Notes a parameter whose time of day a function reads.
@@ -548,6 +589,9 @@ impl<'a> Binder<'a> {
                 let right = self.row(right)?;
                 return self.quantified(turned_round(op), false, LeftSide::Row, right, query);
             }
+            if !matches!(op, CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Ne) {
+                self.unequal_rows += 1;
+            }
             let (left, right) = (self.row(left)?, self.row(right)?);
             return self.compare_rows(op, left, right);
         }
@@ -626,6 +670,7 @@ impl<'a> Binder<'a> {
         negated: bool,
     ) -> PlanResult<Expr> {
         if matches!(expr.kind, Ast::Row(_)) {
+            self.unequal_rows += 1;
             let left = self.row(expr)?;
             let mut choices = Vec::with_capacity(list.len());
             for item in list {
@@ -657,6 +702,7 @@ impl<'a> Binder<'a> {
         } else {
             let mut all = list;
             all.insert(0, expr);
+            self.note_charsets(&all);
             function::derive_beside(&mut all, None, &self.types);
             self.note_parameters(&all);
             let expr = all.remove(0);
@@ -745,6 +791,7 @@ impl<'a> Binder<'a> {
             values.push(self.expr(then)?);
         }
         if has_operand {
+            self.note_charsets(&compared);
             function::derive_beside(&mut compared, None, &self.types);
             self.note_parameters(&compared);
             let collation = function::case_collation(&mut compared, &self.types)?;
@@ -758,6 +805,7 @@ impl<'a> Binder<'a> {
         let otherwise = case.otherwise.as_ref().map(|otherwise| self.expr(otherwise)).transpose()?;
         let has_otherwise = otherwise.is_some();
         values.extend(otherwise);
+        self.note_charsets(&values);
         function::derive_chosen(&mut values, &self.types);
         self.note_parameters(&values);
         self.chosen_values(values.iter());
@@ -1220,4 +1268,60 @@ fn compare_function(op: CompareOp) -> FunctionId {
 #[must_use]
 pub(crate) fn aggregate_name(function: AggregateFunc) -> &'static str {
     crate::logical::AggregateFunction::from(function).name()
+}
+
+/// Whether a parameter among the function's arguments takes the character set of another one.
+fn takes_charset(function: FunctionId) -> bool {
+    use FunctionId as F;
+    matches!(
+        function,
+        F::Eq
+            | F::NullSafeEq
+            | F::Ne
+            | F::Lt
+            | F::Le
+            | F::Gt
+            | F::Ge
+            | F::Between
+            | F::NullIf
+            | F::Strcmp
+            | F::Like
+            | F::If
+            | F::IfNull
+            | F::Coalesce
+            | F::Greatest
+            | F::Least
+            | F::Field
+    )
+}
+
+fn searches_pattern(function: FunctionId) -> bool {
+    use FunctionId as F;
+    matches!(function, F::RegexpLike | F::RegexpInstr | F::RegexpSubstr | F::RegexpReplace)
+}
+
+/// How many of its first arguments a function reads documents from, where they are parameters.
+fn documents_of(function: FunctionId) -> usize {
+    use FunctionId as F;
+    match function {
+        F::JsonValid
+        | F::JsonType
+        | F::JsonLength
+        | F::JsonDepth
+        | F::JsonExtract
+        | F::JsonContains
+        | F::JsonContainsPath
+        | F::JsonKeys
+        | F::JsonPretty
+        | F::JsonStorageSize
+        | F::JsonSet
+        | F::JsonInsert
+        | F::JsonReplace
+        | F::JsonRemove
+        | F::JsonArrayAppend
+        | F::JsonArrayInsert
+        | F::JsonSearch => 1,
+        F::JsonMergePatch | F::JsonMergePreserve | F::JsonOverlaps => usize::MAX,
+        _ => 0,
+    }
 }

@@ -24,7 +24,8 @@ pub(crate) struct Group<'g> {
     pub(crate) rollup: bool,
     /// GROUP BY was written.
     pub(crate) grouped: bool,
-    /// Keys that MySQL does not find again in the clauses above: those written with INTERVAL().
+    /// Keys that MySQL does not find again in the clauses above: those written with INTERVAL(), or with rows that are compared
+    /// by `<` and its like, or by IN.
     pub(crate) unrecognized: Vec<ColumnId>,
     /// WHERE.
     pub(crate) conditions: &'g [Expr],

@@ -149,6 +149,30 @@ impl Binder<'_> {
         types[position] = data_type;
     }
 
+    /// Notes the parameters among operands that take the character set of another one.
+    pub(crate) fn note_charsets(&self, operands: &[Expr]) {
+        if let Some(collation) = function::charset_beside(operands, &self.types) {
+            for operand in operands {
+                self.note_charset(operand, collation);
+            }
+        }
+    }
+
+    /// Notes a parameter that goes into a column.
+    pub(crate) fn note_stored(&self, value: &Expr, column: &DataType) {
+        if let Some(collation) = function::charset_of(column, &self.types) {
+            self.note_charset(value, collation);
+        }
+    }
+
+    fn note_charset(&self, operand: &Expr, collation: CollationId) {
+        if let ExprKind::Param(ordinal) = operand.kind
+            && function::is_untyped(operand, &self.types)
+        {
+            self.text_parameters.borrow_mut().push((ordinal, collation));
+        }
+    }
+
     /// Notes the types that parameters have got from their context.
     pub(crate) fn note_parameters(&self, exprs: &[Expr]) {
         if !self.types.fixes_parameters {

@@ -103,6 +103,12 @@ pub trait Session {
         None
     }
 
+    /// Whether a client's value of this parameter, if it is a text, reads as a number where this type is wanted.
+    fn reads_as_number(&self, ordinal: u32, wanted: &DataType) -> bool {
+        let _ = (ordinal, wanted);
+        true
+    }
+
     /// Which dates `sql_mode` takes in a literal.
     fn date_mode(&self) -> DateMode {
         DateMode::default()
@@ -247,12 +253,15 @@ pub(crate) struct Binder<'a> {
     ctes: Vec<VisibleCte<'a>>,
     /// Subqueries in expressions so far.
     subqueries: u32,
+    /// How many comparisons of rows were bound that MySQL does not take for equal to any other: by `<` and its like, and IN.
+    unequal_rows: u32,
     /// References to CTEs that were bound before.
     cte_copies: u32,
     /// Types of the parameters; `None`: it goes into a column as it is.
     parameters: std::cell::RefCell<Vec<Option<DataType>>>,
     /// Those whose time of day a function reads.
     time_parameters: std::cell::RefCell<Vec<u32>>,
+    text_parameters: std::cell::RefCell<Vec<(u32, CollationId)>>,
     limit_parameters: Vec<u32>,
     /// Parameters stand for the literals of the text.
     literals_are_parameters: bool,
@@ -305,9 +314,11 @@ impl<'a> Binder<'a> {
             blocks: Vec::new(),
             ctes: Vec::new(),
             subqueries: 0,
+            unequal_rows: 0,
             cte_copies: 0,
             parameters: std::cell::RefCell::default(),
             time_parameters: std::cell::RefCell::default(),
+            text_parameters: std::cell::RefCell::default(),
             limit_parameters: Vec::new(),
             literals_are_parameters: false,
             volatile: false,
@@ -332,8 +343,11 @@ impl<'a> Binder<'a> {
 
     fn finish(mut self, kind: BoundKind, output: Vec<OutputColumn>) -> Bound {
         self.note_locks();
-        let constant_checks =
-            constant_checks::of(&kind, &self.columns, &self.kept_columns, self.literals_are_parameters);
+        let parameters = match self.literals_are_parameters {
+            true => constant_checks::Parameters::Literals,
+            false => constant_checks::Parameters::OfClient(self.session),
+        };
+        let constant_checks = constant_checks::of(&kind, &self.columns, &self.kept_columns, parameters);
         Bound {
             kind,
             tables: self.tables,
@@ -342,6 +356,7 @@ impl<'a> Binder<'a> {
             needs: self.needs,
             parameters: self.parameters.into_inner(),
             time_parameters: self.time_parameters.into_inner(),
+            text_parameters: self.text_parameters.into_inner(),
             limit_parameters: self.limit_parameters,
             constant_checks,
             volatile: self.volatile,

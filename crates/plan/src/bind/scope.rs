@@ -298,6 +298,15 @@ impl Binder<'_> {
             }
         }
         Ok(match (found, alias_found) {
+            // In GROUP BY a column of a table comes before an alias, but not one that a join made.
+            (Some(_), Some(expr))
+                if block.alias_rule == AliasRule::After
+                    && is_innermost
+                    && name.table.is_none()
+                    && Self::is_joined_column(block, &column) =>
+            {
+                Found::Alias(expr)
+            }
             (Some((table, ordinal, id)), alias) => {
                 let selected = block.alias_rule != AliasRule::Having
                     || block.in_aggregate
@@ -311,6 +320,14 @@ impl Binder<'_> {
             }
             (None, Some(expr)) => Found::Alias(expr),
             (None, None) => Found::Nothing,
+        })
+    }
+
+    /// Whether USING or NATURAL made one column of several with this name.
+    fn is_joined_column(block: &Block, column: &str) -> bool {
+        block.hidden.iter().any(|&(table, ordinal)| {
+            let table = block.tables.get(table as usize);
+            table.and_then(|table| table.find(column)).is_some_and(|(other, _)| other == ordinal)
         })
     }
 

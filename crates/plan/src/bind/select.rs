@@ -188,7 +188,9 @@ impl<'a> Binder<'a> {
         self.block().clause = "group statement";
         self.block().alias_rule = AliasRule::After;
         for item in select.group_by {
+            let unequal_rows = self.unequal_rows;
             let key = self.group_key(item, &items, &output)?;
+            let has_unequal_rows = self.unequal_rows != unequal_rows;
             let is_repeated = keys.iter().any(|(_, other)| *other == key);
             has_repeated |= is_repeated;
             // Each key of ROLLUP is a level, one that came before as well; what is above reads the first of them.
@@ -200,7 +202,7 @@ impl<'a> Binder<'a> {
                 };
                 let is_written =
                     position_of(&item.expr).is_none() && !matches!(item.expr.kind, ast::ExprKind::Column(_));
-                if is_written && key.any(&mut is_interval) {
+                if is_written && (has_unequal_rows || key.any(&mut is_interval)) {
                     unrecognized.push(id);
                 }
                 keys.push((id, key));

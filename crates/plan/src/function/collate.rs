@@ -274,6 +274,23 @@ pub(super) fn compare_first(
     Ok(None)
 }
 
+/// Whether `args`, some of which are documents, have a common collation: if the first is compared as a string with one before the
+/// documents that is no constant.
+///
+/// # Errors
+/// 1267, 1270, 1271: they have none.
+pub(super) fn check_first(args: &[Expr], operation: &str) -> PlanResult<()> {
+    let is_document = |arg: &Expr| arg.data_type.kind == TypeKind::Json;
+    let is_compared = |arg: &Expr| is_string_result(&arg.data_type) && !is_document(arg);
+    if let [first, others @ ..] = args
+        && is_compared(first)
+        && others.iter().take_while(|arg| !is_document(arg)).any(|arg| is_compared(arg) && !arg.is_constant())
+    {
+        agree(args, operation, Purpose::CompareEach)?;
+    }
+    Ok(())
+}
+
 /// Makes a text argument one of `collation`.
 ///
 /// # Errors

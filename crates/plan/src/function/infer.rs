@@ -376,6 +376,21 @@ fn check_regexp_charsets(args: &[Expr], name: &str) -> PlanResult<()> {
     ))
 }
 
+/// Whether the first argument of NULLIF is a parameter, if it is one or a literal, and the collation that it is compared in.
+fn nullif_literal(value: &Expr) -> Option<(bool, CollationId)> {
+    match &value.kind {
+        ExprKind::Literal(Value::Bytes { .. }) if !value.data_type.is_hex_literal() => {
+            Some((false, value.data_type.collation))
+        }
+        ExprKind::Call { function: FunctionId::Collate, args, option: CallOption::Common } => match &args[..]
+        {
+            [arg] if matches!(arg.kind, ExprKind::Param(_)) => Some((true, value.data_type.collation)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Digits of the fraction of a time that is read from a value: a client's parameter may have all of them, unless it has the type of its
 /// value, a date.
 fn read_digits(expr: &Expr, context: &TypeContext) -> u8 {
@@ -602,7 +617,18 @@ pub(super) fn infer(
                 _ => data_type,
             };
             collate::compare(args, name, context)?;
-            Typed { data_type, nullable: true, coercibility }
+            // A literal becomes one of the collation that it is compared in; a parameter is of it as a column is.
+            let is_beside_text = is_literal && args[1].data_type.kind != TypeKind::Json;
+            let literal = nullif_literal(&args[0]).filter(|_| is_beside_text);
+            let Some((is_parameter, collation)) =
+                literal.filter(|_| data_type.collation != CollationId::BINARY)
+            else {
+                return Ok(Typed { data_type, nullable: true, coercibility });
+            };
+            let is_of_client =
+                is_parameter && context.fixes_parameters && collate::is_text(&args[1].data_type);
+            let coercibility = if is_of_client { Coercibility::Implicit } else { coercibility };
+            Typed { data_type: DataType { collation, ..data_type }, nullable: true, coercibility }
         }
         F::Greatest | F::Least => {
             // A number or text beside a date is one to compare with, but the result is a text: no argument is converted.

@@ -44,8 +44,8 @@ pub(crate) use merge::common_type;
 pub(crate) use own_scale::{StoredDigits, keep_own_scale, keep_stored_scale};
 pub use parameter::untyped;
 pub(crate) use parameter::{
-    derive, derive_beside, derive_cast, derive_chosen, derive_condition, derive_limit, derive_stored,
-    derive_summed, reads_time,
+    charset_beside, charset_of, derive, derive_beside, derive_cast, derive_chosen, derive_condition,
+    derive_limit, derive_stored, derive_summed, is_untyped, reads_time,
 };
 pub(crate) use shape::text_chars;
 
@@ -260,8 +260,10 @@ pub fn in_list(expr: Expr, list: Vec<Expr>, context: &TypeContext) -> PlanResult
     let mut all = Vec::with_capacity(list.len() + 1);
     all.push(expr);
     all.extend(list);
-    // Beside documents each item is compared by itself.
-    if !all.iter().any(|expr| expr.data_type.kind == TypeKind::Json) {
+    // Beside documents each item is compared by itself, but all must have a collation in common.
+    if all.iter().any(|expr| expr.data_type.kind == TypeKind::Json) {
+        collate::check_first(&all, " IN ")?;
+    } else {
         collate::compare_first(&mut all, " IN ", context)?;
     }
     let nullable = all.iter().any(|expr| expr.nullable);

@@ -9,6 +9,7 @@ use super::shape::{INT_WIDTH, int, uint};
 use super::{FunctionId, TypeContext};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
 use syntax::ast::IntervalUnit;
+use types::charset::Charset;
 use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, FRACTION_DIGITS_MAX};
 use types::{CollationId, DataType, TypeKind};
 
@@ -22,11 +23,26 @@ pub fn untyped(collation: CollationId) -> DataType {
 }
 
 /// A parameter to which its context has given no type.
-fn is_untyped(expr: &Expr, context: &TypeContext) -> bool {
+pub(crate) fn is_untyped(expr: &Expr, context: &TypeContext) -> bool {
     context.fixes_parameters
         && matches!(expr.kind, ExprKind::Param(_))
         && expr.coercibility == Coercibility::Literal
         && expr.data_type == untyped(context.connection_collation)
+}
+
+/// The character set that the untyped parameters among `args` get: that of the first operand that is none, if it is a text of
+/// another character set than the connection's. Answers its collation.
+pub(crate) fn charset_beside(args: &[Expr], context: &TypeContext) -> Option<CollationId> {
+    let has_untyped = context.fixes_parameters && args.iter().any(|arg| is_untyped(arg, context));
+    let first = args.iter().find(|arg| !is_untyped(arg, context)).filter(|_| has_untyped)?;
+    charset_of(&first.data_type, context)
+}
+
+/// The collation of a text of another character set than the connection's.
+pub(crate) fn charset_of(of: &DataType, context: &TypeContext) -> Option<CollationId> {
+    let charset = of.collation.charset();
+    let is_other = charset != Charset::Binary && charset != context.connection_collation.charset();
+    (is_other && (of.is_string() || of.members.is_some())).then_some(of.collation)
 }
 
 fn give(expr: &mut Expr, data_type: DataType) {

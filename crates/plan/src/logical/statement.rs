@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use catalog::{LockWait, TableEntry};
-use types::DataType;
+use types::{CollationId, DataType};
 
 use super::{ColumnInfo, Logical, TableIndex, TablePart};
 use crate::error::PlanError;
@@ -273,6 +273,8 @@ pub struct Bound {
     pub parameters: Vec<Option<DataType>>,
     /// Those whose time of day a function reads: a number or text that is no date stays what it is.
     pub time_parameters: Vec<u32>,
+    /// Those that take the character set of a text beside them, with its collation: error 3988 where it does not hold the value.
+    pub text_parameters: Vec<(u32, CollationId)>,
     /// Those of LIMIT, whose values must be counts.
     pub limit_parameters: Vec<u32>,
     /// Constants that each execution computes before it reads a row, for their errors.

@@ -16,7 +16,7 @@ use exec::{PlannedConstants, Prepared};
 use plan::logical::Bound;
 use plan::{PlanError, PlanResult};
 use service::SqlError;
-use service::error::ER_INCORRECT_GLOBAL_LOCAL_VAR;
+use service::error::{self as e, ER_INCORRECT_GLOBAL_LOCAL_VAR};
 use syntax::ast::{Into, QueryBody, Statement, VarScope};
 use types::charset::Charset;
 use types::collation::CollationId;
@@ -27,7 +27,7 @@ use super::run::variables_of;
 use super::{Session, access};
 use crate::backend::Backend;
 use crate::errors::plan_error;
-use crate::plans::parameter_types::{ParameterClass, fits, own_type};
+use crate::plans::parameter_types::{ParameterClass, fits, is_held, own_type, reads_as_number};
 use crate::plans::shared::Known;
 use crate::plans::{CachedPlan, HeldPlan, MadeFor};
 use crate::status::StatementKind;
@@ -79,11 +79,34 @@ struct DerivedTypes {
     types: Vec<Option<DataType>>,
     /// Those whose time of day is read.
     times: Vec<u32>,
+    /// Those that take the character set of a text.
+    texts: Vec<(u32, CollationId)>,
 }
 
 impl DerivedTypes {
     fn reads_time(&self, index: usize) -> bool {
         self.times.iter().any(|&ordinal| ordinal as usize == index)
+    }
+
+    /// The character sets that must hold a text.
+    fn charsets(&self, index: usize) -> impl Iterator<Item = CollationId> {
+        self.texts
+            .iter()
+            .filter(move |(ordinal, _)| *ordinal as usize == index)
+            .map(|(_, collation)| *collation)
+    }
+}
+
+/// Refuses a text that a character set does not hold.
+///
+/// # Errors
+/// 3988.
+fn check_held(value: Option<&ValueRef<'_>>, collation: CollationId) -> Result<(), Box<SqlError>> {
+    match value {
+        Some(ValueRef::Bytes { bytes, collation: from }) if !is_held(bytes, *from, collation) => {
+            Err(e::ER_IMPOSSIBLE_STRING_CONVERSION.with(&[&from.name(), &collation.name(), &"parameter"]))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -127,7 +150,14 @@ impl<B: Backend> BindSession<'_, B> {
         let Some(values) = self.parameters.filter(|_| self.has_client_parameters()) else {
             return Ok((bound, DerivedTypes::default()));
         };
-        let derived = DerivedTypes { types: bound.parameters.clone(), times: bound.time_parameters.clone() };
+        let derived = DerivedTypes {
+            types: bound.parameters.clone(),
+            times: bound.time_parameters.clone(),
+            texts: bound.text_parameters.clone(),
+        };
+        for &(ordinal, collation) in &derived.texts {
+            check_held(values.get(ordinal as usize), collation)?;
+        }
         let fit = derived.types.iter().zip(values).enumerate().all(|(index, (wanted, value))| {
             let is_limit = bound.limit_parameters.iter().any(|&ordinal| ordinal as usize == index);
             wanted.as_ref().is_none_or(|wanted| fits(wanted, value, derived.reads_time(index), is_limit))
@@ -146,6 +176,13 @@ impl<B: Backend> BindSession<'_, B> {
         let class = |(index, value)| match derived.types.get(index) {
             Some(Some(wanted)) if by_content => ParameterClass::at(value, wanted, derived.reads_time(index)),
             _ => ParameterClass::of(value),
+        };
+        let class = |(index, value)| match class((index, value)) {
+            ParameterClass::Text(collation) => match derived.charsets(index).next() {
+                Some(holder) => ParameterClass::Held(collation, holder),
+                None => ParameterClass::Text(collation),
+            },
+            class => class,
         };
         self.parameters.unwrap_or_default().iter().enumerate().map(class).collect()
     }
@@ -207,6 +244,11 @@ impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
             TypeKind::Time => DataType::time(FRACTION_DIGITS_MAX),
             _ => data_type,
         })
+    }
+
+    fn reads_as_number(&self, ordinal: u32, wanted: &DataType) -> bool {
+        let value = self.parameters.and_then(|values| values.get(ordinal as usize));
+        value.is_none_or(|value| reads_as_number(value, wanted))
     }
 
     fn constant(&self, constant: &plan::Expr) -> Option<Value> {

@@ -4,6 +4,7 @@
 //! fits a type that holds more than its own, and any date. Where one value does not fit, numbers, times and texts that read as
 //! neither are of their own types, and the statement is bound again with them, as in MySQL.
 
+use types::charset::{Charset, convert_strict};
 use types::collation::CollationId;
 use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, FRACTION_DIGITS_MAX};
 use types::temporal::parse::{DateMode, datetime_from_number, parse_datetime};
@@ -24,6 +25,8 @@ pub(crate) enum ParameterClass {
     DateTime,
     Time,
     Text(CollationId),
+    /// A text of the first collation that the character set of the second holds, where such a text is wanted.
+    Held(CollationId, CollationId),
     Json,
     /// A text where a number or date is wanted.
     Converted(CollationId, Reading),
@@ -169,9 +172,30 @@ impl ParameterClass {
             (ParameterClass::Converted(of, reading), ValueRef::Bytes { bytes, collation }) => {
                 of == *collation && reading.is_of(bytes)
             }
+            (ParameterClass::Held(of, holder), ValueRef::Bytes { bytes, collation }) => {
+                of == *collation && is_held(bytes, of, holder)
+            }
             (ParameterClass::Timed(plain, is_date), value) => timed(value) == Some((plain, is_date)),
             _ => self == ParameterClass::of(value),
         }
+    }
+}
+
+/// Whether the character set of `holder` has all characters of a text. Bytes, also those of a text that is none, are taken as they are.
+pub(crate) fn is_held(bytes: &[u8], from: CollationId, holder: CollationId) -> bool {
+    let (from, to) = (from.charset(), holder.charset());
+    from == Charset::Binary
+        || convert_strict(from, bytes, to, &mut Vec::new()).is_ok()
+        || from.validate(bytes).is_err()
+}
+
+/// Whether a text reads as a number where one is wanted; other values do.
+pub(crate) fn reads_as_number(value: &ValueRef<'_>, wanted: &DataType) -> bool {
+    match value {
+        ValueRef::Bytes { bytes, collation } if *collation != CollationId::BINARY => {
+            Reading::at(wanted, bytes) != Some(Reading::NoNumber)
+        }
+        _ => true,
     }
 }
 
@@ -179,7 +203,7 @@ impl ParameterClass {
 pub(crate) fn fits(wanted: &DataType, value: &ValueRef<'_>, reads_time: bool, is_limit: bool) -> bool {
     let number = match ParameterClass::at(value, wanted, reads_time) {
         ParameterClass::Timed(_, is_date) => return is_date,
-        ParameterClass::Null | ParameterClass::Text(_) => return true,
+        ParameterClass::Null | ParameterClass::Text(_) | ParameterClass::Held(..) => return true,
         ParameterClass::Converted(_, reading) => return !reading.is_wider(wanted),
         ParameterClass::Json => return wanted.kind == TypeKind::Json,
         ParameterClass::Date => {
