@@ -188,7 +188,6 @@ impl LocalPointProgram {
     ///
     /// # Errors
     /// The store's.
-    #[inline]
     pub(super) fn run(
         &self,
         values: &[ValueRef<'_>],

@@ -77,6 +77,7 @@ impl Access<'_> {
     ///
     /// # Errors
     /// 1044, 1045, 1142, 1227, and those of names (1046, 1049, 1146).
+    #[inline]
     pub(super) fn require_privileges(&self, statement: &Statement<'_>) -> Outcome {
         let account = self.account;
         let global = |wanted, shown| privilege::require_global(account, wanted, shown);

@@ -15,6 +15,7 @@ use types::{DataType, TypeKind, ValueRef};
 
 use super::attempt::Attempt;
 use super::listing::{Listing, text};
+use super::lock_tables;
 use super::names::name_text;
 use super::{Session, access};
 use crate::backend::{Backend, CheckDepth, Defined, Definition, DefinitionContext, SelectedColumn};
@@ -27,362 +28,383 @@ use crate::variables::definition::known;
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
 impl<B: Backend> Session<B> {
-    /// Counts a defining statement.
-    pub(super) fn count_definition(&self, statement: &Statement<'_>) {
-        let kind = match statement {
-            Statement::CreateDatabase(_) => StatementKind::CreateDb,
-            Statement::AlterDatabase(_) => StatementKind::AlterDb,
-            Statement::DropDatabase { .. } => StatementKind::DropDb,
-            Statement::CreateTable(_) => StatementKind::CreateTable,
-            Statement::AlterTable(_) => StatementKind::AlterTable,
-            Statement::DropTable(_) => StatementKind::DropTable,
-            Statement::Truncate(_) => StatementKind::Truncate,
-            Statement::RenameTable(_) => StatementKind::RenameTable,
-            Statement::CreateIndex(_) => StatementKind::CreateIndex,
-            Statement::DropIndex(_) => StatementKind::DropIndex,
-            _ => return,
-        };
-        self.count(kind);
-    }
-
-    /// Runs a defining statement: commits what is open, changes definitions, answers when that is durable.
-    pub(crate) fn run_ddl(
-        &mut self,
-        statement: &Statement<'_>,
-        sql: &[u8],
-        reply: &mut Reply<'_>,
-    ) -> Attempt<()> {
-        let keeps_transaction = matches!(statement, Statement::CreateTable(create) if create.temporary)
-            || matches!(statement, Statement::DropTable(drop) if drop.temporary);
-        if !keeps_transaction {
-            self.commit_transaction()?;
-            self.wait_for_commit(reply);
-        }
-        // A read-only transaction that was open is over; only what the session says of all counts.
-        self.ready_access_mode();
-        self.require_writable()?;
-        self.require_locked_definition(statement)?;
-        if !keeps_transaction {
-            self.enter_change(false)?;
-            return self.with_backup_lock(|session| session.define(statement, sql, reply));
-        }
-        self.define(statement, sql, reply)?;
-        self.transaction.note_temporary_definition(matches!(statement, Statement::CreateTable(_)));
-        Ok(())
-    }
-
-    fn define(&mut self, statement: &Statement<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Attempt<()> {
-        if let Statement::CreateTable(create) = statement
-            && let Some(query) = create.query
-        {
-            return self.create_table_as(create, query, sql, reply);
-        }
-        let definition = definition_of(statement).ok_or_else(|| not_supported("this definition"))?;
-        let outcome = self.change_definition(sql, definition)?;
-        if let Statement::DropDatabase { name, .. } = statement {
-            self.forget_database(&name_text(name.text));
-        }
-        self.follow_definition(statement)?;
-        Ok(self.send_ddl_outcome(&outcome, reply)?)
-    }
-
-    fn send_ddl_outcome(&mut self, outcome: &Defined, reply: &mut Reply<'_>) -> Outcome {
-        if let Some(position) = outcome.position {
-            reply.wait_for(position);
-        }
-        self.results.set_row_count(i64::try_from(outcome.affected_rows).unwrap_or(i64::MAX));
-        // Warnings are counted when the statement has ended, which is now.
-        let info = outcome.info.replace("{warnings}", &self.diagnostics.warning_count().to_string());
-        reply.ok(&OkSummary {
-            affected_rows: outcome.affected_rows,
-            status: self.status_flags(),
-            warnings: self.diagnostics.packet_count(),
-            info: &info,
-            ..OkSummary::default()
-        })
-    }
-
-    /// Carries a definition out with what it needs of the session.
-    fn change_definition(&mut self, sql: &[u8], definition: Definition<'_>) -> Result<Defined> {
-        let core = Arc::clone(&self.core);
-        let zone = Arc::clone(&self.variables.settings().time_zone);
-        let server_collation = core.globals().text(known::collation_server()).to_owned();
-        let mut warnings = Vec::new();
-        let now_micros = self.now_micros();
-        let control = Arc::clone(&self.control);
-        let time = self.variables.lock_wait();
-        let lock_wait = ::access::MetadataWait { time, killed: &|| control.is_killed(), may_requeue: false };
-        let context = DefinitionContext {
-            database: self.database.as_deref(),
-            sql_mode: self.variables.settings().sql_mode.0,
-            text: sql,
-            zone: &zone,
-            server_collation: CollationId::from_name(&server_collation)
-                .unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
-            literal_charset: self.variables.settings().connection_collation.charset(),
-            foreign_key_checks: self.variables.boolean(known::foreign_key_checks()),
-            restrict_foreign_keys: self.variables.boolean(known::restrict_fk_on_non_standard_key()),
-            lock_wait,
-            locked_tables: self.locks.kept(),
-            now_micros,
-            temporary: &mut self.temporary,
-            warnings: &mut warnings,
-        };
-        let result = self.backend.define(context, definition);
-        self.diagnostics.extend(warnings, self.variables.settings().diagnostics);
-        if !self.transaction.has_begun() {
-            self.drop_temporary_rows();
-        }
-        result
-    }
-
-    /// CREATE TABLE ... AS SELECT: the table from the query's columns, then its rows as one INSERT ... SELECT.
-    fn create_table_as(
-        &mut self,
-        create: &syntax::ast::CreateTable<'_>,
-        query: &syntax::ast::Query<'_>,
-        sql: &[u8],
-        reply: &mut Reply<'_>,
-    ) -> Attempt<()> {
-        let owned = self.running.take_parameters();
-        let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
-        let planned = self.plan_definition(&Statement::Query(query), sql, &values)?;
-        access::require_plan(&self.account, planned.physical())?;
-        let plan = planned.physical();
-        let selected: Vec<SelectedColumn> = plan
-            .output
-            .iter()
-            .map(|column| SelectedColumn {
-                name: column.name.to_string(),
-                data_type: column.created_type.as_ref().unwrap_or(&column.data_type).clone(),
-                source: shown_column(plan, column),
-                nullable: column.nullable,
-                created: match column.source {
-                    _ if column.created_type.is_some() => column.created,
-                    source if source.is_computed() => column.created,
-                    _ => Created::Column,
-                },
-            })
-            .collect();
-        let outcome = self.change_definition(sql, Definition::CreateTable(create, &selected))?;
-        if let Some(position) = outcome.position {
-            reply.wait_for(position);
-        }
-        if !outcome.is_new_table {
-            return Ok(self.send_ok(reply)?);
-        }
-        let (schema, table) = self.names().table(&create.name)?;
-        let quote = |name: &str| format!("`{}`", name.replace('`', "``"));
-        let columns: Vec<String> = selected.iter().map(|column| quote(&column.name)).collect();
-        let word = match create.duplicates {
-            syntax::ast::Duplicates::Error => "INSERT INTO",
-            syntax::ast::Duplicates::Ignore => "INSERT IGNORE INTO",
-            syntax::ast::Duplicates::Replace => "REPLACE INTO",
-        };
-        let mut text =
-            format!("{word} {}.{} ({}) ", quote(&schema), quote(&table), columns.join(", ")).into_bytes();
-        text.extend_from_slice(query.span.of(sql));
-        let arena = bumpalo::Bump::new();
-        let parsed = syntax::parse(&text, &arena, self.variables.settings().sql_mode.for_syntax())
-            .map_err(|error| crate::errors::syntax_error(&error))?;
-        // The table is there: what fills it cannot begin the whole statement again.
-        let follows_others = self.running.follows_others();
-        self.running.set_follows_others(true);
-        let filled = self.run_planned(&parsed.statement, &text, &values, reply);
-        self.running.set_follows_others(follows_others);
-        if filled.is_err() {
-            // MySQL's statement is atomic: without its rows the table must not stay.
-            let temporary = if create.temporary { "TEMPORARY " } else { "" };
-            let drop = format!("DROP {temporary}TABLE {}.{}", quote(&schema), quote(&table)).into_bytes();
-            let arena = bumpalo::Bump::new();
-            if let Ok(parsed) = syntax::parse(&drop, &arena, self.variables.settings().sql_mode.for_syntax())
-                && let Statement::DropTable(statement) = parsed.statement
-            {
-                self.change_definition(&drop, Definition::DropTables(statement))?;
-            }
-        }
-        filled
-    }
-
-    /// ANALYZE, CHECK, OPTIMIZE, REPAIR, CHECKSUM TABLE.
-    pub(crate) fn maintain_tables(&mut self, maintain: &Maintain<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.commit_transaction()?;
-        self.wait_for_commit(reply);
-        if !maintain.histogram_columns.is_empty() {
-            return Err(not_supported("histograms"));
-        }
-        if maintain.kind == MaintainKind::Checksum {
-            return Err(not_supported("CHECKSUM TABLE"));
-        }
-        let operation = match maintain.kind {
-            MaintainKind::Analyze => "analyze",
-            MaintainKind::Check => "check",
-            MaintainKind::Optimize => "optimize",
-            MaintainKind::Repair => "repair",
-            MaintainKind::Checksum => "checksum",
-        };
-        let mut listing = Listing::new(&[
-            ("Table", text(128)),
-            ("Op", text(10)),
-            ("Msg_type", text(10)),
-            ("Msg_text", DataType::text(TypeKind::MediumText, CollationId::UTF8MB4_0900_AI_CI)),
-        ]);
-        for name in maintain.tables {
-            let (schema, table) = self.names().table(name)?;
-            let full = format!("{schema}.{table}");
-            let mut row = |kind: &str, message: &str| {
-                listing.push(&[
-                    Cell::Text(&full),
-                    Cell::Text(operation),
-                    Cell::Text(kind),
-                    Cell::Text(message),
-                ]);
-            };
-            let entry = match self.names().entry(name) {
-                Ok(entry) => entry,
-                Err(error) => {
-                    row("Error", &error.message);
-                    if error.number == ER_BAD_DB_ERROR.number {
-                        row("error", "Corrupt");
-                    } else {
-                        row("status", "Operation failed");
-                    }
-                    continue;
-                }
-            };
-            if !self.backend.looks_after(&entry) {
-                // The views of information_schema are sound by nature.
-                if maintain.kind == MaintainKind::Check && schema.eq_ignore_ascii_case("information_schema") {
-                    row("status", "OK");
-                } else {
-                    row("note", &format!("The storage engine for the table doesn't support {operation}"));
-                }
-                continue;
-            }
-            let write = matches!(maintain.kind, MaintainKind::Repair | MaintainKind::Optimize);
-            if let Err(error) = self.require_locked_table(&schema, &table, write) {
-                row("Error", &error.message);
-                row("status", "Operation failed");
-                continue;
-            }
-            if write && self.holds_read_lock() {
-                row("Error", &service::error::ER_CANT_UPDATE_WITH_READLOCK.message(&[]));
-                row("status", "Operation failed");
-                continue;
-            }
-            match maintain.kind {
-                MaintainKind::Repair => {
-                    row("note", "The storage engine for the table doesn't support repair");
-                }
-                MaintainKind::Optimize => {
-                    row("note", "Table does not support optimize, doing recreate + analyze instead");
-                    match self.rebuild_table(*name, reply) {
-                        Ok(()) => row("status", "OK"),
-                        Err(error) => {
-                            crate::limits::check_interrupted(&self.control)?;
-                            row("error", &error.message);
-                            row("status", "Operation failed");
-                        }
-                    }
-                }
-                MaintainKind::Analyze => {
-                    self.backend.analyze(&entry);
-                    row("status", "OK");
-                }
-                MaintainKind::Check | MaintainKind::Checksum => {
-                    let has = |option: &str| maintain.options.contains(&option);
-                    let depth = match () {
-                        () if has("EXTENDED") => CheckDepth::Entries,
-                        () if has("QUICK") => CheckDepth::Structure,
-                        () => CheckDepth::Rows,
-                    };
-                    let mut go_on = || {
-                        env::blocking::tick();
-                        crate::limits::check_interrupted(&self.control)
-                    };
-                    let problems = self.backend.check(&entry, depth, &mut go_on)?;
-                    for problem in &problems {
-                        crate::error_log::error(&self.core.env, &format!("table {full}: {problem}"));
-                        row("Warning", problem);
-                    }
-                    if problems.is_empty() {
-                        row("status", "OK");
-                    } else {
-                        row("error", "Corrupt");
-                    }
-                }
-            }
-        }
-        self.send_listing(&listing, reply)
-    }
-
-    /// OPTIMIZE TABLE: rows and indexes in new trees, as ALTER TABLE ... FORCE has it; the old ones' space is free when no
-    /// snapshot needs them any more. Also under `read_only`: nothing that can be seen changes.
-    fn rebuild_table(&mut self, name: ObjectName<'_>, reply: &mut Reply<'_>) -> Outcome {
-        let actions = &[AlterAction::Force];
-        let statement =
-            syntax::ast::AlterTable { table: name, actions, algorithm: None, lock: None, validation: None };
-        self.enter_change(false)?;
-        let outcome = self
-            .with_backup_lock(|session| session.change_definition(&[], Definition::AlterTable(&statement)))?;
-        if let Some(position) = outcome.position {
-            reply.wait_for(position);
-        }
-        let entry = self.names().entry(&name)?;
-        self.backend.analyze(&entry);
-        Ok(())
-    }
-
-    /// COM_FIELD_LIST: the columns of a table with their defaults.
-    pub(crate) fn list_fields(&mut self, table: &[u8], wildcard: &[u8], reply: &mut Reply<'_>) -> Outcome {
-        self.diagnostics.clear();
-        let schema = self.database.clone().ok_or_else(|| ER_NO_DB_ERROR.bare())?;
-        let catalog = self.catalog();
-        let name = name_text(table);
-        let Some(entry) = catalog.table(&schema, &name) else {
-            return Err(service::error::ER_NO_SUCH_TABLE.with(&[&schema, &name]));
-        };
-        if !privilege::sees_table(&self.account, &schema, &name) {
-            privilege::require_table(&self.account, &schema, &name, Privileges::SELECT)?;
-        }
-        let definition = &entry.definition;
-        let wanted: Vec<_> = definition
-            .columns
-            .iter()
-            .filter(|column| {
-                wildcard.is_empty()
-                    || CollationId::UTF8MB4_0900_AI_CI.like(
-                        column.name.as_bytes(),
-                        wildcard,
-                        Some(u32::from(b'\\')),
-                    )
-            })
-            .collect();
-        let defaults: Vec<Option<Vec<u8>>> = wanted.iter().map(|column| listed_default(column)).collect();
-        let columns = encode_columns_with_defaults(
-            wanted.iter().zip(&defaults).map(|(column, default)| {
-                let column = ResultColumn {
-                    schema: &definition.schema,
-                    table: &definition.name,
-                    original_table: &definition.name,
-                    name: &column.name,
-                    original_name: &column.name,
-                    data_type: &column.data_type,
-                    nullable: column.nullable,
-                    flags: 0,
-                    source: OutputSource::Column,
-                };
-                (column, default.as_deref())
-            }),
-            self.variables.settings().results_charset,
-        );
-        reply.field_list(&columns, self.status_flags())
-    }
-
     /// The ordinal of a column by name, for LOAD DATA.
     pub(crate) fn column_of(definition: &catalog::TableDefinition, name: &str) -> Result<usize> {
         definition.column_ordinal(name).ok_or_else(|| ER_BAD_FIELD_ERROR.with(&[&name, &"field list"]))
     }
+}
+
+/// Counts a defining statement.
+pub(super) fn count_definition<B: Backend>(session: &Session<B>, statement: &Statement<'_>) {
+    let kind = match statement {
+        Statement::CreateDatabase(_) => StatementKind::CreateDb,
+        Statement::AlterDatabase(_) => StatementKind::AlterDb,
+        Statement::DropDatabase { .. } => StatementKind::DropDb,
+        Statement::CreateTable(_) => StatementKind::CreateTable,
+        Statement::AlterTable(_) => StatementKind::AlterTable,
+        Statement::DropTable(_) => StatementKind::DropTable,
+        Statement::Truncate(_) => StatementKind::Truncate,
+        Statement::RenameTable(_) => StatementKind::RenameTable,
+        Statement::CreateIndex(_) => StatementKind::CreateIndex,
+        Statement::DropIndex(_) => StatementKind::DropIndex,
+        _ => return,
+    };
+    session.count(kind);
+}
+
+/// Runs a defining statement: commits what is open, changes definitions, answers when that is durable.
+pub(crate) fn run_ddl<B: Backend>(
+    session: &mut Session<B>,
+    statement: &Statement<'_>,
+    sql: &[u8],
+    reply: &mut Reply<'_>,
+) -> Attempt<()> {
+    let keeps_transaction = matches!(statement, Statement::CreateTable(create) if create.temporary)
+        || matches!(statement, Statement::DropTable(drop) if drop.temporary);
+    if !keeps_transaction {
+        session.commit_transaction()?;
+        session.wait_for_commit(reply);
+    }
+    // A read-only transaction that was open is over; only what the session says of all counts.
+    session.ready_access_mode();
+    session.require_writable()?;
+    lock_tables::require_locked_definition(session, statement)?;
+    if !keeps_transaction {
+        session.enter_change(false)?;
+        return session.with_backup_lock(|session| define(session, statement, sql, reply));
+    }
+    define(session, statement, sql, reply)?;
+    session.transaction.note_temporary_definition(matches!(statement, Statement::CreateTable(_)));
+    Ok(())
+}
+
+fn define<B: Backend>(
+    session: &mut Session<B>,
+    statement: &Statement<'_>,
+    sql: &[u8],
+    reply: &mut Reply<'_>,
+) -> Attempt<()> {
+    if let Statement::CreateTable(create) = statement
+        && let Some(query) = create.query
+    {
+        return create_table_as(session, create, query, sql, reply);
+    }
+    let definition = definition_of(statement).ok_or_else(|| not_supported("this definition"))?;
+    let outcome = change_definition(session, sql, definition)?;
+    if let Statement::DropDatabase { name, .. } = statement {
+        session.forget_database(&name_text(name.text));
+    }
+    lock_tables::follow_definition(session, statement)?;
+    Ok(send_ddl_outcome(session, &outcome, reply)?)
+}
+
+fn send_ddl_outcome<B: Backend>(
+    session: &mut Session<B>,
+    outcome: &Defined,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    if let Some(position) = outcome.position {
+        reply.wait_for(position);
+    }
+    session.results.set_row_count(i64::try_from(outcome.affected_rows).unwrap_or(i64::MAX));
+    // Warnings are counted when the statement has ended, which is now.
+    let info = outcome.info.replace("{warnings}", &session.diagnostics.warning_count().to_string());
+    reply.ok(&OkSummary {
+        affected_rows: outcome.affected_rows,
+        status: session.status_flags(),
+        warnings: session.diagnostics.packet_count(),
+        info: &info,
+        ..OkSummary::default()
+    })
+}
+
+/// Carries a definition out with what it needs of the session.
+fn change_definition<B: Backend>(
+    session: &mut Session<B>,
+    sql: &[u8],
+    definition: Definition<'_>,
+) -> Result<Defined> {
+    let core = Arc::clone(&session.core);
+    let zone = Arc::clone(&session.variables.settings().time_zone);
+    let server_collation = core.globals().text(known::collation_server()).to_owned();
+    let mut warnings = Vec::new();
+    let now_micros = session.now_micros();
+    let control = Arc::clone(&session.control);
+    let time = session.variables.lock_wait();
+    let lock_wait = ::access::MetadataWait { time, killed: &|| control.is_killed(), may_requeue: false };
+    let context = DefinitionContext {
+        database: session.database.as_deref(),
+        sql_mode: session.variables.settings().sql_mode.0,
+        text: sql,
+        zone: &zone,
+        server_collation: CollationId::from_name(&server_collation)
+            .unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
+        literal_charset: session.variables.settings().connection_collation.charset(),
+        foreign_key_checks: session.variables.boolean(known::foreign_key_checks()),
+        restrict_foreign_keys: session.variables.boolean(known::restrict_fk_on_non_standard_key()),
+        lock_wait,
+        locked_tables: session.locks.kept(),
+        now_micros,
+        temporary: &mut session.temporary,
+        warnings: &mut warnings,
+    };
+    let result = session.backend.define(context, definition);
+    session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
+    if !session.transaction.has_begun() {
+        session.drop_temporary_rows();
+    }
+    result
+}
+
+/// CREATE TABLE ... AS SELECT: the table from the query's columns, then its rows as one INSERT ... SELECT.
+fn create_table_as<B: Backend>(
+    session: &mut Session<B>,
+    create: &syntax::ast::CreateTable<'_>,
+    query: &syntax::ast::Query<'_>,
+    sql: &[u8],
+    reply: &mut Reply<'_>,
+) -> Attempt<()> {
+    let owned = session.running.take_parameters();
+    let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
+    let planned = session.plan_definition(&Statement::Query(query), sql, &values)?;
+    access::require_plan(&session.account, planned.physical())?;
+    let plan = planned.physical();
+    let selected: Vec<SelectedColumn> = plan
+        .output
+        .iter()
+        .map(|column| SelectedColumn {
+            name: column.name.to_string(),
+            data_type: column.created_type.as_ref().unwrap_or(&column.data_type).clone(),
+            source: shown_column(plan, column),
+            nullable: column.nullable,
+            created: match column.source {
+                _ if column.created_type.is_some() => column.created,
+                source if source.is_computed() => column.created,
+                _ => Created::Column,
+            },
+        })
+        .collect();
+    let outcome = change_definition(session, sql, Definition::CreateTable(create, &selected))?;
+    if let Some(position) = outcome.position {
+        reply.wait_for(position);
+    }
+    if !outcome.is_new_table {
+        return Ok(session.send_ok(reply)?);
+    }
+    let (schema, table) = session.names().table(&create.name)?;
+    let quote = |name: &str| format!("`{}`", name.replace('`', "``"));
+    let columns: Vec<String> = selected.iter().map(|column| quote(&column.name)).collect();
+    let word = match create.duplicates {
+        syntax::ast::Duplicates::Error => "INSERT INTO",
+        syntax::ast::Duplicates::Ignore => "INSERT IGNORE INTO",
+        syntax::ast::Duplicates::Replace => "REPLACE INTO",
+    };
+    let mut text =
+        format!("{word} {}.{} ({}) ", quote(&schema), quote(&table), columns.join(", ")).into_bytes();
+    text.extend_from_slice(query.span.of(sql));
+    let arena = bumpalo::Bump::new();
+    let parsed = syntax::parse(&text, &arena, session.variables.settings().sql_mode.for_syntax())
+        .map_err(|error| crate::errors::syntax_error(&error))?;
+    // The table is there: what fills it cannot begin the whole statement again.
+    let follows_others = session.running.follows_others();
+    session.running.set_follows_others(true);
+    let filled = session.run_planned(&parsed.statement, &text, &values, reply);
+    session.running.set_follows_others(follows_others);
+    if filled.is_err() {
+        // MySQL's statement is atomic: without its rows the table must not stay.
+        let temporary = if create.temporary { "TEMPORARY " } else { "" };
+        let drop = format!("DROP {temporary}TABLE {}.{}", quote(&schema), quote(&table)).into_bytes();
+        let arena = bumpalo::Bump::new();
+        if let Ok(parsed) = syntax::parse(&drop, &arena, session.variables.settings().sql_mode.for_syntax())
+            && let Statement::DropTable(statement) = parsed.statement
+        {
+            change_definition(session, &drop, Definition::DropTables(statement))?;
+        }
+    }
+    filled
+}
+
+/// ANALYZE, CHECK, OPTIMIZE, REPAIR, CHECKSUM TABLE.
+pub(crate) fn maintain_tables<B: Backend>(
+    session: &mut Session<B>,
+    maintain: &Maintain<'_>,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    session.commit_transaction()?;
+    session.wait_for_commit(reply);
+    if !maintain.histogram_columns.is_empty() {
+        return Err(not_supported("histograms"));
+    }
+    if maintain.kind == MaintainKind::Checksum {
+        return Err(not_supported("CHECKSUM TABLE"));
+    }
+    let operation = match maintain.kind {
+        MaintainKind::Analyze => "analyze",
+        MaintainKind::Check => "check",
+        MaintainKind::Optimize => "optimize",
+        MaintainKind::Repair => "repair",
+        MaintainKind::Checksum => "checksum",
+    };
+    let mut listing = Listing::new(&[
+        ("Table", text(128)),
+        ("Op", text(10)),
+        ("Msg_type", text(10)),
+        ("Msg_text", DataType::text(TypeKind::MediumText, CollationId::UTF8MB4_0900_AI_CI)),
+    ]);
+    for name in maintain.tables {
+        let (schema, table) = session.names().table(name)?;
+        let full = format!("{schema}.{table}");
+        let mut row = |kind: &str, message: &str| {
+            listing.push(&[Cell::Text(&full), Cell::Text(operation), Cell::Text(kind), Cell::Text(message)]);
+        };
+        let entry = match session.names().entry(name) {
+            Ok(entry) => entry,
+            Err(error) => {
+                row("Error", &error.message);
+                if error.number == ER_BAD_DB_ERROR.number {
+                    row("error", "Corrupt");
+                } else {
+                    row("status", "Operation failed");
+                }
+                continue;
+            }
+        };
+        if !session.backend.looks_after(&entry) {
+            // The views of information_schema are sound by nature.
+            if maintain.kind == MaintainKind::Check && schema.eq_ignore_ascii_case("information_schema") {
+                row("status", "OK");
+            } else {
+                row("note", &format!("The storage engine for the table doesn't support {operation}"));
+            }
+            continue;
+        }
+        let write = matches!(maintain.kind, MaintainKind::Repair | MaintainKind::Optimize);
+        if let Err(error) = session.require_locked_table(&schema, &table, write) {
+            row("Error", &error.message);
+            row("status", "Operation failed");
+            continue;
+        }
+        if write && session.holds_read_lock() {
+            row("Error", &service::error::ER_CANT_UPDATE_WITH_READLOCK.message(&[]));
+            row("status", "Operation failed");
+            continue;
+        }
+        match maintain.kind {
+            MaintainKind::Repair => {
+                row("note", "The storage engine for the table doesn't support repair");
+            }
+            MaintainKind::Optimize => {
+                row("note", "Table does not support optimize, doing recreate + analyze instead");
+                match rebuild_table(session, *name, reply) {
+                    Ok(()) => row("status", "OK"),
+                    Err(error) => {
+                        crate::limits::check_interrupted(&session.control)?;
+                        row("error", &error.message);
+                        row("status", "Operation failed");
+                    }
+                }
+            }
+            MaintainKind::Analyze => {
+                session.backend.analyze(&entry);
+                row("status", "OK");
+            }
+            MaintainKind::Check | MaintainKind::Checksum => {
+                let has = |option: &str| maintain.options.contains(&option);
+                let depth = match () {
+                    () if has("EXTENDED") => CheckDepth::Entries,
+                    () if has("QUICK") => CheckDepth::Structure,
+                    () => CheckDepth::Rows,
+                };
+                let mut go_on = || {
+                    env::blocking::tick();
+                    crate::limits::check_interrupted(&session.control)
+                };
+                let problems = session.backend.check(&entry, depth, &mut go_on)?;
+                for problem in &problems {
+                    crate::error_log::error(&session.core.env, &format!("table {full}: {problem}"));
+                    row("Warning", problem);
+                }
+                if problems.is_empty() {
+                    row("status", "OK");
+                } else {
+                    row("error", "Corrupt");
+                }
+            }
+        }
+    }
+    session.send_listing(&listing, reply)
+}
+
+/// OPTIMIZE TABLE: rows and indexes in new trees, as ALTER TABLE ... FORCE has it; the old ones' space is free when no
+/// snapshot needs them any more. Also under `read_only`: nothing that can be seen changes.
+fn rebuild_table<B: Backend>(
+    session: &mut Session<B>,
+    name: ObjectName<'_>,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    let actions = &[AlterAction::Force];
+    let statement =
+        syntax::ast::AlterTable { table: name, actions, algorithm: None, lock: None, validation: None };
+    session.enter_change(false)?;
+    let outcome = session
+        .with_backup_lock(|session| change_definition(session, &[], Definition::AlterTable(&statement)))?;
+    if let Some(position) = outcome.position {
+        reply.wait_for(position);
+    }
+    let entry = session.names().entry(&name)?;
+    session.backend.analyze(&entry);
+    Ok(())
+}
+
+/// COM_FIELD_LIST: the columns of a table with their defaults.
+pub(crate) fn list_fields<B: Backend>(
+    session: &mut Session<B>,
+    table: &[u8],
+    wildcard: &[u8],
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    session.diagnostics.clear();
+    let schema = session.database.clone().ok_or_else(|| ER_NO_DB_ERROR.bare())?;
+    let catalog = session.catalog();
+    let name = name_text(table);
+    let Some(entry) = catalog.table(&schema, &name) else {
+        return Err(service::error::ER_NO_SUCH_TABLE.with(&[&schema, &name]));
+    };
+    if !privilege::sees_table(&session.account, &schema, &name) {
+        privilege::require_table(&session.account, &schema, &name, Privileges::SELECT)?;
+    }
+    let definition = &entry.definition;
+    let wanted: Vec<_> = definition
+        .columns
+        .iter()
+        .filter(|column| {
+            wildcard.is_empty()
+                || CollationId::UTF8MB4_0900_AI_CI.like(
+                    column.name.as_bytes(),
+                    wildcard,
+                    Some(u32::from(b'\\')),
+                )
+        })
+        .collect();
+    let defaults: Vec<Option<Vec<u8>>> = wanted.iter().map(|column| listed_default(column)).collect();
+    let columns = encode_columns_with_defaults(
+        wanted.iter().zip(&defaults).map(|(column, default)| {
+            let column = ResultColumn {
+                schema: &definition.schema,
+                table: &definition.name,
+                original_table: &definition.name,
+                name: &column.name,
+                original_name: &column.name,
+                data_type: &column.data_type,
+                nullable: column.nullable,
+                flags: 0,
+                source: OutputSource::Column,
+            };
+            (column, default.as_deref())
+        }),
+        session.variables.settings().results_charset,
+    );
+    reply.field_list(&columns, session.status_flags())
 }
 
 /// What a statement changes; none if it changes no schema or table.

@@ -6,10 +6,16 @@ use syntax::ast::{Flush, MaintainKind, Show, ShowFilter, Statement};
 use types::{Value, ValueRef};
 
 use super::attempt::{Attempt, until_planned};
+use super::definitions;
+use super::load;
+use super::lock_tables;
 use super::names::name_text;
 use super::plans::has_plan;
 use super::query_log::StatementClock;
 use super::recognise::Recognised;
+use super::routine::condition;
+use super::routine::definition;
+use super::set;
 use super::{Session, memory};
 use crate::backend::Backend;
 use crate::errors::{not_supported, syntax_error, syntax_error_near};
@@ -119,7 +125,7 @@ impl<B: Backend> Session<B> {
             self.running.set_text(sql);
             self.running.set_parameters(parameters);
         }
-        self.count_definition(statement);
+        definitions::count_definition(self, statement);
         self.access().require_privileges(statement)?;
         let ran = match *statement {
             // A comment alone is a statement without effect; nothing at all is none.
@@ -132,7 +138,7 @@ impl<B: Backend> Session<B> {
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Do(_) => return self.run_planned(statement, sql, parameters, reply),
-            Statement::LoadData(load) => self.load_data(load, sql, reply),
+            Statement::LoadData(load) => load::load_data(self, load, sql, reply),
             Statement::Explain(explain) => return self.explain(explain, sql, parameters, reply),
 
             Statement::CreateDatabase(_)
@@ -144,7 +150,7 @@ impl<B: Backend> Session<B> {
             | Statement::Truncate(_)
             | Statement::RenameTable(_)
             | Statement::CreateIndex(_)
-            | Statement::DropIndex(_) => return self.run_ddl(statement, sql, reply),
+            | Statement::DropIndex(_) => return definitions::run_ddl(self, statement, sql, reply),
             Statement::CreateView(_) => Err(not_supported("CREATE VIEW")),
             Statement::DropView { .. } => Err(not_supported("DROP VIEW")),
 
@@ -156,12 +162,12 @@ impl<B: Backend> Session<B> {
             Statement::Savepoint(name) => self.savepoint(&name_text(name.text), reply),
             Statement::RollbackTo(name) => self.rollback_to(&name_text(name.text), reply),
             Statement::ReleaseSavepoint(name) => self.release_savepoint(&name_text(name.text), reply),
-            Statement::LockTables(tables) => self.lock_tables(tables, reply),
-            Statement::UnlockTables => self.unlock_tables(reply),
-            Statement::LockInstance => self.lock_instance(reply),
-            Statement::UnlockInstance => self.unlock_instance(reply),
+            Statement::LockTables(tables) => lock_tables::lock_tables(self, tables, reply),
+            Statement::UnlockTables => lock_tables::unlock_tables(self, reply),
+            Statement::LockInstance => lock_tables::lock_instance(self, reply),
+            Statement::UnlockInstance => lock_tables::unlock_instance(self, reply),
 
-            Statement::Set(items) => self.set(items, reply),
+            Statement::Set(items) => set::set(self, items, reply),
             Statement::Show(show) => self.show(show, sql, reply),
             Statement::Describe { table, column } => {
                 let filter = column.map_or(ShowFilter::None, ShowFilter::Like);
@@ -236,13 +242,13 @@ impl<B: Backend> Session<B> {
             Statement::SetRole(roles) => self.set_role(&roles, reply),
 
             Statement::Call(call) => return self.call(call, sql, parameters, reply),
-            Statement::CreateRoutine(create) => self.create_routine(create, sql, reply),
-            Statement::AlterRoutine(alter) => self.alter_routine(alter, reply),
-            Statement::DropRoutine(drop) => self.drop_routine(drop, reply),
-            Statement::Signal(signal) => return self.signal(signal, sql, reply),
-            Statement::GetDiagnostics(get) => return self.get_diagnostics(get, sql, reply),
+            Statement::CreateRoutine(create) => definition::create_routine(self, create, sql, reply),
+            Statement::AlterRoutine(alter) => definition::alter_routine(self, alter, reply),
+            Statement::DropRoutine(drop) => definition::drop_routine(self, drop, reply),
+            Statement::Signal(signal) => return condition::signal(self, signal, sql, reply),
+            Statement::GetDiagnostics(get) => return condition::get_diagnostics(self, get, sql, reply),
             Statement::Reset("BINARY LOGS AND GTIDS") => {
-                self.forget_gtids()?;
+                set::forget_gtids(self)?;
                 self.send_ok(reply)
             }
             Statement::Reset(what) => Err(not_supported(&format!("RESET {what}"))),
@@ -258,7 +264,9 @@ impl<B: Backend> Session<B> {
         self.count(StatementKind::Flush);
         match *flush {
             Flush::Tables { export: true, .. } => return Err(not_supported("FLUSH TABLES ... FOR EXPORT")),
-            Flush::Tables { names, read_lock, .. } => return self.flush_tables(names, read_lock, reply),
+            Flush::Tables { names, read_lock, .. } => {
+                return lock_tables::flush_tables(self, names, read_lock, reply);
+            }
             Flush::Things(things) => {
                 for thing in things {
                     match *thing {
@@ -284,7 +292,7 @@ impl<B: Backend> Session<B> {
             MaintainKind::Optimize => StatementKind::Optimize,
             _ => StatementKind::Check,
         });
-        self.maintain_tables(maintain, reply)
+        definitions::maintain_tables(self, maintain, reply)
     }
 
     /// Says that a statement starts: process list, counters, general log.

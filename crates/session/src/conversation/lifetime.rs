@@ -11,7 +11,7 @@
 //! | FOUND_ROWS(), what the client can do | stay | stay | dropped |
 //! | plans of texts, programs of routines (each use looks at account, catalog and settings) | stay | stay | dropped |
 
-use service::{ChangeUserRequest, ConnectionControl, Outcome, SqlError};
+use service::{ChangeUserRequest, ConnectionControl, Outcome};
 
 use super::Session;
 use super::lock_tables::leave_change;
@@ -66,7 +66,9 @@ impl<B: Backend> Session<B> {
         // What others may wait for. Temporary tables after the rollback, which reads their rows.
         let rolled_back = transaction.rollback(&process.transaction);
         temporary.drop_all();
-        drop_rows_of(temporary, &**backend, core, control);
+        if temporary.has_dropped() {
+            drop_rows_of(temporary, &**backend, core, control);
+        }
         locks.release_all(core, &**backend, &process.changing);
         prepared.clear(core);
         core.user_locks.release_all(control.connection_id);
@@ -142,32 +144,27 @@ impl<B: Backend> Session<B> {
         leave_change(core, process);
         process.end(core.env.clock.wall_micros_coarse());
         let rolled_back = transaction.rollback(&process.transaction);
-        drop_rows_of(temporary, &**backend, core, control);
+        if temporary.has_dropped() {
+            drop_rows_of(temporary, &**backend, core, control);
+        }
         rolled_back
     }
 }
 
-/// Drops the rows of temporary tables that the session has dropped, if there are any.
-#[inline]
+/// Drops the rows of temporary tables that the session has dropped.
+#[cold]
 pub(super) fn drop_rows_of<B: Backend>(
     temporary: &mut TemporaryTables,
     backend: &B,
     core: &Core,
     control: &ConnectionControl,
 ) {
-    if temporary.has_dropped()
-        && let Err(error) = backend.drop_temporary(&temporary.take_dropped())
-    {
-        warn_of_rows_left(core, control, &error);
+    if let Err(error) = backend.drop_temporary(&temporary.take_dropped()) {
+        // That is no failure of who dropped the tables.
+        let (connection, why) = (control.connection_id, &error.message);
+        let text = format!("The space of connection {connection}'s temporary tables is freed later: {why}");
+        crate::error_log::warning(&core.env, &text);
     }
-}
-
-/// Says in the error log that the rows of temporary tables could not be dropped, which is no failure of who dropped the tables.
-#[cold]
-fn warn_of_rows_left(core: &Core, control: &ConnectionControl, error: &SqlError) {
-    let (connection, why) = (control.connection_id, &error.message);
-    let text = format!("The space of connection {connection}'s temporary tables is freed later: {why}");
-    crate::error_log::warning(&core.env, &text);
 }
 
 impl<B: Backend> Drop for Session<B> {

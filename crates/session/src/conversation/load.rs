@@ -287,302 +287,320 @@ struct Loaded {
     skipped: u64,
 }
 
-impl<B: Backend> Session<B> {
-    pub(crate) fn load_data(&mut self, load: &LoadData<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::Load);
-        let format = Format::of(load)?;
-        let mark = self.transaction.table_mark();
-        let outcome = self.load_into(load, &format, sql, reply);
-        if outcome.is_err() && !self.in_transaction() {
-            self.transaction.release_tables_to(mark);
-        }
-        outcome
+pub(crate) fn load_data<B: Backend>(
+    session: &mut Session<B>,
+    load: &LoadData<'_>,
+    sql: &[u8],
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    session.count(StatementKind::Load);
+    let format = Format::of(load)?;
+    let mark = session.transaction.table_mark();
+    let outcome = load_into(session, load, &format, sql, reply);
+    if outcome.is_err() && !session.in_transaction() {
+        session.transaction.release_tables_to(mark);
     }
+    outcome
+}
 
-    /// The table, with its metadata lock taken: what the client's file is made for stays so while it is read.
-    ///
-    /// # Errors
-    /// Those of finding the table, of privileges and of waiting for the lock.
-    fn lock_loaded_table(&mut self, load: &LoadData<'_>) -> Result<Arc<TableEntry>> {
-        let mark = self.transaction.table_mark();
-        let mut entry = self.names().entry(&load.table)?;
-        loop {
-            let definition = &entry.definition;
-            if definition.kind != TableKind::Temporary {
-                self.require_writable()?;
-            }
-            self.enter_change(false)?;
-            self.lock_entry(&entry, MetadataMode::Write)?;
-            // While we waited the table may have changed, or the name have come to mean another.
-            match self.names().entry(&load.table) {
-                Ok(now) if Arc::ptr_eq(&now.definition, &entry.definition) => return Ok(now),
-                now => {
-                    self.transaction.release_tables_to(mark);
-                    entry = now?;
-                }
-            }
-        }
-    }
-
-    fn load_into(
-        &mut self,
-        load: &LoadData<'_>,
-        format: &Format,
-        sql: &[u8],
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
-        let entry = self.lock_loaded_table(load)?;
+/// The table, with its metadata lock taken: what the client's file is made for stays so while it is read.
+///
+/// # Errors
+/// Those of finding the table, of privileges and of waiting for the lock.
+fn lock_loaded_table<B: Backend>(session: &mut Session<B>, load: &LoadData<'_>) -> Result<Arc<TableEntry>> {
+    let mark = session.transaction.table_mark();
+    let mut entry = session.names().entry(&load.table)?;
+    loop {
         let definition = &entry.definition;
-        let charset = file_charset(
-            load.charset,
-            Charset::from_name(self.variables.text(known::character_set_database()))
-                .unwrap_or(Charset::Utf8mb4),
-        )?;
-        let collation =
-            if charset == Charset::Binary { CollationId::BINARY } else { charset.default_collation() };
+        if definition.kind != TableKind::Temporary {
+            session.require_writable()?;
+        }
+        session.enter_change(false)?;
+        session.lock_entry(&entry, MetadataMode::Write)?;
+        // While we waited the table may have changed, or the name have come to mean another.
+        match session.names().entry(&load.table) {
+            Ok(now) if Arc::ptr_eq(&now.definition, &entry.definition) => return Ok(now),
+            now => {
+                session.transaction.release_tables_to(mark);
+                entry = now?;
+            }
+        }
+    }
+}
 
-        // The INSERT this statement is.
-        let quote = |name: &str| format!("`{}`", name.replace('`', "``"));
-        let mut names: Vec<String> = Vec::new();
-        let mut values: Vec<Vec<u8>> = Vec::new();
-        // For each field of a line: a parameter of the row, or a variable to set first.
-        let mut targets: Vec<Option<Vec<u8>>> = Vec::new();
-        if load.columns.is_empty() {
-            for column in definition.columns.iter().filter(|column| !column.invisible) {
-                names.push(quote(&column.name));
+fn load_into<B: Backend>(
+    session: &mut Session<B>,
+    load: &LoadData<'_>,
+    format: &Format,
+    sql: &[u8],
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    let entry = lock_loaded_table(session, load)?;
+    let definition = &entry.definition;
+    let charset = file_charset(
+        load.charset,
+        Charset::from_name(session.variables.text(known::character_set_database()))
+            .unwrap_or(Charset::Utf8mb4),
+    )?;
+    let collation =
+        if charset == Charset::Binary { CollationId::BINARY } else { charset.default_collation() };
+
+    // The INSERT this statement is.
+    let quote = |name: &str| format!("`{}`", name.replace('`', "``"));
+    let mut names: Vec<String> = Vec::new();
+    let mut values: Vec<Vec<u8>> = Vec::new();
+    // For each field of a line: a parameter of the row, or a variable to set first.
+    let mut targets: Vec<Option<Vec<u8>>> = Vec::new();
+    if load.columns.is_empty() {
+        for column in definition.columns.iter().filter(|column| !column.invisible) {
+            names.push(quote(&column.name));
+            values.push(b"?".to_vec());
+            targets.push(None);
+        }
+    }
+    for column in load.columns {
+        match column {
+            LoadColumn::Column(column) => {
+                let ordinal = Session::<B>::column_of(definition, &name_text(column.name.text))?;
+                names.push(quote(&definition.columns[ordinal].name));
                 values.push(b"?".to_vec());
                 targets.push(None);
             }
+            LoadColumn::UserVar(name) => targets.push(Some(name.to_ascii_lowercase())),
         }
-        for column in load.columns {
-            match column {
-                LoadColumn::Column(column) => {
-                    let ordinal = Self::column_of(definition, &name_text(column.name.text))?;
-                    names.push(quote(&definition.columns[ordinal].name));
-                    values.push(b"?".to_vec());
-                    targets.push(None);
-                }
-                LoadColumn::UserVar(name) => targets.push(Some(name.to_ascii_lowercase())),
-            }
-        }
-        for assignment in load.assignments {
-            names.push(quote(&name_text(assignment.column.name.text)));
-            values.push(assignment.value.span.of(sql).to_vec());
-        }
-        let word = match load.duplicates {
-            Duplicates::Replace => "REPLACE",
-            // A client that has sent its file cannot be told to stop: LOCAL goes on after duplicates.
-            Duplicates::Ignore => IGNORING,
-            Duplicates::Error if load.local => IGNORING,
-            Duplicates::Error => "INSERT",
-        };
-        let mut text = format!(
-            "{word} INTO {}.{} ({}) VALUES (",
-            quote(&definition.schema),
-            quote(&definition.name),
-            names.join(", ")
-        )
-        .into_bytes();
-        text.extend_from_slice(&values.join(&b", "[..]));
-        text.push(b')');
+    }
+    for assignment in load.assignments {
+        names.push(quote(&name_text(assignment.column.name.text)));
+        values.push(assignment.value.span.of(sql).to_vec());
+    }
+    let word = match load.duplicates {
+        Duplicates::Replace => "REPLACE",
+        // A client that has sent its file cannot be told to stop: LOCAL goes on after duplicates.
+        Duplicates::Ignore => IGNORING,
+        Duplicates::Error if load.local => IGNORING,
+        Duplicates::Error => "INSERT",
+    };
+    let mut text = format!(
+        "{word} INTO {}.{} ({}) VALUES (",
+        quote(&definition.schema),
+        quote(&definition.name),
+        names.join(", ")
+    )
+    .into_bytes();
+    text.extend_from_slice(&values.join(&b", "[..]));
+    text.push(b')');
 
-        self.require_columns_of_load(
+    require_columns_of_load(
+        session,
+        &text,
+        targets.iter().filter(|target| target.is_none()).count(),
+        collation,
+    )?;
+    let mut splitter = Splitter::new(format.clone());
+    let mut pieces = open_source(session, load, reply)?;
+    session.begin_table_statement(false);
+    session.process.counts.status.add(exec::StatusKind::ExternalLock, 2);
+    let loaded = session.atomically(|session| {
+        let mut loaded = Loaded::default();
+        load_lines(
+            session,
             &text,
-            targets.iter().filter(|target| target.is_none()).count(),
+            &targets,
             collation,
+            load.ignore_lines,
+            &mut splitter,
+            &mut pieces,
+            reply,
+            &mut loaded,
         )?;
-        let mut splitter = Splitter::new(format.clone());
-        let mut pieces = self.open_source(load, reply)?;
-        self.begin_table_statement(false);
-        self.process.counts.status.add(exec::StatusKind::ExternalLock, 2);
-        let loaded = self.atomically(|session| {
-            let mut loaded = Loaded::default();
-            session.load_lines(
-                &text,
-                &targets,
-                collation,
-                load.ignore_lines,
-                &mut splitter,
-                &mut pieces,
-                reply,
-                &mut loaded,
-            )?;
-            session.end_table_statement()?;
-            Ok(loaded)
-        })?;
-        self.wait_for_commit(reply);
-        let info = format!(
-            "Records: {}  Deleted: {}  Skipped: {}  Warnings: {}",
-            loaded.records,
-            loaded.deleted,
-            loaded.skipped,
-            self.diagnostics.warning_count()
-        );
-        let affected = loaded.records - loaded.skipped + loaded.deleted;
-        self.results.set_row_count(i64::try_from(affected).unwrap_or(i64::MAX));
-        reply.ok(&OkSummary {
-            affected_rows: affected,
-            status: self.status_flags(),
-            warnings: self.diagnostics.packet_count(),
-            info: &info,
-            ..OkSummary::default()
-        })
-    }
+        session.end_table_statement()?;
+        Ok(loaded)
+    })?;
+    session.wait_for_commit(reply);
+    let info = format!(
+        "Records: {}  Deleted: {}  Skipped: {}  Warnings: {}",
+        loaded.records,
+        loaded.deleted,
+        loaded.skipped,
+        session.diagnostics.warning_count()
+    );
+    let affected = loaded.records - loaded.skipped + loaded.deleted;
+    session.results.set_row_count(i64::try_from(affected).unwrap_or(i64::MAX));
+    reply.ok(&OkSummary {
+        affected_rows: affected,
+        status: session.status_flags(),
+        warnings: session.diagnostics.packet_count(),
+        info: &info,
+        ..OkSummary::default()
+    })
+}
 
-    /// The INSERT of a line. A column may have a field and a value by SET: the last one counts.
-    fn parse_row<'a>(&self, text: &'a [u8], arena: &'a bumpalo::Bump) -> Result<Statement<'a>> {
-        let parsed = syntax::parse(text, arena, self.variables.settings().sql_mode.for_syntax())
-            .map_err(|error| crate::errors::syntax_error(&error))?;
-        Ok(match parsed.statement {
-            Statement::Insert(insert) => {
-                Statement::Insert(arena.alloc(Insert { repeats_columns: true, ..*insert }))
-            }
-            other => other,
-        })
-    }
-
-    /// Checks what the account may do with the columns before a file is read.
-    fn require_columns_of_load(&self, text: &[u8], parameters: usize, collation: CollationId) -> Outcome {
-        let arena = bumpalo::Bump::new();
-        let statement = self.parse_row(text, &arena)?;
-        let value = Value::string(Vec::new(), collation);
-        let values: Vec<ValueRef<'_>> = (0..parameters).map(|_| ValueRef::from(&value)).collect();
-        let plan = self.plan_definition(&statement, text, &values)?;
-        access::require_plan(&self.account, plan.physical())
-    }
-
-    /// Opens the file, the client's or the server's.
-    fn open_source(&self, load: &LoadData<'_>, reply: &mut Reply<'_>) -> Result<Source> {
-        if load.local {
-            if !self.core.globals().boolean(known::local_infile()) {
-                return Err(ER_CLIENT_LOCAL_FILES_DISABLED.bare());
-            }
-            reply.request_local_file(load.path)?;
-            return Ok(Source::Client);
+/// The INSERT of a line. A column may have a field and a value by SET: the last one counts.
+fn parse_row<'a, B: Backend>(
+    session: &Session<B>,
+    text: &'a [u8],
+    arena: &'a bumpalo::Bump,
+) -> Result<Statement<'a>> {
+    let parsed = syntax::parse(text, arena, session.variables.settings().sql_mode.for_syntax())
+        .map_err(|error| crate::errors::syntax_error(&error))?;
+    Ok(match parsed.statement {
+        Statement::Insert(insert) => {
+            Statement::Insert(arena.alloc(Insert { repeats_columns: true, ..*insert }))
         }
-        let path = name_text(load.path);
-        let allowed = self.core.globals().text(known::secure_file_priv()).to_owned();
-        let path = Path::new(&path);
-        let inside = allowed.is_empty()
-            || (path.starts_with(&allowed) && !path.components().any(|part| part.as_os_str() == ".."));
-        if !inside {
-            return Err(ER_OPTION_PREVENTS_STATEMENT.with(&[&"--secure-file-priv"]));
-        }
-        let missing = |error: &std::io::Error| {
-            let code = if error.kind() == std::io::ErrorKind::NotFound { EE_STAT } else { EE_FILENOTFOUND };
-            let text = error.to_string();
-            let text = text.split(" (os error").next().unwrap_or_default();
-            code.with(&[&path.display(), &error.raw_os_error().unwrap_or(2), &text])
-        };
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(std::ffi::OsStr::to_str))
-        else {
-            return Err(EE_STAT.with(&[&path.display(), &2, &"No such file or directory"]));
-        };
-        if self.core.env.disk.folder(path, false).is_ok() {
-            return Err(ER_TEXTFILE_NOT_READABLE.with(&[&path.display()]));
-        }
-        let folder = self.core.env.disk.folder(folder, false).map_err(|error| missing(&error))?;
-        let file = folder.open(name, FileOptions::read_only()).map_err(|error| missing(&error))?;
-        let length = file.len().map_err(|error| missing(&error))?;
-        Ok(Source::File { file, at: 0, length })
-    }
+        other => other,
+    })
+}
 
-    #[allow(clippy::too_many_lines, reason = "one loop over lines; its steps share too much to part")]
-    fn load_lines(
-        &mut self,
-        text: &[u8],
-        targets: &[Option<Vec<u8>>],
-        collation: CollationId,
-        ignore_lines: u64,
-        splitter: &mut Splitter,
-        source: &mut Source,
-        reply: &mut Reply<'_>,
-        loaded: &mut Loaded,
-    ) -> Outcome {
-        let arena = bumpalo::Bump::new();
-        let statement = self.parse_row(text, &arena)?;
-        let strict = self.variables.settings().sql_mode.is_strict() && !text.starts_with(IGNORING.as_bytes());
-        let mut plan: Option<HeldPlan<B>> = None;
-        let mut fields = Vec::new();
-        let mut piece = Vec::new();
-        let mut to_skip = ignore_lines;
-        let mut last = false;
-        loop {
-            // A piece may end inside a line, and so may the next thousand: a statement of one endless line ends as any other.
-            crate::limits::check_interrupted(&self.control)?;
-            // Lines that are skipped are cut at their terminators only.
-            while to_skip > 0 && splitter.next_line(last, 0, &mut fields).is_some() {
-                to_skip -= 1;
-            }
-            while to_skip == 0
-                && let Some(is_cut) = splitter.next_line(last, targets.len(), &mut fields)
-            {
-                loaded.records += 1;
-                let field_count = fields.len();
-                let given = targets.iter().take(field_count).filter(|target| target.is_none()).count();
-                let line = FileLine { number: loaded.records, given };
-                let mut row = Vec::with_capacity(targets.len());
-                let mut next = fields.drain(..);
-                for target in targets {
-                    let value = match next.next() {
-                        Some(Some(bytes)) => {
-                            require_characters(&bytes, collation.charset())?;
-                            Value::Bytes { bytes, collation }
-                        }
-                        None if target.is_none() => Value::string(Vec::new(), collation),
-                        Some(None) | None => Value::Null,
-                    };
-                    match target {
-                        None => row.push(value),
-                        Some(name) => {
-                            self.user_variables.insert(name.clone(), value);
-                        }
+/// Checks what the account may do with the columns before a file is read.
+fn require_columns_of_load<B: Backend>(
+    session: &Session<B>,
+    text: &[u8],
+    parameters: usize,
+    collation: CollationId,
+) -> Outcome {
+    let arena = bumpalo::Bump::new();
+    let statement = parse_row(session, text, &arena)?;
+    let value = Value::string(Vec::new(), collation);
+    let values: Vec<ValueRef<'_>> = (0..parameters).map(|_| ValueRef::from(&value)).collect();
+    let plan = session.plan_definition(&statement, text, &values)?;
+    access::require_plan(&session.account, plan.physical())
+}
+
+/// Opens the file, the client's or the server's.
+fn open_source<B: Backend>(
+    session: &Session<B>,
+    load: &LoadData<'_>,
+    reply: &mut Reply<'_>,
+) -> Result<Source> {
+    if load.local {
+        if !session.core.globals().boolean(known::local_infile()) {
+            return Err(ER_CLIENT_LOCAL_FILES_DISABLED.bare());
+        }
+        reply.request_local_file(load.path)?;
+        return Ok(Source::Client);
+    }
+    let path = name_text(load.path);
+    let allowed = session.core.globals().text(known::secure_file_priv()).to_owned();
+    let path = Path::new(&path);
+    let inside = allowed.is_empty()
+        || (path.starts_with(&allowed) && !path.components().any(|part| part.as_os_str() == ".."));
+    if !inside {
+        return Err(ER_OPTION_PREVENTS_STATEMENT.with(&[&"--secure-file-priv"]));
+    }
+    let missing = |error: &std::io::Error| {
+        let code = if error.kind() == std::io::ErrorKind::NotFound { EE_STAT } else { EE_FILENOTFOUND };
+        let text = error.to_string();
+        let text = text.split(" (os error").next().unwrap_or_default();
+        code.with(&[&path.display(), &error.raw_os_error().unwrap_or(2), &text])
+    };
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(std::ffi::OsStr::to_str))
+    else {
+        return Err(EE_STAT.with(&[&path.display(), &2, &"No such file or directory"]));
+    };
+    if session.core.env.disk.folder(path, false).is_ok() {
+        return Err(ER_TEXTFILE_NOT_READABLE.with(&[&path.display()]));
+    }
+    let folder = session.core.env.disk.folder(folder, false).map_err(|error| missing(&error))?;
+    let file = folder.open(name, FileOptions::read_only()).map_err(|error| missing(&error))?;
+    let length = file.len().map_err(|error| missing(&error))?;
+    Ok(Source::File { file, at: 0, length })
+}
+
+#[allow(clippy::too_many_lines, reason = "one loop over lines; its steps share too much to part")]
+fn load_lines<B: Backend>(
+    session: &mut Session<B>,
+    text: &[u8],
+    targets: &[Option<Vec<u8>>],
+    collation: CollationId,
+    ignore_lines: u64,
+    splitter: &mut Splitter,
+    source: &mut Source,
+    reply: &mut Reply<'_>,
+    loaded: &mut Loaded,
+) -> Outcome {
+    let arena = bumpalo::Bump::new();
+    let statement = parse_row(session, text, &arena)?;
+    let strict = session.variables.settings().sql_mode.is_strict() && !text.starts_with(IGNORING.as_bytes());
+    let mut plan: Option<HeldPlan<B>> = None;
+    let mut fields = Vec::new();
+    let mut piece = Vec::new();
+    let mut to_skip = ignore_lines;
+    let mut last = false;
+    loop {
+        // A piece may end inside a line, and so may the next thousand: a statement of one endless line ends as any other.
+        crate::limits::check_interrupted(&session.control)?;
+        // Lines that are skipped are cut at their terminators only.
+        while to_skip > 0 && splitter.next_line(last, 0, &mut fields).is_some() {
+            to_skip -= 1;
+        }
+        while to_skip == 0
+            && let Some(is_cut) = splitter.next_line(last, targets.len(), &mut fields)
+        {
+            loaded.records += 1;
+            let field_count = fields.len();
+            let given = targets.iter().take(field_count).filter(|target| target.is_none()).count();
+            let line = FileLine { number: loaded.records, given };
+            let mut row = Vec::with_capacity(targets.len());
+            let mut next = fields.drain(..);
+            for target in targets {
+                let value = match next.next() {
+                    Some(Some(bytes)) => {
+                        require_characters(&bytes, collation.charset())?;
+                        Value::Bytes { bytes, collation }
                     }
-                }
-                drop(next);
-                let values: Vec<ValueRef<'_>> = row.iter().map(ValueRef::from).collect();
-                let summary = loop {
-                    let current = match plan.take() {
-                        Some(current) if self.plan_is_current(&current, &values) => current,
-                        _ => self.plan_definition(&statement, text, &values)?,
-                    };
-                    let ran = self.run_file_line(&current, &values, line);
-                    plan = Some(current);
-                    match ran.map_err(|stop| *stop) {
-                        Ok(summary) => break summary,
-                        Err(Stop::Failed(error)) => return Err(error),
-                        Err(Stop::Requeue(_)) => return Err(SqlError::refused_wait()),
-                        // Another table of the plan changed. The client has been asked for its file: only the line is run again.
-                        Err(Stop::Replan) => {
-                            plan = None;
-                            self.transaction.ensure_view();
-                        }
-                    }
+                    None if target.is_none() => Value::string(Vec::new(), collation),
+                    Some(None) | None => Value::Null,
                 };
-                if is_cut {
-                    if strict {
-                        return Err(ER_WARN_TOO_MANY_RECORDS.with(&[&loaded.records]));
+                match target {
+                    None => row.push(value),
+                    Some(name) => {
+                        session.user_variables.insert(name.clone(), value);
                     }
-                    let warning = ER_WARN_TOO_MANY_RECORDS.warning(&[&loaded.records]);
-                    self.diagnostics.push(warning, self.variables.settings().diagnostics);
                 }
-                if summary.affected == 0 {
-                    loaded.skipped += 1;
-                } else {
-                    loaded.deleted += summary.affected.saturating_sub(1);
+            }
+            drop(next);
+            let values: Vec<ValueRef<'_>> = row.iter().map(ValueRef::from).collect();
+            let summary = loop {
+                let current = match plan.take() {
+                    Some(current) if session.plan_is_current(&current, &values) => current,
+                    _ => session.plan_definition(&statement, text, &values)?,
+                };
+                let ran = session.run_file_line(&current, &values, line);
+                plan = Some(current);
+                match ran.map_err(|stop| *stop) {
+                    Ok(summary) => break summary,
+                    Err(Stop::Failed(error)) => return Err(error),
+                    Err(Stop::Requeue(_)) => return Err(SqlError::refused_wait()),
+                    // Another table of the plan changed. The client has been asked for its file: only the line is run again.
+                    Err(Stop::Replan) => {
+                        plan = None;
+                        session.transaction.ensure_view();
+                    }
                 }
-                env::blocking::tick();
-                crate::limits::check_interrupted(&self.control)?;
+            };
+            if is_cut {
+                if strict {
+                    return Err(ER_WARN_TOO_MANY_RECORDS.with(&[&loaded.records]));
+                }
+                let warning = ER_WARN_TOO_MANY_RECORDS.warning(&[&loaded.records]);
+                session.diagnostics.push(warning, session.variables.settings().diagnostics);
             }
-            if last {
-                return Ok(());
+            if summary.affected == 0 {
+                loaded.skipped += 1;
+            } else {
+                loaded.deleted += summary.affected.saturating_sub(1);
             }
-            if splitter.waiting.len() - splitter.read > LINE_BYTES_MAX {
-                return Err(service::error::ER_NET_PACKET_TOO_LARGE.bare());
-            }
-            last = !source.next(&mut piece, reply)?;
-            splitter.add(if last { b"" } else { &piece });
+            env::blocking::tick();
+            crate::limits::check_interrupted(&session.control)?;
         }
+        if last {
+            return Ok(());
+        }
+        if splitter.waiting.len() - splitter.read > LINE_BYTES_MAX {
+            return Err(service::error::ER_NET_PACKET_TOO_LARGE.bare());
+        }
+        last = !source.next(&mut piece, reply)?;
+        splitter.add(if last { b"" } else { &piece });
     }
 }
 

@@ -155,192 +155,9 @@ impl<B: Backend> Session<B> {
         self.locks.refuse_system_table("user")
     }
 
-    /// Under LOCK TABLES: what a definition may touch.
-    ///
-    /// # Errors
-    /// 1099, 1100, 1192.
-    pub(crate) fn require_locked_definition(&self, statement: &Statement<'_>) -> Outcome {
-        if !self.locks.has_tables() {
-            return Ok(());
-        }
-        let locked = |name: &ObjectName<'_>| {
-            let (schema, table) = self.names().table(name)?;
-            self.require_locked_table(&schema, &table, true)
-        };
-        match statement {
-            Statement::CreateDatabase(_) | Statement::AlterDatabase(_) | Statement::DropDatabase { .. } => {
-                Err(ER_LOCK_OR_ACTIVE_TRANSACTION.bare())
-            }
-            Statement::CreateTable(create) if create.temporary => Ok(()),
-            Statement::CreateTable(create) => {
-                let (schema, table) = self.names().table(&create.name)?;
-                self.require_locked_table(&schema, &table, false)
-            }
-            Statement::AlterTable(alter) => locked(&alter.table),
-            Statement::DropTable(drop) if drop.temporary => Ok(()),
-            Statement::DropTable(drop) => drop.names.iter().try_for_each(locked),
-            Statement::Truncate(name) => locked(name),
-            Statement::RenameTable(pairs) => pairs.iter().try_for_each(|(from, _)| locked(from)),
-            Statement::CreateIndex(create) => locked(&create.table),
-            Statement::DropIndex(drop) => locked(&drop.table),
-            _ => Ok(()),
-        }
-    }
-
-    /// Under LOCK TABLES: follows the names of what a definition dropped or renamed.
-    pub(crate) fn follow_definition(&mut self, statement: &Statement<'_>) -> Outcome {
-        if !self.locks.has_tables() {
-            return Ok(());
-        }
-        let mut renamed: Vec<((String, String), (String, String))> = Vec::new();
-        match statement {
-            Statement::DropTable(drop) if !drop.temporary => {
-                for name in drop.names {
-                    let (schema, table) = self.names().table(name)?;
-                    self.locks.forget(&schema, &table);
-                }
-            }
-            Statement::RenameTable(pairs) => {
-                for (from, to) in *pairs {
-                    renamed.push((self.names().table(from)?, self.names().table(to)?));
-                }
-            }
-            Statement::AlterTable(alter) => {
-                for action in alter.actions {
-                    if let syntax::ast::AlterAction::RenameTable(to) = action {
-                        renamed.push((self.names().table(&alter.table)?, self.names().table(to)?));
-                    }
-                }
-            }
-            _ => {}
-        }
-        for (from, to) in &renamed {
-            self.locks.rename(from, to);
-        }
-        if self.locks.is_without_tables() {
-            self.release_locked_tables();
-        }
-        Ok(())
-    }
-
-    fn release_locked_tables(&mut self) {
-        self.locks.release_tables(&self.core, &self.process.changing);
-    }
-
-    /// LOCK TABLES.
-    pub(super) fn lock_tables(&mut self, wanted: &[LockTable<'_>], reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::LockTables);
-        for (index, table) in wanted.iter().enumerate() {
-            if wanted[..index].iter().any(|before| alias_of(before) == alias_of(table)) {
-                return Err(ER_NONUNIQ_TABLE.with(&[&name_text(alias_of(table))]));
-            }
-        }
-        let tables = wanted.iter().map(|table| {
-            let write = table.mode == TableLock::Write;
-            (table.name, table.alias.map(|alias| name_text(alias.text)), write)
-        });
-        self.lock_named(tables.collect(), reply)
-    }
-
-    fn lock_named(
-        &mut self,
-        wanted: Vec<(ObjectName<'_>, Option<String>, bool)>,
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
-        let mut tables = Vec::with_capacity(wanted.len());
-        for (name, alias, write) in wanted {
-            let (schema, name) = self.names().table(&name)?;
-            let alias = alias.unwrap_or_else(|| name.clone());
-            tables.push(LockedTable { schema, name, alias, write });
-        }
-        // What was locked before and what is open ends here, whether or not the new tables can be had.
-        self.commit_transaction()?;
-        self.wait_for_commit(reply);
-        // What the commit said of this session is over: others may wait for what it is going to wait for.
-        self.leave_change();
-        self.release_locked_tables();
-        let control = &self.control;
-        let killed = || control.is_killed();
-        let lock_wait =
-            MetadataWait { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
-        let names = Names { core: &self.core, database: self.database.as_ref(), temporary: &self.temporary };
-        let changing = &self.process.changing;
-        self.locks.lock_tables(tables, || names.catalog(), &self.core, changing, lock_wait)?;
-        self.send_ok(reply)
-    }
-
-    /// UNLOCK TABLES: releases what LOCK TABLES and FLUSH TABLES WITH READ LOCK took.
-    pub(super) fn unlock_tables(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::UnlockTables);
-        if self.locks.has_tables() {
-            self.commit_transaction()?;
-            self.wait_for_commit(reply);
-            self.release_locked_tables();
-        }
-        self.locks.release_read_lock(&self.core);
-        self.send_ok(reply)
-    }
-
     /// START TRANSACTION ends LOCK TABLES. The caller has committed what was open.
     pub(super) fn unlock_for_transaction(&mut self) {
-        self.release_locked_tables();
-    }
-
-    /// FLUSH TABLES [names] [WITH READ LOCK].
-    pub(super) fn flush_tables(
-        &mut self,
-        names: &[ObjectName<'_>],
-        read_lock: bool,
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
-        if read_lock && self.locks.has_tables() {
-            return Err(ER_LOCK_OR_ACTIVE_TRANSACTION.bare());
-        }
-        match (names, read_lock) {
-            ([], true) => self.flush_with_read_lock(reply),
-            (names, true) => self.lock_named(names.iter().map(|name| (*name, None, false)).collect(), reply),
-            // Nothing is cached that a flush would close. Under LOCK TABLES only what is locked for writing is flushed.
-            (names, false) => {
-                if names.is_empty() {
-                    self.locks.require_all_for_write()?;
-                }
-                for name in names {
-                    let (schema, table) = self.names().table(name)?;
-                    self.require_locked_table(&schema, &table, true)?;
-                }
-                self.commit_transaction()?;
-                self.wait_for_commit(reply);
-                self.send_ok(reply)
-            }
-        }
-    }
-
-    fn flush_with_read_lock(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        self.commit_transaction()?;
-        self.wait_for_commit(reply);
-        self.leave_change();
-        let control = &self.control;
-        let killed = || control.is_killed();
-        let lock_wait =
-            MetadataWait { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
-        self.locks.hold_read_lock(&self.core, control.connection_id, lock_wait)?;
-        self.send_ok(reply)
-    }
-
-    /// LOCK INSTANCE FOR BACKUP: no definition changes until UNLOCK INSTANCE.
-    pub(super) fn lock_instance(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        let control = &self.control;
-        let killed = || control.is_killed();
-        let lock_wait =
-            MetadataWait { time: self.variables.lock_wait(), killed: &killed, may_requeue: false };
-        self.locks.hold_backup_lock(&self.backend, lock_wait)?;
-        self.send_ok(reply)
-    }
-
-    /// UNLOCK INSTANCE.
-    pub(super) fn unlock_instance(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        self.locks.release_backup_lock(&self.backend);
-        self.send_ok(reply)
+        release_locked_tables(self);
     }
 
     /// Runs a statement that changes definitions or accounts; waits while another session has locked the instance. The
@@ -357,4 +174,192 @@ impl<B: Backend> Session<B> {
             self.with_lock_wait(false, |lock_wait| self.locks.begin_change(&backend, lock_wait))?;
         run(self)
     }
+}
+
+/// Under LOCK TABLES: what a definition may touch.
+///
+/// # Errors
+/// 1099, 1100, 1192.
+pub(crate) fn require_locked_definition<B: Backend>(
+    session: &Session<B>,
+    statement: &Statement<'_>,
+) -> Outcome {
+    if !session.locks.has_tables() {
+        return Ok(());
+    }
+    let locked = |name: &ObjectName<'_>| {
+        let (schema, table) = session.names().table(name)?;
+        session.require_locked_table(&schema, &table, true)
+    };
+    match statement {
+        Statement::CreateDatabase(_) | Statement::AlterDatabase(_) | Statement::DropDatabase { .. } => {
+            Err(ER_LOCK_OR_ACTIVE_TRANSACTION.bare())
+        }
+        Statement::CreateTable(create) if create.temporary => Ok(()),
+        Statement::CreateTable(create) => {
+            let (schema, table) = session.names().table(&create.name)?;
+            session.require_locked_table(&schema, &table, false)
+        }
+        Statement::AlterTable(alter) => locked(&alter.table),
+        Statement::DropTable(drop) if drop.temporary => Ok(()),
+        Statement::DropTable(drop) => drop.names.iter().try_for_each(locked),
+        Statement::Truncate(name) => locked(name),
+        Statement::RenameTable(pairs) => pairs.iter().try_for_each(|(from, _)| locked(from)),
+        Statement::CreateIndex(create) => locked(&create.table),
+        Statement::DropIndex(drop) => locked(&drop.table),
+        _ => Ok(()),
+    }
+}
+
+/// Under LOCK TABLES: follows the names of what a definition dropped or renamed.
+pub(crate) fn follow_definition<B: Backend>(session: &mut Session<B>, statement: &Statement<'_>) -> Outcome {
+    if !session.locks.has_tables() {
+        return Ok(());
+    }
+    let mut renamed: Vec<((String, String), (String, String))> = Vec::new();
+    match statement {
+        Statement::DropTable(drop) if !drop.temporary => {
+            for name in drop.names {
+                let (schema, table) = session.names().table(name)?;
+                session.locks.forget(&schema, &table);
+            }
+        }
+        Statement::RenameTable(pairs) => {
+            for (from, to) in *pairs {
+                renamed.push((session.names().table(from)?, session.names().table(to)?));
+            }
+        }
+        Statement::AlterTable(alter) => {
+            for action in alter.actions {
+                if let syntax::ast::AlterAction::RenameTable(to) = action {
+                    renamed.push((session.names().table(&alter.table)?, session.names().table(to)?));
+                }
+            }
+        }
+        _ => {}
+    }
+    for (from, to) in &renamed {
+        session.locks.rename(from, to);
+    }
+    if session.locks.is_without_tables() {
+        release_locked_tables(session);
+    }
+    Ok(())
+}
+
+fn release_locked_tables<B: Backend>(session: &mut Session<B>) {
+    session.locks.release_tables(&session.core, &session.process.changing);
+}
+
+/// LOCK TABLES.
+pub(super) fn lock_tables<B: Backend>(
+    session: &mut Session<B>,
+    wanted: &[LockTable<'_>],
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    session.count(StatementKind::LockTables);
+    for (index, table) in wanted.iter().enumerate() {
+        if wanted[..index].iter().any(|before| alias_of(before) == alias_of(table)) {
+            return Err(ER_NONUNIQ_TABLE.with(&[&name_text(alias_of(table))]));
+        }
+    }
+    let tables = wanted.iter().map(|table| {
+        let write = table.mode == TableLock::Write;
+        (table.name, table.alias.map(|alias| name_text(alias.text)), write)
+    });
+    lock_named(session, tables.collect(), reply)
+}
+
+fn lock_named<B: Backend>(
+    session: &mut Session<B>,
+    wanted: Vec<(ObjectName<'_>, Option<String>, bool)>,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    let mut tables = Vec::with_capacity(wanted.len());
+    for (name, alias, write) in wanted {
+        let (schema, name) = session.names().table(&name)?;
+        let alias = alias.unwrap_or_else(|| name.clone());
+        tables.push(LockedTable { schema, name, alias, write });
+    }
+    // What was locked before and what is open ends here, whether or not the new tables can be had.
+    session.commit_transaction()?;
+    session.wait_for_commit(reply);
+    // What the commit said of this session is over: others may wait for what it is going to wait for.
+    session.leave_change();
+    release_locked_tables(session);
+    let control = &session.control;
+    let killed = || control.is_killed();
+    let lock_wait = MetadataWait { time: session.variables.lock_wait(), killed: &killed, may_requeue: false };
+    let names =
+        Names { core: &session.core, database: session.database.as_ref(), temporary: &session.temporary };
+    let changing = &session.process.changing;
+    session.locks.lock_tables(tables, || names.catalog(), &session.core, changing, lock_wait)?;
+    session.send_ok(reply)
+}
+
+/// UNLOCK TABLES: releases what LOCK TABLES and FLUSH TABLES WITH READ LOCK took.
+pub(super) fn unlock_tables<B: Backend>(session: &mut Session<B>, reply: &mut Reply<'_>) -> Outcome {
+    session.count(StatementKind::UnlockTables);
+    if session.locks.has_tables() {
+        session.commit_transaction()?;
+        session.wait_for_commit(reply);
+        release_locked_tables(session);
+    }
+    session.locks.release_read_lock(&session.core);
+    session.send_ok(reply)
+}
+
+/// FLUSH TABLES [names] [WITH READ LOCK].
+pub(super) fn flush_tables<B: Backend>(
+    session: &mut Session<B>,
+    names: &[ObjectName<'_>],
+    read_lock: bool,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    if read_lock && session.locks.has_tables() {
+        return Err(ER_LOCK_OR_ACTIVE_TRANSACTION.bare());
+    }
+    match (names, read_lock) {
+        ([], true) => flush_with_read_lock(session, reply),
+        (names, true) => lock_named(session, names.iter().map(|name| (*name, None, false)).collect(), reply),
+        // Nothing is cached that a flush would close. Under LOCK TABLES only what is locked for writing is flushed.
+        (names, false) => {
+            if names.is_empty() {
+                session.locks.require_all_for_write()?;
+            }
+            for name in names {
+                let (schema, table) = session.names().table(name)?;
+                session.require_locked_table(&schema, &table, true)?;
+            }
+            session.commit_transaction()?;
+            session.wait_for_commit(reply);
+            session.send_ok(reply)
+        }
+    }
+}
+
+fn flush_with_read_lock<B: Backend>(session: &mut Session<B>, reply: &mut Reply<'_>) -> Outcome {
+    session.commit_transaction()?;
+    session.wait_for_commit(reply);
+    session.leave_change();
+    let control = &session.control;
+    let killed = || control.is_killed();
+    let lock_wait = MetadataWait { time: session.variables.lock_wait(), killed: &killed, may_requeue: false };
+    session.locks.hold_read_lock(&session.core, control.connection_id, lock_wait)?;
+    session.send_ok(reply)
+}
+
+/// LOCK INSTANCE FOR BACKUP: no definition changes until UNLOCK INSTANCE.
+pub(super) fn lock_instance<B: Backend>(session: &mut Session<B>, reply: &mut Reply<'_>) -> Outcome {
+    let control = &session.control;
+    let killed = || control.is_killed();
+    let lock_wait = MetadataWait { time: session.variables.lock_wait(), killed: &killed, may_requeue: false };
+    session.locks.hold_backup_lock(&session.backend, lock_wait)?;
+    session.send_ok(reply)
+}
+
+/// UNLOCK INSTANCE.
+pub(super) fn unlock_instance<B: Backend>(session: &mut Session<B>, reply: &mut Reply<'_>) -> Outcome {
+    session.locks.release_backup_lock(&session.backend);
+    session.send_ok(reply)
 }

@@ -411,7 +411,7 @@ impl<B: Backend> service::Session for Session<B> {
     }
 
     fn field_list(&mut self, table: &[u8], wildcard: &[u8], reply: &mut Reply<'_>) -> Outcome {
-        self.list_fields(table, wildcard, reply)
+        definitions::list_fields(self, table, wildcard, reply)
     }
 
     fn statistics(&mut self, reply: &mut Reply<'_>) -> Outcome {

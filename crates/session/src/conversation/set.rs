@@ -50,43 +50,6 @@ enum InsertId {
 }
 
 impl<B: Backend> Session<B> {
-    pub(super) fn set(&mut self, items: &[SetItem<'_>], reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::SetOption);
-        let mut changes = Vec::with_capacity(items.len());
-        // Every value is computed before the first variable changes.
-        items.iter().try_for_each(|item| self.check_item(item, &mut changes))?;
-        let mut own = Vec::new();
-        let carried_out = changes.into_iter().try_for_each(|change| self.carry_out(change, &mut own));
-        self.variables.set(own);
-        carried_out?;
-        self.send_ok(reply)
-    }
-
-    fn check_item(&mut self, item: &SetItem<'_>, changes: &mut Vec<Change>) -> Result<()> {
-        match *item {
-            SetItem::UserVar { name, value } => {
-                let value = self.evaluate(&value)?;
-                // The name compares without case.
-                changes.push(Change::User(name.to_ascii_lowercase(), value));
-            }
-            SetItem::SystemVar { var, value } => self.check_system(&var, value.as_ref(), changes)?,
-            SetItem::Names { charset, collation } => self.check_names(charset, collation, changes)?,
-            SetItem::Charset(charset) => {
-                let charset = client_charset(charset)?;
-                let database = self.variables.get(known::collation_database()).clone();
-                let database_charset = self.variables.get(known::character_set_database()).clone();
-                changes.push(Change::Session(known::character_set_client(), Setting::text(charset.name())));
-                changes.push(Change::Session(known::character_set_results(), Setting::text(charset.name())));
-                changes.push(Change::Session(known::character_set_connection(), database_charset));
-                changes.push(Change::Session(known::collation_connection(), database));
-            }
-            SetItem::Transaction { scope, isolation, read_only } => {
-                self.check_transaction(scope, isolation, read_only, changes)?;
-            }
-        }
-        Ok(())
-    }
-
     fn check_names(
         &self,
         charset: Option<&[u8]>,
@@ -191,7 +154,7 @@ impl<B: Backend> Session<B> {
             }
             Some((expr, _)) => Some(self.evaluate(expr)?),
         };
-        if let Some(change) = self.state_variable(id, value.as_ref())? {
+        if let Some(change) = state_variable(id, value.as_ref())? {
             changes.push(change);
             return Ok(());
         }
@@ -222,7 +185,7 @@ impl<B: Backend> Session<B> {
             return Err(ER_WRONG_VALUE_FOR_VAR.with(&[&definition.name, text]));
         }
         if id == known::gtid_purged() {
-            return self.check_gtid_purged(setting, changes);
+            return check_gtid_purged(self, setting, changes);
         }
         let persist = matches!(var.scope, VarScope::Persist);
         if var.scope == VarScope::PersistOnly {
@@ -241,98 +204,6 @@ impl<B: Backend> Session<B> {
             } else {
                 Change::Session(other, setting)
             });
-        }
-        Ok(())
-    }
-
-    /// `last_insert_id`, `insert_id`, `timestamp`, `rand_seed1/2`: state, not settings.
-    fn state_variable(&self, id: VariableId, value: Option<&Value>) -> Result<Option<Change>> {
-        let definition = id.definition();
-        let number = |value: &Value| match *value {
-            Value::Int(number) => Ok(u64::try_from(number).unwrap_or(0)),
-            Value::UInt(number) => Ok(number),
-            _ => Err(service::error::ER_WRONG_TYPE_FOR_VAR.with(&[&definition.name])),
-        };
-        let state = if id == known::last_insert_id() || id == known::identity() {
-            InsertId::Last(value.map_or(Ok(0), number)?)
-        } else if id == known::insert_id() {
-            InsertId::Next(value.map_or(Ok(0), number)?)
-        } else if id == known::rand_seed1() || id == known::rand_seed2() {
-            InsertId::RandomSeed(id == known::rand_seed2(), value.map_or(Ok(0), number)?)
-        } else if id == known::timestamp() {
-            #[allow(clippy::cast_possible_truncation, reason = "seconds since 1970 in microseconds")]
-            let micros = match value {
-                None | Some(Value::Int(0) | Value::UInt(0)) => None,
-                Some(Value::Double(seconds)) => Some((seconds * 1e6) as i64),
-                Some(Value::Decimal(seconds)) => Some((seconds.to_f64() * 1e6) as i64),
-                Some(value) => {
-                    Some(i64::try_from(number(value)?).unwrap_or(i64::MAX).saturating_mul(1_000_000))
-                }
-            };
-            InsertId::Timestamp(micros)
-        } else {
-            return Ok(None);
-        };
-        Ok(Some(Change::Insert(state)))
-    }
-
-    /// SET GLOBAL gtid_purged: what a dump brings along is added to what is known. It outlives a restart.
-    fn check_gtid_purged(&self, setting: Setting, changes: &mut Vec<Change>) -> Result<()> {
-        let Setting::Text(text) = setting else { return Ok(()) };
-        let wrong = |_| ER_WRONG_VALUE_FOR_VAR.with(&[&"gtid_purged", &text]);
-        let given = GtidSet::parse(text.strip_prefix('+').unwrap_or(&text)).map_err(wrong)?;
-        if given.is_empty() {
-            return Ok(());
-        }
-        let globals = self.core.globals();
-        let known = GtidSet::parse(globals.text(known::gtid_executed())).map_err(wrong)?;
-        if text.starts_with('+') {
-            if known.intersects(&given) {
-                let why = "the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED";
-                return Err(ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS.with(&[&why]));
-            }
-        } else if !given.contains(&known) {
-            let why = "the new value must be a superset of the old value";
-            return Err(ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS.with(&[&why]));
-        }
-        let all = Setting::text(&known.union(&given).to_string());
-        changes.push(Change::Global(known::gtid_executed(), all.clone(), false));
-        changes.push(Change::Global(known::gtid_purged(), all, true));
-        Ok(())
-    }
-
-    /// RESET BINARY LOGS AND GTIDS.
-    pub(super) fn forget_gtids(&mut self) -> Result<()> {
-        self.carry_out(Change::Global(known::gtid_executed(), Setting::text(""), false), &mut Vec::new())?;
-        self.carry_out(Change::Global(known::gtid_purged(), Setting::text(""), true), &mut Vec::new())
-    }
-
-    /// `own` takes the changes of session variables, which happen together.
-    fn carry_out(&mut self, change: Change, own: &mut Vec<(VariableId, Setting)>) -> Result<()> {
-        match change {
-            Change::User(name, value) => {
-                self.user_variables.insert(name, value);
-            }
-            Change::Session(id, setting) => {
-                let autocommit_on = id == known::autocommit() && setting == Setting::Boolean(true);
-                if autocommit_on && !self.variables.settings().autocommit {
-                    // Switching it on ends the transaction that runs.
-                    self.commit_transaction()?;
-                }
-                own.push((id, setting));
-            }
-            Change::Global(id, setting, persist) => {
-                if persist {
-                    self.backend.persist_variable(id.definition().name, &setting.shown())?;
-                }
-                self.core.set_global(id, setting);
-            }
-            Change::NextIsolation(isolation) => self.transaction.set_next_isolation(isolation),
-            Change::NextReadOnly(read_only) => self.transaction.set_next_read_only(read_only),
-            Change::Insert(InsertId::Last(id)) => self.results.set_last_insert_id(id),
-            Change::Insert(InsertId::Next(id)) => self.results.set_next_insert_id(id),
-            Change::Insert(InsertId::Timestamp(micros)) => self.functions.fix_timestamp(micros),
-            Change::Insert(InsertId::RandomSeed(second, seed)) => self.functions.seed_random(second, seed),
         }
         Ok(())
     }
@@ -360,6 +231,149 @@ impl<B: Backend> Session<B> {
             _ => None,
         }
     }
+}
+
+pub(super) fn set<B: Backend>(
+    session: &mut Session<B>,
+    items: &[SetItem<'_>],
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    session.count(StatementKind::SetOption);
+    let mut changes = Vec::with_capacity(items.len());
+    // Every value is computed before the first variable changes.
+    items.iter().try_for_each(|item| check_item(session, item, &mut changes))?;
+    let mut own = Vec::new();
+    let carried_out = changes.into_iter().try_for_each(|change| carry_out(session, change, &mut own));
+    session.variables.set(own);
+    carried_out?;
+    session.send_ok(reply)
+}
+
+fn check_item<B: Backend>(
+    session: &mut Session<B>,
+    item: &SetItem<'_>,
+    changes: &mut Vec<Change>,
+) -> Result<()> {
+    match *item {
+        SetItem::UserVar { name, value } => {
+            let value = session.evaluate(&value)?;
+            // The name compares without case.
+            changes.push(Change::User(name.to_ascii_lowercase(), value));
+        }
+        SetItem::SystemVar { var, value } => session.check_system(&var, value.as_ref(), changes)?,
+        SetItem::Names { charset, collation } => session.check_names(charset, collation, changes)?,
+        SetItem::Charset(charset) => {
+            let charset = client_charset(charset)?;
+            let database = session.variables.get(known::collation_database()).clone();
+            let database_charset = session.variables.get(known::character_set_database()).clone();
+            changes.push(Change::Session(known::character_set_client(), Setting::text(charset.name())));
+            changes.push(Change::Session(known::character_set_results(), Setting::text(charset.name())));
+            changes.push(Change::Session(known::character_set_connection(), database_charset));
+            changes.push(Change::Session(known::collation_connection(), database));
+        }
+        SetItem::Transaction { scope, isolation, read_only } => {
+            session.check_transaction(scope, isolation, read_only, changes)?;
+        }
+    }
+    Ok(())
+}
+
+/// `last_insert_id`, `insert_id`, `timestamp`, `rand_seed1/2`: state, not settings.
+fn state_variable(id: VariableId, value: Option<&Value>) -> Result<Option<Change>> {
+    let definition = id.definition();
+    let number = |value: &Value| match *value {
+        Value::Int(number) => Ok(u64::try_from(number).unwrap_or(0)),
+        Value::UInt(number) => Ok(number),
+        _ => Err(service::error::ER_WRONG_TYPE_FOR_VAR.with(&[&definition.name])),
+    };
+    let state = if id == known::last_insert_id() || id == known::identity() {
+        InsertId::Last(value.map_or(Ok(0), number)?)
+    } else if id == known::insert_id() {
+        InsertId::Next(value.map_or(Ok(0), number)?)
+    } else if id == known::rand_seed1() || id == known::rand_seed2() {
+        InsertId::RandomSeed(id == known::rand_seed2(), value.map_or(Ok(0), number)?)
+    } else if id == known::timestamp() {
+        #[allow(clippy::cast_possible_truncation, reason = "seconds since 1970 in microseconds")]
+        let micros = match value {
+            None | Some(Value::Int(0) | Value::UInt(0)) => None,
+            Some(Value::Double(seconds)) => Some((seconds * 1e6) as i64),
+            Some(Value::Decimal(seconds)) => Some((seconds.to_f64() * 1e6) as i64),
+            Some(value) => Some(i64::try_from(number(value)?).unwrap_or(i64::MAX).saturating_mul(1_000_000)),
+        };
+        InsertId::Timestamp(micros)
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(Change::Insert(state)))
+}
+
+/// SET GLOBAL gtid_purged: what a dump brings along is added to what is known. It outlives a restart.
+fn check_gtid_purged<B: Backend>(
+    session: &Session<B>,
+    setting: Setting,
+    changes: &mut Vec<Change>,
+) -> Result<()> {
+    let Setting::Text(text) = setting else { return Ok(()) };
+    let wrong = |_| ER_WRONG_VALUE_FOR_VAR.with(&[&"gtid_purged", &text]);
+    let given = GtidSet::parse(text.strip_prefix('+').unwrap_or(&text)).map_err(wrong)?;
+    if given.is_empty() {
+        return Ok(());
+    }
+    let globals = session.core.globals();
+    let known = GtidSet::parse(globals.text(known::gtid_executed())).map_err(wrong)?;
+    if text.starts_with('+') {
+        if known.intersects(&given) {
+            let why = "the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED";
+            return Err(ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS.with(&[&why]));
+        }
+    } else if !given.contains(&known) {
+        let why = "the new value must be a superset of the old value";
+        return Err(ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS.with(&[&why]));
+    }
+    let all = Setting::text(&known.union(&given).to_string());
+    changes.push(Change::Global(known::gtid_executed(), all.clone(), false));
+    changes.push(Change::Global(known::gtid_purged(), all, true));
+    Ok(())
+}
+
+/// RESET BINARY LOGS AND GTIDS.
+pub(super) fn forget_gtids<B: Backend>(session: &mut Session<B>) -> Result<()> {
+    carry_out(session, Change::Global(known::gtid_executed(), Setting::text(""), false), &mut Vec::new())?;
+    carry_out(session, Change::Global(known::gtid_purged(), Setting::text(""), true), &mut Vec::new())
+}
+
+/// `own` takes the changes of session variables, which happen together.
+fn carry_out<B: Backend>(
+    session: &mut Session<B>,
+    change: Change,
+    own: &mut Vec<(VariableId, Setting)>,
+) -> Result<()> {
+    match change {
+        Change::User(name, value) => {
+            session.user_variables.insert(name, value);
+        }
+        Change::Session(id, setting) => {
+            let autocommit_on = id == known::autocommit() && setting == Setting::Boolean(true);
+            if autocommit_on && !session.variables.settings().autocommit {
+                // Switching it on ends the transaction that runs.
+                session.commit_transaction()?;
+            }
+            own.push((id, setting));
+        }
+        Change::Global(id, setting, persist) => {
+            if persist {
+                session.backend.persist_variable(id.definition().name, &setting.shown())?;
+            }
+            session.core.set_global(id, setting);
+        }
+        Change::NextIsolation(isolation) => session.transaction.set_next_isolation(isolation),
+        Change::NextReadOnly(read_only) => session.transaction.set_next_read_only(read_only),
+        Change::Insert(InsertId::Last(id)) => session.results.set_last_insert_id(id),
+        Change::Insert(InsertId::Next(id)) => session.results.set_next_insert_id(id),
+        Change::Insert(InsertId::Timestamp(micros)) => session.functions.fix_timestamp(micros),
+        Change::Insert(InsertId::RandomSeed(second, seed)) => session.functions.seed_random(second, seed),
+    }
+    Ok(())
 }
 
 fn client_charset(name: Option<&[u8]>) -> Result<Charset> {

@@ -90,7 +90,9 @@ impl<B: Backend> Session<B> {
     /// not begun.
     #[inline]
     pub(super) fn drop_temporary_rows(&mut self) {
-        drop_rows_of(&mut self.temporary, &*self.backend, &self.core, &self.control);
+        if self.temporary.has_dropped() {
+            drop_rows_of(&mut self.temporary, &*self.backend, &self.core, &self.control);
+        }
     }
 
     /// Answers once everything this session committed is durable.

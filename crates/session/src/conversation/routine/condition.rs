@@ -35,206 +35,204 @@ pub(crate) struct ConditionDetails {
     items: Vec<(Item, String)>,
 }
 
-impl<B: Backend> Session<B> {
-    /// SIGNAL or RESIGNAL outside of a routine: no condition has a name there.
-    pub(crate) fn signal(
-        &mut self,
-        signal: &ast::Signal<'_>,
-        text: &[u8],
-        reply: &mut Reply<'_>,
-    ) -> Attempt<()> {
-        self.count(if signal.again { StatementKind::Resignal } else { StatementKind::Signal });
-        let state = match signal.value {
-            None => None,
-            Some(ConditionValue::State(state)) => Some(checked_state(state)?),
-            Some(ConditionValue::Name(name)) => {
-                return Err(e::ER_SP_COND_MISMATCH.with(&[&String::from_utf8_lossy(name.text)]).into());
+/// SIGNAL or RESIGNAL outside of a routine: no condition has a name there.
+pub(crate) fn signal<B: Backend>(
+    session: &mut Session<B>,
+    signal: &ast::Signal<'_>,
+    text: &[u8],
+    reply: &mut Reply<'_>,
+) -> Attempt<()> {
+    session.count(if signal.again { StatementKind::Resignal } else { StatementKind::Signal });
+    let state = match signal.value {
+        None => None,
+        Some(ConditionValue::State(state)) => Some(checked_state(state)?),
+        Some(ConditionValue::Name(name)) => {
+            return Err(e::ER_SP_COND_MISMATCH.with(&[&String::from_utf8_lossy(name.text)]).into());
+        }
+        Some(_) => return Err(e::ER_SIGNAL_BAD_CONDITION_TYPE.bare().into()),
+    };
+    check_items(signal)?;
+    let mut items = Vec::with_capacity(signal.items.len());
+    for (item, value) in signal.items {
+        items.push((*item, session.argument(value, text, &[])?));
+    }
+    raise(session, signal.again, state, items)?;
+    Ok(session.send_ok(reply)?)
+}
+
+/// GET DIAGNOSTICS outside of a routine.
+pub(crate) fn get_diagnostics<B: Backend>(
+    session: &mut Session<B>,
+    get: &ast::GetDiagnostics<'_>,
+    text: &[u8],
+    reply: &mut Reply<'_>,
+) -> Attempt<()> {
+    session.count(StatementKind::GetDiagnostics);
+    let before = session.diagnostics.packet_count();
+    let diagnostics = &mut session.diagnostics;
+    let mut target = |target: &DiagnosticsTarget<'_>| match target {
+        DiagnosticsTarget::User(name) => Ok(Target::User(name.to_ascii_lowercase())),
+        DiagnosticsTarget::Local(name) => {
+            // Found while the statement is read, so it replaces what was to be asked.
+            diagnostics.clear();
+            Err(e::ER_SP_UNDECLARED_VAR.with(&[&String::from_utf8_lossy(name.text)]))
+        }
+    };
+    match get.what {
+        DiagnosticsItems::Statement(items) => {
+            let items: Vec<_> =
+                items.iter().map(|(to, item)| Ok((target(to)?, *item))).collect::<Result<_>>()?;
+            statement_information(session, get.stacked, &items)?;
+        }
+        DiagnosticsItems::Condition(number, items) => {
+            let items: Vec<_> =
+                items.iter().map(|(to, item)| Ok((target(to)?, *item))).collect::<Result<_>>()?;
+            let number = session.argument(&number, text, &[])?;
+            condition_information(session, get.stacked, &number, &items)?;
+        }
+    }
+    // What it reads was raised by another statement.
+    let warnings = session.diagnostics.packet_count().saturating_sub(before);
+    Ok(reply.ok(&OkSummary { status: session.status_flags(), warnings, ..OkSummary::default() })?)
+}
+
+/// SIGNAL or RESIGNAL. The statement fails with what is raised, unless that is a warning.
+pub(super) fn raise<B: Backend>(
+    session: &mut Session<B>,
+    again: bool,
+    state: Option<[u8; 5]>,
+    items: Vec<(Item, Value)>,
+) -> Outcome {
+    let (mut raised, mut details) = match (again, state) {
+        (true, None) => condition_in_hand(session)?,
+        (true, Some(state)) => {
+            let (stacked, _) = session.routines.stacked().ok_or_else(no_handler)?;
+            session.diagnostics = stacked.clone();
+            (new_condition(state), ConditionDetails::default())
+        }
+        (false, Some(state)) => {
+            session.diagnostics.clear();
+            (new_condition(state), ConditionDetails::default())
+        }
+        (false, None) => return Err(no_handler()),
+    };
+    for (item, value) in items {
+        set_item(session, item, &value, &mut raised, &mut details)?;
+    }
+    session.diagnostics.expect(details);
+    if raised.level == Level::Error {
+        return Err(SqlError::new(raised.number, raised.state, raised.message));
+    }
+    session.diagnostics.push(raised, session.variables.settings().diagnostics);
+    Ok(())
+}
+
+/// RESIGNAL alone: the condition the handler was called for, taken out of the conditions it came with.
+fn condition_in_hand<B: Backend>(session: &mut Session<B>) -> Result<(Diagnostic, ConditionDetails)> {
+    let (stacked, position) = session.routines.stacked().ok_or_else(no_handler)?;
+    let mut conditions = stacked.clone();
+    conditions.set_inherited(false);
+    let details = conditions.details(position).cloned().unwrap_or_default();
+    let condition = conditions.kept().get(position).cloned();
+    conditions.remove(position);
+    session.diagnostics = conditions;
+    // More conditions than are kept: the one in hand is none of them.
+    Ok((condition.unwrap_or_else(|| new_condition(*b"45000")), details))
+}
+
+fn set_item<B: Backend>(
+    session: &Session<B>,
+    item: Item,
+    value: &Value,
+    raised: &mut Diagnostic,
+    details: &mut ConditionDetails,
+) -> Outcome {
+    let wrong = |shown: &str| Err(e::ER_WRONG_VALUE_FOR_VAR.with(&[&item.name(), &shown]));
+    if value.is_null() {
+        return wrong("NULL");
+    }
+    let text = text_of(value);
+    if item == Item::MysqlErrno {
+        return match text.trim().parse::<u32>() {
+            Ok(number) if (1..=65535).contains(&number) => {
+                raised.number = u16::try_from(number).unwrap_or(u16::MAX);
+                Ok(())
             }
-            Some(_) => return Err(e::ER_SIGNAL_BAD_CONDITION_TYPE.bare().into()),
+            _ => wrong(&text),
         };
-        check_items(signal)?;
-        let mut items = Vec::with_capacity(signal.items.len());
-        for (item, value) in signal.items {
-            items.push((*item, self.argument(value, text, &[])?));
-        }
-        self.raise(signal.again, state, items)?;
-        Ok(self.send_ok(reply)?)
     }
+    let max = if item == Item::MessageText { MESSAGE_CHARS_MAX } else { NAME_CHARS_MAX };
+    let text = match text.char_indices().nth(max) {
+        None => text,
+        Some(_) if session.variables.settings().sql_mode.is_strict() => {
+            return Err(e::ER_COND_ITEM_TOO_LONG.with(&[&item.name()]));
+        }
+        Some((end, _)) => text[..end].to_owned(),
+    };
+    if item == Item::MessageText {
+        raised.message = text;
+    } else {
+        details.items.retain(|(other, _)| *other != item);
+        details.items.push((item, text));
+    }
+    Ok(())
+}
 
-    /// GET DIAGNOSTICS outside of a routine.
-    pub(crate) fn get_diagnostics(
-        &mut self,
-        get: &ast::GetDiagnostics<'_>,
-        text: &[u8],
-        reply: &mut Reply<'_>,
-    ) -> Attempt<()> {
-        self.count(StatementKind::GetDiagnostics);
-        let before = self.diagnostics.packet_count();
-        let diagnostics = &mut self.diagnostics;
-        let mut target = |target: &DiagnosticsTarget<'_>| match target {
-            DiagnosticsTarget::User(name) => Ok(Target::User(name.to_ascii_lowercase())),
-            DiagnosticsTarget::Local(name) => {
-                // Found while the statement is read, so it replaces what was to be asked.
-                diagnostics.clear();
-                Err(e::ER_SP_UNDECLARED_VAR.with(&[&String::from_utf8_lossy(name.text)]))
-            }
+/// GET DIAGNOSTICS of the statement.
+pub(super) fn statement_information<B: Backend>(
+    session: &mut Session<B>,
+    stacked: bool,
+    items: &[(Target, StatementItem)],
+) -> Outcome {
+    let count = conditions(session, stacked)?.kept().len();
+    for (target, item) in items {
+        let value = match item {
+            StatementItem::Number => i64::try_from(count).unwrap_or(i64::MAX),
+            StatementItem::RowCount => session.results.row_count(),
         };
-        match get.what {
-            DiagnosticsItems::Statement(items) => {
-                let items: Vec<_> =
-                    items.iter().map(|(to, item)| Ok((target(to)?, *item))).collect::<Result<_>>()?;
-                self.statement_information(get.stacked, &items)?;
-            }
-            DiagnosticsItems::Condition(number, items) => {
-                let items: Vec<_> =
-                    items.iter().map(|(to, item)| Ok((target(to)?, *item))).collect::<Result<_>>()?;
-                let number = self.argument(&number, text, &[])?;
-                self.condition_information(get.stacked, &number, &items)?;
-            }
-        }
-        // What it reads was raised by another statement.
-        let warnings = self.diagnostics.packet_count().saturating_sub(before);
-        Ok(reply.ok(&OkSummary { status: self.status_flags(), warnings, ..OkSummary::default() })?)
+        session.assign_target(target, Value::Int(value))?;
     }
+    Ok(())
+}
 
-    /// SIGNAL or RESIGNAL. The statement fails with what is raised, unless that is a warning.
-    pub(super) fn raise(
-        &mut self,
-        again: bool,
-        state: Option<[u8; 5]>,
-        items: Vec<(Item, Value)>,
-    ) -> Outcome {
-        let (mut raised, mut details) = match (again, state) {
-            (true, None) => self.condition_in_hand()?,
-            (true, Some(state)) => {
-                let (stacked, _) = self.routines.stacked().ok_or_else(no_handler)?;
-                self.diagnostics = stacked.clone();
-                (new_condition(state), ConditionDetails::default())
-            }
-            (false, Some(state)) => {
-                self.diagnostics.clear();
-                (new_condition(state), ConditionDetails::default())
-            }
-            (false, None) => return Err(no_handler()),
+/// GET DIAGNOSTICS of a condition; one that is not there leaves 1758 behind and changes nothing.
+pub(super) fn condition_information<B: Backend>(
+    session: &mut Session<B>,
+    stacked: bool,
+    number: &Value,
+    items: &[(Target, Item)],
+) -> Outcome {
+    let position = match *number {
+        Value::Int(number) => usize::try_from(number).ok(),
+        Value::UInt(number) => usize::try_from(number).ok(),
+        _ => text_of(number).trim().parse().ok(),
+    };
+    let conditions = conditions(session, stacked)?;
+    let found = position.and_then(|position| position.checked_sub(1)).and_then(|position| {
+        let condition = conditions.kept().get(position)?.clone();
+        Some((condition, conditions.details(position).cloned()))
+    });
+    let Some((condition, details)) = found else {
+        let error = e::ER_DA_INVALID_CONDITION_NUMBER.bare();
+        session.diagnostics.push(error.diagnostic(), session.variables.settings().diagnostics);
+        return Ok(());
+    };
+    for (target, item) in items {
+        let value = match item {
+            Item::MysqlErrno => Value::Int(i64::from(condition.number)),
+            item => text_value(&item_text(*item, &condition, details.as_ref())),
         };
-        for (item, value) in items {
-            self.set_item(item, &value, &mut raised, &mut details)?;
-        }
-        self.diagnostics.expect(details);
-        if raised.level == Level::Error {
-            return Err(SqlError::new(raised.number, raised.state, raised.message));
-        }
-        self.diagnostics.push(raised, self.variables.settings().diagnostics);
-        Ok(())
+        session.assign_target(target, value)?;
     }
+    Ok(())
+}
 
-    /// RESIGNAL alone: the condition the handler was called for, taken out of the conditions it came with.
-    fn condition_in_hand(&mut self) -> Result<(Diagnostic, ConditionDetails)> {
-        let (stacked, position) = self.routines.stacked().ok_or_else(no_handler)?;
-        let mut conditions = stacked.clone();
-        conditions.set_inherited(false);
-        let details = conditions.details(position).cloned().unwrap_or_default();
-        let condition = conditions.kept().get(position).cloned();
-        conditions.remove(position);
-        self.diagnostics = conditions;
-        // More conditions than are kept: the one in hand is none of them.
-        Ok((condition.unwrap_or_else(|| new_condition(*b"45000")), details))
+fn conditions<B: Backend>(session: &Session<B>, stacked: bool) -> Result<&Diagnostics> {
+    if !stacked {
+        return Ok(&session.diagnostics);
     }
-
-    fn set_item(
-        &self,
-        item: Item,
-        value: &Value,
-        raised: &mut Diagnostic,
-        details: &mut ConditionDetails,
-    ) -> Outcome {
-        let wrong = |shown: &str| Err(e::ER_WRONG_VALUE_FOR_VAR.with(&[&item.name(), &shown]));
-        if value.is_null() {
-            return wrong("NULL");
-        }
-        let text = text_of(value);
-        if item == Item::MysqlErrno {
-            return match text.trim().parse::<u32>() {
-                Ok(number) if (1..=65535).contains(&number) => {
-                    raised.number = u16::try_from(number).unwrap_or(u16::MAX);
-                    Ok(())
-                }
-                _ => wrong(&text),
-            };
-        }
-        let max = if item == Item::MessageText { MESSAGE_CHARS_MAX } else { NAME_CHARS_MAX };
-        let text = match text.char_indices().nth(max) {
-            None => text,
-            Some(_) if self.variables.settings().sql_mode.is_strict() => {
-                return Err(e::ER_COND_ITEM_TOO_LONG.with(&[&item.name()]));
-            }
-            Some((end, _)) => text[..end].to_owned(),
-        };
-        if item == Item::MessageText {
-            raised.message = text;
-        } else {
-            details.items.retain(|(other, _)| *other != item);
-            details.items.push((item, text));
-        }
-        Ok(())
-    }
-
-    /// GET DIAGNOSTICS of the statement.
-    pub(super) fn statement_information(
-        &mut self,
-        stacked: bool,
-        items: &[(Target, StatementItem)],
-    ) -> Outcome {
-        let count = self.conditions(stacked)?.kept().len();
-        for (target, item) in items {
-            let value = match item {
-                StatementItem::Number => i64::try_from(count).unwrap_or(i64::MAX),
-                StatementItem::RowCount => self.results.row_count(),
-            };
-            self.assign_target(target, Value::Int(value))?;
-        }
-        Ok(())
-    }
-
-    /// GET DIAGNOSTICS of a condition; one that is not there leaves 1758 behind and changes nothing.
-    pub(super) fn condition_information(
-        &mut self,
-        stacked: bool,
-        number: &Value,
-        items: &[(Target, Item)],
-    ) -> Outcome {
-        let position = match *number {
-            Value::Int(number) => usize::try_from(number).ok(),
-            Value::UInt(number) => usize::try_from(number).ok(),
-            _ => text_of(number).trim().parse().ok(),
-        };
-        let conditions = self.conditions(stacked)?;
-        let found = position.and_then(|position| position.checked_sub(1)).and_then(|position| {
-            let condition = conditions.kept().get(position)?.clone();
-            Some((condition, conditions.details(position).cloned()))
-        });
-        let Some((condition, details)) = found else {
-            let error = e::ER_DA_INVALID_CONDITION_NUMBER.bare();
-            self.diagnostics.push(error.diagnostic(), self.variables.settings().diagnostics);
-            return Ok(());
-        };
-        for (target, item) in items {
-            let value = match item {
-                Item::MysqlErrno => Value::Int(i64::from(condition.number)),
-                item => text_value(&item_text(*item, &condition, details.as_ref())),
-            };
-            self.assign_target(target, value)?;
-        }
-        Ok(())
-    }
-
-    fn conditions(&self, stacked: bool) -> Result<&Diagnostics> {
-        if !stacked {
-            return Ok(&self.diagnostics);
-        }
-        let stacked = self.routines.stacked();
-        stacked.map(|(stacked, _)| stacked).ok_or_else(|| e::ER_GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER.bare())
-    }
+    let stacked = session.routines.stacked();
+    stacked.map(|(stacked, _)| stacked).ok_or_else(|| e::ER_GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER.bare())
 }
 
 fn item_text(item: Item, condition: &Diagnostic, details: Option<&ConditionDetails>) -> String {

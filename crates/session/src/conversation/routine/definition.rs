@@ -58,202 +58,208 @@ fn apply(said: &Characteristics<'_>, definition: &mut RoutineDefinition) {
     }
 }
 
-impl<B: Backend> Session<B> {
-    /// Schema and name of a routine.
-    fn routine_name(&self, name: &ObjectName<'_>) -> Result<(String, String)> {
-        self.names().table(name)
-    }
+/// Schema and name of a routine.
+fn routine_name<B: Backend>(session: &Session<B>, name: &ObjectName<'_>) -> Result<(String, String)> {
+    session.names().table(name)
+}
 
-    /// CREATE PROCEDURE.
-    pub(crate) fn create_routine(
-        &mut self,
-        create: &CreateRoutine<'_>,
-        sql: &[u8],
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
-        let kind = kind_of(create.kind);
-        if kind == RoutineKind::Function {
-            return Err(not_supported("CREATE FUNCTION"));
-        }
-        let Some(body) = create.body else { return Err(not_supported("LANGUAGE")) };
-        let (schema, name) = self.routine_name(&create.name)?;
-        self.count(StatementKind::CreateProcedure);
-        let catalog = self.core.catalog().load();
-        let Some(found) = catalog.schema(&schema) else { return Err(e::ER_BAD_DB_ERROR.with(&[&schema])) };
-        privilege::require_schema(&self.account, &schema, Privileges::CREATE_ROUTINE)?;
-        if found.system {
-            return Err(privilege::schema_denied(&self.account, &schema));
-        }
-        if name.is_empty() || name.ends_with(' ') {
-            return Err(e::ER_SP_WRONG_NAME.with(&[&name]));
-        }
-        if name.chars().count() > NAME_CHARS_MAX {
-            return Err(e::ER_TOO_LONG_IDENT.with(&[&name]));
-        }
-        let mode = self.variables.settings().sql_mode;
-        let settings = compile::Settings { text: sql, collation: found.collation, strict: mode.is_strict() };
-        let mut warnings = Vec::new();
-        compile::compile(create, body, &settings, &mut warnings)?;
-        let definer = self.definer(create.definer.as_ref());
-        self.require_definer(&definer, &catalog)?;
-        let cut = |span: Span| utf8(sql.get(span.start as usize..span.end as usize).unwrap_or_default());
-        let now = self.now_micros();
-        let mut definition = RoutineDefinition {
-            id: self.backend.new_routine_id(),
-            kind,
-            schema: Arc::clone(&found.name),
-            name: name.into(),
-            parameters: cut(create.parameters_span).into(),
-            returns: create.returns.map(|returns| cut(returns.span)).unwrap_or_default().into(),
-            body: cut(body.span).into(),
-            definer,
-            invoker: false,
-            deterministic: false,
-            data_access: DataAccess::default(),
-            comment: "".into(),
-            sql_mode: mode.0,
-            client_charset: self.variables.settings().client_charset,
-            connection_collation: self.variables.settings().connection_collation,
-            database_collation: found.collation,
-            created_micros: now,
-            modified_micros: now,
-        };
-        apply(&create.characteristics, &mut definition);
-        self.define_routine(reply, |session, reply| {
-            session.store_routine(definition, create.if_not_exists, &mut warnings)?;
-            session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
-            session.send_ok(reply)
-        })
+/// CREATE PROCEDURE.
+pub(crate) fn create_routine<B: Backend>(
+    session: &mut Session<B>,
+    create: &CreateRoutine<'_>,
+    sql: &[u8],
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    let kind = kind_of(create.kind);
+    if kind == RoutineKind::Function {
+        return Err(not_supported("CREATE FUNCTION"));
     }
-
-    /// Commits what is open, and changes definitions as every definition does.
-    fn define_routine(
-        &mut self,
-        reply: &mut Reply<'_>,
-        run: impl FnOnce(&mut Self, &mut Reply<'_>) -> Outcome,
-    ) -> Outcome {
-        self.ready_access_mode();
-        self.require_writable()?;
-        self.commit_transaction()?;
-        self.wait_for_commit(reply);
-        self.enter_change(false)?;
-        self.with_backup_lock(|session| run(session, reply))
+    let Some(body) = create.body else { return Err(not_supported("LANGUAGE")) };
+    let (schema, name) = routine_name(session, &create.name)?;
+    session.count(StatementKind::CreateProcedure);
+    let catalog = session.core.catalog().load();
+    let Some(found) = catalog.schema(&schema) else { return Err(e::ER_BAD_DB_ERROR.with(&[&schema])) };
+    privilege::require_schema(&session.account, &schema, Privileges::CREATE_ROUTINE)?;
+    if found.system {
+        return Err(privilege::schema_denied(&session.account, &schema));
     }
+    if name.is_empty() || name.ends_with(' ') {
+        return Err(e::ER_SP_WRONG_NAME.with(&[&name]));
+    }
+    if name.chars().count() > NAME_CHARS_MAX {
+        return Err(e::ER_TOO_LONG_IDENT.with(&[&name]));
+    }
+    let mode = session.variables.settings().sql_mode;
+    let settings = compile::Settings { text: sql, collation: found.collation, strict: mode.is_strict() };
+    let mut warnings = Vec::new();
+    compile::compile(create, body, &settings, &mut warnings)?;
+    let definer = definer(session, create.definer.as_ref());
+    require_definer(session, &definer, &catalog)?;
+    let cut = |span: Span| utf8(sql.get(span.start as usize..span.end as usize).unwrap_or_default());
+    let now = session.now_micros();
+    let mut definition = RoutineDefinition {
+        id: session.backend.new_routine_id(),
+        kind,
+        schema: Arc::clone(&found.name),
+        name: name.into(),
+        parameters: cut(create.parameters_span).into(),
+        returns: create.returns.map(|returns| cut(returns.span)).unwrap_or_default().into(),
+        body: cut(body.span).into(),
+        definer,
+        invoker: false,
+        deterministic: false,
+        data_access: DataAccess::default(),
+        comment: "".into(),
+        sql_mode: mode.0,
+        client_charset: session.variables.settings().client_charset,
+        connection_collation: session.variables.settings().connection_collation,
+        database_collation: found.collation,
+        created_micros: now,
+        modified_micros: now,
+    };
+    apply(&create.characteristics, &mut definition);
+    define_routine(session, reply, |session, reply| {
+        store_routine(session, definition, create.if_not_exists, &mut warnings)?;
+        session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
+        session.send_ok(reply)
+    })
+}
 
-    /// Stores a new routine. Schema and definer count as they are when no other definition changes.
-    fn store_routine(
-        &mut self,
-        definition: RoutineDefinition,
-        if_not_exists: bool,
-        warnings: &mut Vec<service::Diagnostic>,
-    ) -> Outcome {
-        let (word, name) = (definition.kind.word(), Arc::clone(&definition.name));
-        let is_new = self.backend.change_routines(|routines, catalog| {
-            if catalog.schema(&definition.schema).is_none() {
-                return Err(e::ER_BAD_DB_ERROR.with(&[&definition.schema]));
-            }
-            warnings.extend(self.require_definer(&definition.definer, catalog)?);
-            if routines.get(&definition.schema, definition.kind, &definition.name).is_none() {
-                routines.insert(Arc::new(definition));
-                return Ok(true);
-            }
-            if if_not_exists { Ok(false) } else { Err(e::ER_SP_ALREADY_EXISTS.with(&[&word, &name])) }
+/// Commits what is open, and changes definitions as every definition does.
+fn define_routine<B: Backend>(
+    session: &mut Session<B>,
+    reply: &mut Reply<'_>,
+    run: impl FnOnce(&mut Session<B>, &mut Reply<'_>) -> Outcome,
+) -> Outcome {
+    session.ready_access_mode();
+    session.require_writable()?;
+    session.commit_transaction()?;
+    session.wait_for_commit(reply);
+    session.enter_change(false)?;
+    session.with_backup_lock(|session| run(session, reply))
+}
+
+/// Stores a new routine. Schema and definer count as they are when no other definition changes.
+fn store_routine<B: Backend>(
+    session: &mut Session<B>,
+    definition: RoutineDefinition,
+    if_not_exists: bool,
+    warnings: &mut Vec<service::Diagnostic>,
+) -> Outcome {
+    let (word, name) = (definition.kind.word(), Arc::clone(&definition.name));
+    let is_new = session.backend.change_routines(|routines, catalog| {
+        if catalog.schema(&definition.schema).is_none() {
+            return Err(e::ER_BAD_DB_ERROR.with(&[&definition.schema]));
+        }
+        warnings.extend(require_definer(session, &definition.definer, catalog)?);
+        if routines.get(&definition.schema, definition.kind, &definition.name).is_none() {
+            routines.insert(Arc::new(definition));
+            return Ok(true);
+        }
+        if if_not_exists { Ok(false) } else { Err(e::ER_SP_ALREADY_EXISTS.with(&[&word, &name])) }
+    })?;
+    if !is_new {
+        let note = e::ER_SP_ALREADY_EXISTS.note(&[&word, &name]);
+        session.diagnostics.push(note, session.variables.settings().diagnostics);
+    }
+    Ok(())
+}
+
+/// The account a new routine belongs to.
+fn definer<B: Backend>(session: &Session<B>, written: Option<&ast::Account<'_>>) -> (Arc<str>, Arc<str>) {
+    match written.filter(|account| !account.current) {
+        Some(account) => (utf8(account.user).into(), utf8(account.host).to_lowercase().into()),
+        None => (Arc::clone(&session.account.user), Arc::clone(&session.account.host)),
+    }
+}
+
+/// Whether a new routine may belong to it: 1227 for another account unless this one may, and note 1449 if there is none.
+fn require_definer<B: Backend>(
+    session: &Session<B>,
+    (user, host): &(Arc<str>, Arc<str>),
+    catalog: &catalog::Catalog,
+) -> Result<Option<service::Diagnostic>> {
+    if *session.account.user == **user && *session.account.host == **host {
+        return Ok(None);
+    }
+    AccountAdmin::new(&session.account, &catalog.accounts).require_definer(user, host)?;
+    let is_missing = catalog.accounts.find(user, host).is_none();
+    Ok(is_missing.then(|| e::ER_NO_SUCH_USER.note(&[user, host])))
+}
+
+/// The routine `name`, if the account may alter it.
+fn alterable<B: Backend>(
+    session: &Session<B>,
+    kind: RoutineKind,
+    name: &ObjectName<'_>,
+) -> Result<Option<Arc<RoutineDefinition>>> {
+    let (schema, own) = routine_name(session, name)?;
+    let allowed = privilege::on_routine(&session.account, &schema, kind, &own);
+    if !allowed.contains(Privileges::ALTER_ROUTINE) {
+        return Err(privilege::routine_denied(&session.account, &format!("{schema}.{own}"), "alter routine"));
+    }
+    let catalog = session.core.catalog().load();
+    let found = catalog.routines.get(&schema, kind, &own).map(Arc::clone);
+    if let Some(routine) = &found {
+        let (user, host) = &routine.definer;
+        AccountAdmin::new(&session.account, &catalog.accounts).require_routine_of(user, host)?;
+    }
+    Ok(found)
+}
+
+/// ALTER PROCEDURE, ALTER FUNCTION.
+pub(crate) fn alter_routine<B: Backend>(
+    session: &mut Session<B>,
+    alter: &AlterRoutine<'_>,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    session.count(StatementKind::AlterProcedure);
+    let kind = kind_of(alter.kind);
+    let (schema, name) = routine_name(session, &alter.name)?;
+    let missing = || e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &format!("{schema}.{name}")]);
+    let found = alterable(session, kind, &alter.name)?.ok_or_else(missing)?;
+    let now = session.now_micros();
+    define_routine(session, reply, |session, reply| {
+        session.backend.change_routines(|routines, _| {
+            // What another session did in between counts.
+            let now_there = routines.get(&found.schema, kind, &found.name);
+            let mut definition = RoutineDefinition::clone(now_there.ok_or_else(missing)?);
+            apply(&alter.characteristics, &mut definition);
+            definition.modified_micros = now;
+            routines.insert(Arc::new(definition));
+            Ok(())
         })?;
-        if !is_new {
-            let note = e::ER_SP_ALREADY_EXISTS.note(&[&word, &name]);
-            self.diagnostics.push(note, self.variables.settings().diagnostics);
-        }
-        Ok(())
-    }
+        session.send_ok(reply)
+    })
+}
 
-    /// The account a new routine belongs to.
-    fn definer(&self, written: Option<&ast::Account<'_>>) -> (Arc<str>, Arc<str>) {
-        match written.filter(|account| !account.current) {
-            Some(account) => (utf8(account.user).into(), utf8(account.host).to_lowercase().into()),
-            None => (Arc::clone(&self.account.user), Arc::clone(&self.account.host)),
-        }
-    }
-
-    /// Whether a new routine may belong to it: 1227 for another account unless this one may, and note 1449 if there is none.
-    fn require_definer(
-        &self,
-        (user, host): &(Arc<str>, Arc<str>),
-        catalog: &catalog::Catalog,
-    ) -> Result<Option<service::Diagnostic>> {
-        if *self.account.user == **user && *self.account.host == **host {
-            return Ok(None);
-        }
-        AccountAdmin::new(&self.account, &catalog.accounts).require_definer(user, host)?;
-        let is_missing = catalog.accounts.find(user, host).is_none();
-        Ok(is_missing.then(|| e::ER_NO_SUCH_USER.note(&[user, host])))
-    }
-
-    /// The routine `name`, if the account may alter it.
-    fn alterable(&self, kind: RoutineKind, name: &ObjectName<'_>) -> Result<Option<Arc<RoutineDefinition>>> {
-        let (schema, own) = self.routine_name(name)?;
-        let allowed = privilege::on_routine(&self.account, &schema, kind, &own);
-        if !allowed.contains(Privileges::ALTER_ROUTINE) {
-            return Err(privilege::routine_denied(
-                &self.account,
-                &format!("{schema}.{own}"),
-                "alter routine",
-            ));
-        }
-        let catalog = self.core.catalog().load();
-        let found = catalog.routines.get(&schema, kind, &own).map(Arc::clone);
-        if let Some(routine) = &found {
-            let (user, host) = &routine.definer;
-            AccountAdmin::new(&self.account, &catalog.accounts).require_routine_of(user, host)?;
-        }
-        Ok(found)
-    }
-
-    /// ALTER PROCEDURE, ALTER FUNCTION.
-    pub(crate) fn alter_routine(&mut self, alter: &AlterRoutine<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::AlterProcedure);
-        let kind = kind_of(alter.kind);
-        let (schema, name) = self.routine_name(&alter.name)?;
-        let missing = || e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &format!("{schema}.{name}")]);
-        let found = self.alterable(kind, &alter.name)?.ok_or_else(missing)?;
-        let now = self.now_micros();
-        self.define_routine(reply, |session, reply| {
-            session.backend.change_routines(|routines, _| {
-                // What another session did in between counts.
-                let now_there = routines.get(&found.schema, kind, &found.name);
-                let mut definition = RoutineDefinition::clone(now_there.ok_or_else(missing)?);
-                apply(&alter.characteristics, &mut definition);
-                definition.modified_micros = now;
-                routines.insert(Arc::new(definition));
-                Ok(())
-            })?;
-            session.send_ok(reply)
-        })
-    }
-
-    /// DROP PROCEDURE, DROP FUNCTION.
-    pub(crate) fn drop_routine(&mut self, drop: &DropRoutine<'_>, reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::DropProcedure);
-        let kind = kind_of(drop.kind);
-        let (schema, name) = self.routine_name(&drop.name)?;
-        let shown = format!("{schema}.{name}");
-        let found = self.alterable(kind, &drop.name)?;
-        self.define_routine(reply, |session, reply| {
-            let is_dropped = session.backend.change_routines(|routines, _| {
-                let found =
-                    found.and_then(|found| routines.get(&found.schema, kind, &found.name).map(Arc::clone));
-                match found {
-                    Some(found) => Ok(routines.remove(&found).is_some()),
-                    None if drop.if_exists => Ok(false),
-                    None => Err(e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &shown])),
-                }
-            })?;
-            if !is_dropped {
-                let note = e::ER_SP_DOES_NOT_EXIST.note(&[&kind.word(), &shown]);
-                session.diagnostics.push(note, session.variables.settings().diagnostics);
+/// DROP PROCEDURE, DROP FUNCTION.
+pub(crate) fn drop_routine<B: Backend>(
+    session: &mut Session<B>,
+    drop: &DropRoutine<'_>,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    session.count(StatementKind::DropProcedure);
+    let kind = kind_of(drop.kind);
+    let (schema, name) = routine_name(session, &drop.name)?;
+    let shown = format!("{schema}.{name}");
+    let found = alterable(session, kind, &drop.name)?;
+    define_routine(session, reply, |session, reply| {
+        let is_dropped = session.backend.change_routines(|routines, _| {
+            let found =
+                found.and_then(|found| routines.get(&found.schema, kind, &found.name).map(Arc::clone));
+            match found {
+                Some(found) => Ok(routines.remove(&found).is_some()),
+                None if drop.if_exists => Ok(false),
+                None => Err(e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &shown])),
             }
-            session.send_ok(reply)
-        })
-    }
+        })?;
+        if !is_dropped {
+            let note = e::ER_SP_DOES_NOT_EXIST.note(&[&kind.word(), &shown]);
+            session.diagnostics.push(note, session.variables.settings().diagnostics);
+        }
+        session.send_ok(reply)
+    })
 }
 
 /// SHOW CREATE PROCEDURE, SHOW CREATE FUNCTION.

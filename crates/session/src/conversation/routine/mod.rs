@@ -20,8 +20,8 @@
 //! Read next: [`crate::routine::program`], `call`, `run`, `handler`.
 
 mod call;
-mod condition;
-mod definition;
+pub(super) mod condition;
+pub(super) mod definition;
 mod handler;
 mod run;
 mod statement;

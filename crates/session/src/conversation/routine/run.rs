@@ -7,6 +7,7 @@ use service::{Outcome, Reply, SqlError};
 use types::Value;
 
 use super::OpenCursor;
+use super::condition;
 use crate::backend::Backend;
 use crate::conversation::Session;
 use crate::conversation::attempt::{Attempt, until_planned};
@@ -90,15 +91,17 @@ impl<B: Backend> Session<B> {
                 for (item, value) in &raise.items {
                     items.push((*item, self.compute(program, *value, false)?));
                 }
-                self.raise(raise.again, raise.state, items)?;
+                condition::raise(self, raise.again, raise.state, items)?;
                 at + 1
             }
             Instruction::Diagnose(diagnose) => {
                 match &diagnose.what {
-                    DiagnoseItems::Statement(items) => self.statement_information(diagnose.stacked, items)?,
+                    DiagnoseItems::Statement(items) => {
+                        condition::statement_information(self, diagnose.stacked, items)?;
+                    }
                     DiagnoseItems::Condition(number, items) => {
                         let number = self.compute(program, *number, false)?;
-                        self.condition_information(diagnose.stacked, &number, items)?;
+                        condition::condition_information(self, diagnose.stacked, &number, items)?;
                     }
                 }
                 // What it reads is not raised again.
