@@ -8,14 +8,59 @@ mod remote;
 mod world;
 
 use harness::Server;
-use remote::Remote;
-use world::World;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use access::{Snapshot, Transaction};
+use catalog::{TableDefinition, TableEntry};
+use client::Connection;
+use remote::{RemoteSnapshot, RemoteTable, RemoteTransaction};
+use world::{Backend, World};
+
+/// A database on another server.
+struct Remote {
+    connection: RefCell<Connection>,
+}
+
+impl Remote {
+    /// Over a connection whose default database is empty.
+    fn new(mut connection: Connection) -> Box<Remote> {
+        remote::set_up(&mut connection).expect("the server takes the settings");
+        Box::new(Remote { connection: RefCell::new(connection) })
+    }
+}
+
+impl Backend for Remote {
+    fn create(&mut self, definition: TableDefinition, sql: &str) -> Arc<TableEntry> {
+        self.connection.get_mut().run(sql.as_bytes()).expect("the table is made");
+        let definition = Arc::new(definition);
+        Arc::new(TableEntry {
+            definition: Arc::clone(&definition),
+            source: Arc::new(RemoteTable::new(definition, 1)),
+        })
+    }
+
+    fn drop_tables(&mut self, sql: &str) {
+        self.connection.get_mut().run(sql.as_bytes()).expect("the tables are dropped");
+    }
+
+    fn transact(&mut self, run: &mut dyn FnMut(&dyn Snapshot, &mut dyn Transaction) -> bool) {
+        let connection = self.connection.get_mut();
+        // A connection that is lost says so again when it is used.
+        let is_open = connection.run(b"START TRANSACTION WITH CONSISTENT SNAPSHOT").is_ok();
+        let is_kept = run(&RemoteSnapshot, &mut RemoteTransaction::new(&mut *connection, &mut false));
+        let end: &[u8] = if is_kept { b"COMMIT" } else { b"ROLLBACK" };
+        if is_open {
+            connection.run(end).expect("the transaction ends");
+        }
+    }
+}
 
 fn world(server: &Server, database: &'static str, found_rows: bool) -> World {
     let mut options = server.options();
     // An update answers whether there is the row.
     options.found_rows = true;
-    let mut connection = client::Connection::connect(&options).expect("root is let in");
+    let mut connection = Connection::connect(&options).expect("root is let in");
     for sql in [format!("DROP DATABASE IF EXISTS {database}"), format!("CREATE DATABASE {database}")] {
         connection.run(sql.as_bytes()).expect("an empty database");
     }

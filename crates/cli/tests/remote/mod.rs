@@ -10,7 +10,6 @@ mod literal;
 mod scan;
 mod table;
 
-use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -19,68 +18,39 @@ use access::{
     Reading, RowLock, Scan, ScanRequest, ServerError, Snapshot, TimestampZone, Transaction, Updated,
     WriteTarget, Writing,
 };
-use catalog::{TableDefinition, TableEntry};
+use catalog::TableDefinition;
 use client::Connection;
 use types::vector::{Batch, BytesColumn};
 use types::{Cell, Value};
 
-use crate::world::Backend;
 use literal::{quoted, write_cell};
 use scan::{RemoteScan, Selected, ranges_condition};
-use table::{RemoteTable, remote};
+pub(crate) use table::RemoteTable;
+use table::remote;
 
 /// Rows looked up by one statement.
 const LOOK_UP_ROWS: usize = 64;
 
-/// A database on another server.
-pub(crate) struct Remote {
-    connection: RefCell<Connection>,
+/// What a connection to the other server has to be set to: values are converted and checked before they get there, and come as they are stored.
+pub(crate) fn set_up(connection: &mut Connection) -> Result<(), client::Error> {
+    for sql in [
+        "SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'",
+        "SET time_zone = '+00:00'",
+        "SET character_set_results = NULL",
+    ] {
+        connection.run(sql.as_bytes())?;
+    }
+    Ok(())
 }
 
-impl Remote {
-    /// Over a connection whose default database is empty.
-    pub(crate) fn new(mut connection: Connection) -> Box<Remote> {
-        // Values are converted and checked before they get there, and come as they are stored.
-        for sql in [
-            "SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'",
-            "SET time_zone = '+00:00'",
-            "SET character_set_results = NULL",
-        ] {
-            connection.run(sql.as_bytes()).expect("the server takes the setting");
-        }
-        Box::new(Remote { connection: RefCell::new(connection) })
-    }
-}
-
-impl Backend for Remote {
-    fn create(&mut self, definition: TableDefinition, sql: &str) -> Arc<TableEntry> {
-        self.connection.get_mut().run(sql.as_bytes()).expect("the table is made");
-        let definition = Arc::new(definition);
-        Arc::new(TableEntry {
-            definition: Arc::clone(&definition),
-            source: Arc::new(RemoteTable::new(definition)),
-        })
-    }
-
-    fn drop_tables(&mut self, sql: &str) {
-        self.connection.get_mut().run(sql.as_bytes()).expect("the tables are dropped");
-    }
-
-    fn transact(&mut self, run: &mut dyn FnMut(&dyn Snapshot, &mut dyn Transaction) -> bool) {
-        let connection = self.connection.get_mut();
-        // A connection that is lost says so again when it is used.
-        let is_open = connection.run(b"START TRANSACTION WITH CONSISTENT SNAPSHOT").is_ok();
-        let is_kept = run(&RemoteSnapshot, &mut RemoteTransaction { connection: &mut *connection });
-        let end: &[u8] = if is_kept { b"COMMIT" } else { b"ROLLBACK" };
-        if is_open {
-            connection.run(end).expect("the transaction ends");
-        }
-    }
+/// A table's name with that of its schema.
+fn full_name(definition: &TableDefinition) -> String {
+    format!("{}.{}", quoted(&definition.schema), quoted(&definition.name))
 }
 
 /// What the other server's transaction sees: large values come whole, so that nothing is read by reference.
 #[derive(Debug)]
-struct RemoteSnapshot;
+pub(crate) struct RemoteSnapshot;
 
 impl Snapshot for RemoteSnapshot {
     fn sees(&self, _table: &dyn access::Table) -> bool {
@@ -101,12 +71,21 @@ impl Snapshot for RemoteSnapshot {
 }
 
 /// The transaction on the other server.
-struct RemoteTransaction<'c> {
+pub(crate) struct RemoteTransaction<'c> {
     connection: &'c mut Connection,
+    /// Something was locked or written.
+    has_begun: &'c mut bool,
+}
+
+impl<'c> RemoteTransaction<'c> {
+    /// Over a connection that is in a transaction; `has_begun` is set when something is locked or written.
+    pub(crate) fn new(connection: &'c mut Connection, has_begun: &'c mut bool) -> Self {
+        Self { connection, has_begun }
+    }
 }
 
 /// What the other server says, as data.
-fn failed(error: client::Error) -> Error {
+pub(crate) fn failed(error: client::Error) -> Error {
     let client::Error::Server(error) = error else { return Error::Storage(error.to_string().into()) };
     let constraint = || {
         let text = error.message.split_once('(').map_or("", |(_, rest)| rest);
@@ -145,6 +124,7 @@ fn lock_clause(lock: RowLock) -> String {
 impl RemoteTransaction<'_> {
     /// Runs a change; answers how many rows met its condition, and whether one became different.
     fn change(&mut self, sql: &str) -> Result<(u64, bool), Error> {
+        *self.has_begun = true;
         let mut answer = self.connection.query(sql.as_bytes()).map_err(failed)?;
         answer.next_result().map_err(failed)?;
         let is_same = String::from_utf8_lossy(answer.info()).contains("Changed: 0");
@@ -185,7 +165,7 @@ impl RemoteTransaction<'_> {
             let mut sql = String::new();
             for (number, condition) in conditions.iter().enumerate() {
                 let union = if number > 0 { " UNION ALL " } else { "" };
-                let (list, from) = (selected.list(), quoted(&table.definition.name));
+                let (list, from) = (selected.list(), full_name(&table.definition));
                 let number = chunk * at_once + number;
                 let _ = write!(sql, "{union}SELECT {number}, {list} FROM {from} WHERE {condition} LIMIT 1");
                 if conditions.len() > 1 {
@@ -195,6 +175,7 @@ impl RemoteTransaction<'_> {
                 }
             }
             if let Some(lock) = lock {
+                *self.has_begun = true;
                 sql.push_str(&lock_clause(lock));
             }
             if conditions.len() > 1 {
@@ -226,11 +207,12 @@ impl RemoteTransaction<'_> {
             let _ = write!(entry, "{}{} <=> ", if number > 0 { " AND " } else { "" }, quoted(&column.name));
             write_cell(cells[part.column], &column.data_type, &mut entry);
         }
+        *self.has_begun = true;
         let selected = Selected::new(definition, Columns::whole(&[]));
         let sql = format!(
             "SELECT 0, {} FROM {} WHERE {entry} LIMIT 1 FOR SHARE",
             selected.list(),
-            quoted(&definition.name)
+            full_name(definition)
         );
         let mut locator = Vec::new();
         let read = self.select(&sql, |_, row| {
@@ -389,7 +371,7 @@ impl Transaction for RemoteTransaction<'_> {
             values.push_str(comma);
             write_cell(cell, &column.data_type, &mut values);
         }
-        let sql = format!("INSERT INTO {} ({names}) VALUES ({values})", quoted(&table.definition.name));
+        let sql = format!("INSERT INTO {} ({names}) VALUES ({values})", full_name(&table.definition));
         self.change(&sql).map_err(|error| self.write_failed(table, row.cells, error))?;
         Ok(())
     }
@@ -422,7 +404,7 @@ impl Transaction for RemoteTransaction<'_> {
         if assignments.is_empty() {
             return Ok(Updated::Same);
         }
-        let name = quoted(&table.definition.name);
+        let name = full_name(&table.definition);
         let sql = format!("UPDATE {name} SET {assignments} WHERE {} LIMIT 1", text(locator));
         let found = match self.change(&sql) {
             Ok(found) => found,
@@ -458,7 +440,7 @@ impl Transaction for RemoteTransaction<'_> {
         _replaced_by: Option<&[Cell<'_>]>,
         _writing: Writing<'_>,
     ) -> Result<bool, Error> {
-        let name = quoted(&remote(target.table)?.definition.name);
+        let name = full_name(&remote(target.table)?.definition);
         Ok(self.change(&format!("DELETE FROM {name} WHERE {} LIMIT 1", text(locator)))?.0 > 0)
     }
 
@@ -496,6 +478,7 @@ impl RemoteTransaction<'_> {
     fn begin(&mut self, scan: &mut RemoteScan, lock: Option<RowLock>) -> Result<(), Error> {
         let Some(mut sql) = scan.begin()? else { return Ok(()) };
         if let Some(lock) = lock {
+            *self.has_begun = true;
             sql.push_str(&lock_clause(lock));
         }
         let definition = Arc::clone(&scan.definition);

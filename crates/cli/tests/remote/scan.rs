@@ -7,7 +7,7 @@ use std::sync::Arc;
 use access::{Columns, Error, KeyBound, KeyRange, KeyRanges, Part, Scan, ScanRequest};
 use catalog::TableDefinition;
 use types::vector::{Batch, BytesColumn, batch_rows_max};
-use types::{CollationId, Column, DataType, Physical, Value};
+use types::{CollationId, Column, DataType, Physical, TypeKind, Value};
 
 use super::literal::{is_number, push_text, quoted, write_cell, write_value};
 use super::table::foreign;
@@ -83,7 +83,7 @@ impl RemoteScan {
             write_value(value, &mut condition);
             conditions.push(condition);
         }
-        let mut sql = format!("SELECT 0, {} FROM {}", selected.list(), quoted(&definition.name));
+        let mut sql = format!("SELECT 0, {} FROM {}", selected.list(), super::full_name(definition));
         if !conditions.is_empty() {
             let _ = write!(sql, " WHERE {}", conditions.join(" AND "));
         }
@@ -178,7 +178,12 @@ impl<'a> Selected<'a> {
         let written = columns.map(|ordinal| {
             let column = &self.definition.columns[ordinal];
             let name = quoted(&column.name);
-            if is_number(&column.data_type) { format!("CAST({name} AS UNSIGNED)") } else { name }
+            match column.data_type.kind {
+                _ if is_number(&column.data_type) => format!("CAST({name} AS UNSIGNED)"),
+                // As text it has six digits.
+                TypeKind::Float => format!("{name} * 1e0"),
+                _ => name,
+            }
         });
         written.collect::<Vec<_>>().join(", ")
     }

@@ -9,7 +9,7 @@ use catalog::{TableDefinition, TableSource};
 
 /// The table, and what it knows without asking.
 #[derive(Debug)]
-pub(super) struct RemoteTable {
+pub(crate) struct RemoteTable {
     pub(super) definition: Arc<TableDefinition>,
     /// The AUTO_INCREMENT number that the next row gets: the tables are made and written here alone.
     next: Mutex<u64>,
@@ -26,8 +26,9 @@ pub(super) fn remote(table: &dyn access::Table) -> Result<&RemoteTable, Error> {
 }
 
 impl RemoteTable {
-    pub(super) fn new(definition: Arc<TableDefinition>) -> RemoteTable {
-        RemoteTable { definition, next: Mutex::new(1) }
+    /// A table whose next AUTO_INCREMENT number is `next`.
+    pub(crate) fn new(definition: Arc<TableDefinition>, next: u64) -> RemoteTable {
+        RemoteTable { definition, next: Mutex::new(next) }
     }
 
     /// The largest number that the AUTO_INCREMENT column takes.

@@ -8,7 +8,7 @@
 //! exec    ── access::Transaction ─> rows, while a statement runs ([`SessionTransaction::start_access`])
 //! ```
 //!
-//! A [`Backend`] brings them together. Sessions are generic over it, so that no call here is virtual. [`crate::local`] implements them over the
+//! A [`Backend`] brings them together. Sessions are generic over it, so that no call here is virtual. `engine::local` implements them over the
 //! local store.
 //!
 //! Invariants, for every backend:

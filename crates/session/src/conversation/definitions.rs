@@ -1,4 +1,4 @@
-//! Statements that define: privileges and implicit commits around `crate::ddl`, and what a session itself adds: AS SELECT,
+//! Statements that define: privileges and implicit commits around `backend::Definitions`, and what a session itself adds: AS SELECT,
 //! table maintenance, COM_FIELD_LIST.
 
 use std::sync::Arc;

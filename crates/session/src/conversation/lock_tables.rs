@@ -309,7 +309,7 @@ pub(super) fn unlock_tables<B: Backend>(session: &mut Session<B>, reply: &mut Re
     session.send_ok(reply)
 }
 
-/// FLUSH TABLES [names] [WITH READ LOCK].
+/// `FLUSH TABLES [names] [WITH READ LOCK]`.
 pub(super) fn flush_tables<B: Backend>(
     session: &mut Session<B>,
     names: &[ObjectName<'_>],

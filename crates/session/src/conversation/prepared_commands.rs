@@ -2,7 +2,7 @@
 //!
 //! Parameters stay binary on their way from the packet to the expression ([`read_parameters`]); only a log that wants the statement renders
 //! them ([`RenderedStatement`]), in one pass. Long data that lies on disk goes from there into the table if the statement is an INSERT
-//! that takes it as it is. What is kept of a statement: [`PreparedStatements`].
+//! that takes it as it is. What is kept of a statement: [`super::prepared`].
 
 use exec::{LongData, LongParameter};
 use hashbrown::HashMap;

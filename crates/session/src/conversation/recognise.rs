@@ -11,7 +11,7 @@
 //! time. The literals become exactly the values that binding makes of them, and [`Session::plan_is_current`] has
 //! the plan made again when their classes, or anything else it was made for, changed.
 //!
-//! What a session knows of its texts is its own: no lock. What it does not know it asks [`super::shared_plans`] once.
+//! What a session knows of its texts is its own: no lock. What it does not know it asks [`crate::plans::shared`] once.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;

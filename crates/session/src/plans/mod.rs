@@ -2,7 +2,7 @@
 //!
 //! A plan says nothing of the session it was made by: what it depends on is kept with it and compared before it runs ([`CachedPlan::fits`],
 //! [`CachedPlan::takes`]). So one plan serves all sessions ([`shared`]); what is a session's own of it is in [`HeldPlan`]. How a session makes
-//! one: `session::plans`.
+//! one: `conversation::plans`.
 //!
 //! Invariant: a plan runs only while everything it was made for is the same: the catalog's version, the settings that binding reads, the
 //! classes of the parameters, about how large the tables were.

@@ -1,6 +1,6 @@
 //! What is known about templates of statements, the least recently used going first.
 //!
-//! Both a session and all sessions together remember templates (`session::recognise`, [`super::shared`]): under a key, which is a
+//! Both a session and all sessions together remember templates (`conversation::recognise`, [`super::shared`]): under a key, which is a
 //! hash, and a plan with the template's bytes, so that it never runs for another text with the same hash. A template without a plan is
 //! remembered by its hash alone: whoever is taken for it is planned each time, no more.
 //!

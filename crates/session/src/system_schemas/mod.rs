@@ -144,7 +144,7 @@ pub(crate) const INFORMATION_SCHEMA_ID: SchemaId = SchemaId(u32::MAX);
 /// Number of `performance_schema`.
 pub(crate) const PERFORMANCE_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 1);
 
-/// Number of `mysql`. (`session::listing::LISTING_SCHEMA` has the one between.)
+/// Number of `mysql`. (`conversation::listing::LISTING_SCHEMA` has the one between.)
 pub(crate) const MYSQL_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 3);
 /// Number of `sys`.
 pub(crate) const SYS_SCHEMA_ID: SchemaId = SchemaId(u32::MAX - 4);

@@ -1,0 +1,478 @@
+//! A session's tables on another server: the second backend of `session`.
+//!
+//! Definitions, accounts and routines lie in a local folder, which also says what is right; each table's rows lie on the other server, where the
+//! same table is made. A session's transaction is one there, over a connection of its own: it begins with the first snapshot, and a statement's
+//! savepoint is one of SQL.
+//!
+//! The other server takes metadata locks by itself. Temporary tables, isolation levels other than REPEATABLE READ, time zones of TIMESTAMP,
+//! and LOCK TABLES are not done over it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use access::{MetadataMode, MetadataWait};
+use catalog::{
+    AccountId, Accounts, Catalog, CatalogHandle, RoutineId, Routines, TableDefinition, TableEntry, TableId,
+};
+use client::{Connection, Options};
+use engine::Engine;
+use engine::local::{LocalBackend, LocalTableLocks};
+use plan::PhysicalPlan;
+use service::{ConnectionControl, Outcome, SqlError};
+use session::backend::{
+    Access, Backend, CheckDepth, Defined, Definition, DefinitionContext, Definitions, LockWaits, PointMemory,
+    PointOutcome, PointProgram, PointRead, SessionTransaction, StatementStart, TableLocks,
+};
+use session::core::{Core, Storage};
+use session::variables::Variables;
+use types::ValueRef;
+use types::charset::Charset;
+
+use crate::remote::{RemoteSnapshot, RemoteTable, RemoteTransaction, failed, set_up};
+
+/// What the other server says, as MySQL's error.
+fn said(error: client::Error) -> Box<SqlError> {
+    exec::access_error(failed(error))
+}
+
+/// The tables that were made on the other server.
+#[derive(Debug, Default)]
+struct Made {
+    by_id: HashMap<TableId, Arc<TableEntry>>,
+}
+
+/// Tables whose rows another server keeps.
+pub(crate) struct RemoteBackend {
+    definitions: Engine,
+    options: Options,
+    catalog: Arc<CatalogHandle>,
+    made: Mutex<Made>,
+    /// Where definitions are carried out.
+    connection: Mutex<Connection>,
+}
+
+impl std::fmt::Debug for RemoteBackend {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("RemoteBackend").finish_non_exhaustive()
+    }
+}
+
+impl RemoteBackend {
+    /// Definitions in `definitions`, rows on the server of `options`.
+    pub(crate) fn new(definitions: Engine, mut options: Options) -> RemoteBackend {
+        // An update answers whether there is the row.
+        options.found_rows = true;
+        let connection = Connection::connect(&options).expect("the other server lets root in");
+        let catalog = Catalog::clone(&definitions.core().catalog().load());
+        RemoteBackend {
+            catalog: Arc::new(CatalogHandle::new(catalog)),
+            definitions,
+            options,
+            made: Mutex::default(),
+            connection: Mutex::new(connection),
+        }
+    }
+
+    /// Where the snapshot of all definitions is found.
+    pub(crate) fn handle(&self) -> &Arc<CatalogHandle> {
+        &self.catalog
+    }
+
+    /// Who keeps the definitions.
+    fn local(&self) -> &LocalBackend {
+        self.definitions.backend()
+    }
+
+    /// Runs a statement that defines on the other server, with what it depends on of the session.
+    fn define_there(
+        &self,
+        sql_mode: u64,
+        foreign_key_checks: bool,
+        database: Option<&str>,
+        sql: &[u8],
+    ) -> Result<(u64, String), Box<SqlError>> {
+        let mut connection = self.connection.lock().expect("no session panics with it");
+        let checks = u8::from(foreign_key_checks);
+        let set = format!("SET sql_mode = {sql_mode}, foreign_key_checks = {checks}");
+        connection.run(set.as_bytes()).map_err(said)?;
+        if let Some(database) = database {
+            connection.use_database(database).map_err(said)?;
+        }
+        let mut answer = connection.query(sql).map_err(said)?;
+        answer.next_result().map_err(said)?;
+        let done = (answer.summary().affected_rows, String::from_utf8_lossy(answer.info()).into_owned());
+        answer.finish().map_err(said)?;
+        Ok(done)
+    }
+
+    /// Publishes the definitions as they are now, each table with its rows on the other server. `emptied`: TRUNCATE TABLE, which numbers its
+    /// rows from the beginning.
+    fn publish(&self, emptied: bool) {
+        let mut made = self.made.lock().expect("no session panics with it");
+        let local = self.definitions.core().catalog().load();
+        if local.version <= self.catalog.version() {
+            return;
+        }
+        let mut catalog = Catalog::clone(&local);
+        let mut by_id = HashMap::new();
+        for entry in local.base_tables() {
+            let definition = &entry.definition;
+            let before = made.by_id.get(&definition.id);
+            let now = match before {
+                Some(before) if Arc::ptr_eq(&before.definition, definition) => Arc::clone(before),
+                _ => {
+                    let own = entry.source.auto_increment_next();
+                    let earlier =
+                        before.filter(|_| !emptied).and_then(|before| before.source.auto_increment_next());
+                    let next = own.unwrap_or(1).max(earlier.unwrap_or(1));
+                    let source = Arc::new(RemoteTable::new(Arc::clone(definition), next));
+                    Arc::new(TableEntry { definition: Arc::clone(definition), source })
+                }
+            };
+            if let Some(schema) = catalog.schema_mut(&definition.schema) {
+                schema.insert(Arc::clone(&now));
+            }
+            by_id.insert(definition.id, now);
+        }
+        made.by_id = by_id;
+        self.catalog.publish(catalog);
+    }
+}
+
+/// No locks: the other server takes them by itself.
+#[derive(Debug, Default)]
+pub(crate) struct NoLocks;
+
+impl TableLocks for NoLocks {
+    type Lock = ();
+
+    fn lock_of(_entry: &TableEntry) -> Option<()> {
+        None
+    }
+
+    fn lock_together(&mut self, _wanted: &[((), MetadataMode)], _lock_wait: MetadataWait<'_>) -> Outcome {
+        Ok(())
+    }
+
+    fn holds(&self, _entry: &TableEntry) -> bool {
+        false
+    }
+
+    fn release_all(&mut self) {}
+}
+
+impl Definitions for RemoteBackend {
+    type Locks = NoLocks;
+    type ChangeUnderWay<'a> = <LocalBackend as Definitions>::ChangeUnderWay<'a>;
+
+    fn catalog(&self) -> &CatalogHandle {
+        &self.catalog
+    }
+
+    fn hold_for_backup(&self, lock_wait: MetadataWait<'_>) -> Outcome {
+        self.local().hold_for_backup(lock_wait)
+    }
+
+    fn release_backup(&self) {
+        self.local().release_backup();
+    }
+
+    fn begin_change(&self, lock_wait: MetadataWait<'_>) -> Result<Self::ChangeUnderWay<'_>, Box<SqlError>> {
+        self.local().begin_change(lock_wait)
+    }
+
+    fn define(
+        &self,
+        context: DefinitionContext<'_, NoLocks>,
+        definition: Definition<'_>,
+    ) -> Result<Defined, Box<SqlError>> {
+        // The table of CREATE TABLE is made as it was understood here, and without the rows of its query.
+        let is_create = matches!(definition, Definition::CreateTable(..));
+        let there = if is_create || context.text.is_empty() {
+            None
+        } else {
+            Some(self.define_there(
+                context.sql_mode,
+                context.foreign_key_checks,
+                context.database,
+                context.text,
+            )?)
+        };
+        let before = self.definitions.core().catalog().load();
+        let (database, zone, text) = (context.database, context.zone, context.text);
+        let mut warnings = Vec::new();
+        let mut temporary = session::temporary::TemporaryTables::default();
+        let defined = self.local().define(
+            DefinitionContext {
+                database,
+                sql_mode: context.sql_mode,
+                text,
+                zone,
+                server_collation: context.server_collation,
+                literal_charset: context.literal_charset,
+                foreign_key_checks: context.foreign_key_checks,
+                restrict_foreign_keys: context.restrict_foreign_keys,
+                lock_wait: context.lock_wait,
+                locked_tables: &LocalTableLocks::default(),
+                now_micros: context.now_micros,
+                temporary: &mut temporary,
+                warnings: &mut warnings,
+            },
+            definition,
+        );
+        context.warnings.append(&mut warnings);
+        let mut defined = defined?;
+        if is_create {
+            let now = self.definitions.core().catalog().load();
+            let is_new = |entry: &&Arc<TableEntry>| {
+                before.table(&entry.definition.schema, &entry.definition.name).is_none()
+            };
+            if let Some(entry) = now.base_tables().find(is_new) {
+                let next = entry.source.auto_increment_next();
+                let sql = catalog::show_create_table(&entry.definition, next);
+                self.define_there(context.sql_mode, false, Some(&entry.definition.schema), &sql)?;
+            }
+        }
+        if !temporary.is_empty() {
+            temporary.drop_all();
+            self.local().drop_temporary(&temporary.take_dropped())?;
+            return Err(service::error::ER_NOT_SUPPORTED_YET.with(&[&"temporary tables on another server"]));
+        }
+        if let Some((affected_rows, info)) = there {
+            defined.affected_rows = affected_rows;
+            defined.info = info;
+        }
+        self.publish(matches!(definition, Definition::TruncateTable(_)));
+        Ok(defined)
+    }
+
+    fn drop_temporary(&self, tables: &[Arc<TableDefinition>]) -> Outcome {
+        self.local().drop_temporary(tables)
+    }
+
+    fn change_accounts(
+        &self,
+        change: impl FnOnce(&mut Accounts, &mut dyn FnMut() -> AccountId) -> Outcome,
+    ) -> Outcome {
+        self.local().change_accounts(change)?;
+        self.publish(false);
+        Ok(())
+    }
+
+    fn new_routine_id(&self) -> RoutineId {
+        self.local().new_routine_id()
+    }
+
+    fn change_routines<R>(
+        &self,
+        change: impl FnOnce(&mut Routines, &Catalog) -> Result<R, Box<SqlError>>,
+    ) -> Result<R, Box<SqlError>> {
+        let answer = self.local().change_routines(change)?;
+        self.publish(false);
+        Ok(answer)
+    }
+
+    fn persist_variable(&self, name: &str, value: &str) -> Outcome {
+        self.local().persist_variable(name, value)?;
+        self.publish(false);
+        Ok(())
+    }
+
+    fn looks_after(&self, entry: &TableEntry) -> bool {
+        entry.source.as_any().is::<RemoteTable>()
+    }
+
+    fn analyze(&self, _entry: &TableEntry) {}
+
+    fn check(
+        &self,
+        _entry: &TableEntry,
+        _depth: CheckDepth,
+        _go_on: &mut dyn FnMut() -> Outcome,
+    ) -> Result<Vec<String>, Box<SqlError>> {
+        Ok(Vec::new())
+    }
+}
+
+impl Storage for RemoteBackend {
+    fn follow(&self, globals: &Variables) {
+        self.local().follow(globals);
+    }
+
+    fn add_status(&self, all: &mut Vec<(&'static str, String)>) {
+        self.local().add_status(all);
+    }
+
+    fn describe_transactions(&self, _core: &Core, _catalog: &Catalog) -> Result<String, Box<SqlError>> {
+        Ok(String::new())
+    }
+}
+
+/// Rows of another server always come by operators.
+#[derive(Debug)]
+pub(crate) enum NoPointProgram {}
+
+impl PointProgram for NoPointProgram {
+    fn of(_plan: &PhysicalPlan, _results: Option<Charset>) -> Option<Self> {
+        None
+    }
+}
+
+impl Backend for RemoteBackend {
+    type Transaction = RemoteSessionTransaction;
+    type PointProgram = NoPointProgram;
+
+    fn new_transaction(&self) -> RemoteSessionTransaction {
+        let mut connection = Connection::connect(&self.options).expect("the other server lets root in");
+        set_up(&mut connection).expect("the other server takes the settings");
+        RemoteSessionTransaction {
+            connection,
+            is_open: false,
+            has_snapshot: false,
+            has_begun: false,
+            savepoints: 0,
+            waits: Waits,
+        }
+    }
+}
+
+/// Waits happen on the other server.
+pub(crate) struct Waits;
+
+impl LockWaits for Waits {
+    fn forbid_requeue(&self) {}
+}
+
+/// A session's transaction on the other server.
+pub(crate) struct RemoteSessionTransaction {
+    connection: Connection,
+    /// It has begun there.
+    is_open: bool,
+    has_snapshot: bool,
+    /// Something was locked or written.
+    has_begun: bool,
+    savepoints: u64,
+    waits: Waits,
+}
+
+impl RemoteSessionTransaction {
+    fn end(&mut self, how: &[u8]) -> Outcome {
+        let is_open = std::mem::take(&mut self.is_open);
+        (self.has_snapshot, self.has_begun, self.savepoints) = (false, false, 0);
+        if is_open { self.connection.run(how).map(|_| ()).map_err(said) } else { Ok(()) }
+    }
+}
+
+impl SessionTransaction for RemoteSessionTransaction {
+    /// The name of a savepoint there; `None`: before the transaction.
+    type Savepoint = Option<u64>;
+    type Rows<'a> = RemoteTransaction<'a>;
+    type Snapshot<'a> = RemoteSnapshot;
+    type Waits = Waits;
+    type PointProgram = NoPointProgram;
+
+    fn obey(&self, _control: &ConnectionControl) {}
+
+    fn begin_statement(&mut self, start: StatementStart<'_>) {
+        if !start.keeps_snapshot {
+            self.take_snapshot();
+        }
+    }
+
+    fn may_requeue(&self) -> bool {
+        false
+    }
+
+    fn lock_wait_micros(&self) -> u64 {
+        0
+    }
+
+    fn reset_lock_wait(&self) {}
+
+    fn has_snapshot(&self) -> bool {
+        self.has_snapshot
+    }
+
+    fn take_snapshot(&mut self) {
+        self.has_snapshot = true;
+        if self.is_open && !self.has_begun {
+            // A later snapshot: nothing of the earlier one is needed.
+            self.is_open = self.connection.run(b"ROLLBACK").is_err();
+        }
+        if !self.is_open {
+            // A connection that is lost says so again when it is used.
+            self.is_open = self.connection.run(b"START TRANSACTION WITH CONSISTENT SNAPSHOT").is_ok();
+        }
+    }
+
+    fn release_snapshot(&mut self) {
+        self.has_snapshot = false;
+        if self.is_open && !self.has_begun {
+            let _ = self.end(b"ROLLBACK");
+        }
+    }
+
+    fn start_access(&mut self) -> Option<Access<RemoteTransaction<'_>, RemoteSnapshot, &Waits>> {
+        if !self.has_snapshot {
+            return None;
+        }
+        let rows = RemoteTransaction::new(&mut self.connection, &mut self.has_begun);
+        Some(Access { rows, snapshot: RemoteSnapshot, waits: &self.waits })
+    }
+
+    fn read_point(
+        &self,
+        program: &NoPointProgram,
+        _values: &[ValueRef<'_>],
+        _read: PointRead<'_>,
+        _memory: &mut PointMemory,
+    ) -> Result<PointOutcome, Box<SqlError>> {
+        match *program {}
+    }
+
+    fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    fn has_changes(&self) -> bool {
+        self.has_begun
+    }
+
+    fn savepoint(&mut self) -> Option<u64> {
+        if !self.is_open {
+            return None;
+        }
+        self.savepoints += 1;
+        let sql = format!("SAVEPOINT s{}", self.savepoints);
+        self.connection.run(sql.as_bytes()).ok().map(|_| self.savepoints)
+    }
+
+    fn roll_back_to(&mut self, savepoint: &Option<u64>) -> Outcome {
+        match savepoint {
+            Some(number) => {
+                let sql = format!("ROLLBACK TO SAVEPOINT s{number}");
+                self.connection.run(sql.as_bytes()).map(|_| ()).map_err(said)
+            }
+            None => self.end(b"ROLLBACK"),
+        }
+    }
+
+    fn commit(&mut self) -> Result<Option<u64>, Box<SqlError>> {
+        self.end(b"COMMIT")?;
+        Ok(None)
+    }
+
+    fn roll_back(&mut self) -> Outcome {
+        self.end(b"ROLLBACK")
+    }
+
+    fn lock_table(&mut self, _entry: &TableEntry, _mode: MetadataMode, _wait: MetadataWait<'_>) -> Outcome {
+        Ok(())
+    }
+
+    fn table_lock_count(&self) -> usize {
+        0
+    }
+
+    fn release_table_locks_to(&mut self, _count: usize) {}
+}
