@@ -112,3 +112,85 @@ fn lists_are_asked_up_to_the_limit() {
         assert!(tree.join("\n").contains("Index"), "{tree:?}");
     });
 }
+
+/// A counter of the session's status.
+fn count(session: &mut dyn Session, name: &str) -> u64 {
+    let line = query(session, &format!("SHOW SESSION STATUS LIKE '{name}'")).remove(0);
+    line.rsplit('|').next().and_then(|count| count.parse().ok()).expect("a count")
+}
+
+/// Rows that the table itself gave, and those of an index, in the session's next statement.
+fn work(session: &mut dyn Session, sql: &str) -> (u64, u64) {
+    query(session, "FLUSH STATUS");
+    query(session, sql);
+    (count(session, "Handler_read_rnd_next"), count(session, "Handler_read_next"))
+}
+
+#[test]
+fn what_is_explained_is_what_runs() {
+    alone(|session| {
+        table(session);
+        let sql = |limit: u64| format!("SELECT SUM(LENGTH(pad)) FROM t WHERE n < {limit}");
+        // One text for all values: each gets the plan for about as many rows.
+        for limit in [100, 18_000, 150, 19_999, 3, 12_000, 100] {
+            let explained = query(session, &format!("EXPLAIN FORMAT=TREE {}", sql(limit))).join("\n");
+            let by_index = explained.contains("Index range scan");
+            assert_eq!(by_index, limit < 1_000, "{limit}: {explained}");
+            assert!(explained.contains(&format!("n < {limit}")), "{explained}");
+            let (of_table, of_index) = work(session, &sql(limit));
+            assert_eq!((of_table > ROWS / 2, of_index > 0), (!by_index, by_index), "{limit}");
+            let analyzed = query(session, &format!("EXPLAIN ANALYZE {}", sql(limit))).join("\n");
+            assert_eq!(analyzed.contains("Index range scan"), by_index, "{limit}: {analyzed}");
+        }
+        query(session, "PREPARE p FROM 'SELECT SUM(LENGTH(pad)) FROM t WHERE n < ?'");
+        for limit in [100, 18_000, 150] {
+            query(session, &format!("SET @limit = {limit}"));
+            let (of_table, of_index) = work(session, "EXECUTE p USING @limit");
+            assert_eq!((of_table > ROWS / 2, of_index > 0), (limit > 1_000, limit < 1_000), "{limit}");
+        }
+    });
+}
+
+#[test]
+fn a_text_has_a_few_plans() {
+    alone(|session| {
+        table(session);
+        query(session, "CREATE TABLE u (id INT PRIMARY KEY, n INT, KEY (n))");
+        query(session, "INSERT INTO u SELECT id, n FROM t");
+        let misses = |session: &mut dyn Session| count(session, "Plan_cache_misses");
+        // Two ways to read one table: as many plans, whatever the values.
+        let one = |limit: u64| format!("SELECT MIN(pad) FROM t WHERE n < {limit}");
+        for limit in [10, 19_000] {
+            query(session, &one(limit));
+        }
+        let before = misses(session);
+        for limit in [1, 50, 18_000, 16_000, 0, 100_000] {
+            query(session, &one(limit));
+        }
+        assert_eq!(misses(session), before);
+        // Pages of a table, and ranges of its key: one plan is the best for all.
+        for of in [
+            "id > {} ORDER BY id LIMIT 10",
+            "n > {} ORDER BY n LIMIT 10",
+            "id < {}",
+            "id BETWEEN 1 AND {} ORDER BY pad",
+        ] {
+            let sql =
+                |limit: u64| format!("SELECT pad FROM t WHERE {}", of.replace("{}", &limit.to_string()));
+            query(session, &sql(10));
+            let before = misses(session);
+            for limit in [0, 100, 10_000, 19_990, 30_000, 5] {
+                query(session, &sql(limit));
+            }
+            assert_eq!(misses(session), before, "{of}");
+        }
+        // Of a join each fourfold number of rows has its own, the last four are kept, and answers are right beyond them.
+        for limit in [1, 300, 2_000, 19_000, 1, 300, 2_000, 19_000, 60_000] {
+            let rows = query(
+                session,
+                &format!("SELECT COUNT(*) FROM t JOIN u USING (id) WHERE t.n < {limit} AND u.n < 100"),
+            );
+            assert_eq!(rows, [limit.min(100).to_string()]);
+        }
+    });
+}

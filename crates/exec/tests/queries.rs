@@ -51,7 +51,7 @@ fn plans_are_as_written() {
             exec::PlannedConstants { settings: &exec::expr::EvalSettings::default(), params: &[] };
         let plan = plan::optimize_for(bound.expect("it binds"), &Options::new(&world.catalog), &constants);
         // Estimates change with the statistics: only shapes are compared.
-        let tree: String = plan::explain::tree(&plan, None)
+        let tree: String = plan::explain::tree(&plan, None, &[])
             .lines()
             .map(|line| format!("{}\n", line.split("  (cost").next().unwrap_or(line)))
             .collect();

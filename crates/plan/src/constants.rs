@@ -2,7 +2,7 @@
 
 use catalog::{KeyRange, TableDefinition};
 
-use crate::physical::RangePlan;
+use crate::physical::{PhysicalPlan, RangePlan};
 
 /// What a range of an index means now.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,5 +28,22 @@ pub struct NoConstants;
 impl Constants for NoConstants {
     fn range_keys(&self, _table: &TableDefinition, _index: usize, _range: &RangePlan) -> RangeKeys {
         RangeKeys::Unknown
+    }
+}
+
+impl PhysicalPlan {
+    /// Whether it is the plan for these values ([`Guard`](crate::physical::Guard)).
+    #[must_use]
+    pub fn guards_hold(&self, constants: &dyn Constants) -> bool {
+        self.guards.iter().all(|guard| {
+            let entry = &self.tables[guard.table.0 as usize].entry;
+            let rows = match constants.range_keys(&entry.definition, guard.index, &guard.range) {
+                // It would not be known to a new plan either.
+                RangeKeys::Unknown => return true,
+                RangeKeys::Nothing => 0.0,
+                RangeKeys::Keys(keys) => entry.source.statistics().estimate_rows(guard.index, &keys) as f64,
+            };
+            (guard.least..=guard.most).contains(&rows)
+        })
     }
 }

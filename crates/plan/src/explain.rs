@@ -5,11 +5,13 @@
 
 use std::fmt::Write as _;
 
+use types::Value;
+
 use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::logical::{AggregateFunction, JoinKind, TableIndex};
 use crate::physical::{Access, ApplyKind, Node, Op, PhysicalPlan, PlanKind, RangePlan, Scan, SetOp};
-use crate::text::{Column, column_name, expr_text};
+use crate::text::{Column, column_name, expr_text, literal};
 
 /// What a node really did, for EXPLAIN ANALYZE.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,10 +53,10 @@ pub struct ExplainRow {
     pub extra: Option<String>,
 }
 
-/// FORMAT=TREE; with `actual` by node number EXPLAIN ANALYZE.
+/// FORMAT=TREE; with `actual` by node number EXPLAIN ANALYZE. `parameters`: their values, as far as they are known.
 #[must_use]
-pub fn tree(plan: &PhysicalPlan, actual: Option<&[Actual]>) -> String {
-    let mut printer = Printer { plan, actual, out: String::new() };
+pub fn tree(plan: &PhysicalPlan, actual: Option<&[Actual]>, parameters: &[Value]) -> String {
+    let mut printer = Printer { plan, actual, parameters, out: String::new() };
     match &plan.kind {
         PlanKind::Query(node) | PlanKind::Do(node) => printer.node(node, 0),
         PlanKind::Insert(insert) => {
@@ -82,6 +84,7 @@ pub fn tree(plan: &PhysicalPlan, actual: Option<&[Actual]>) -> String {
 struct Printer<'p> {
     plan: &'p PhysicalPlan,
     actual: Option<&'p [Actual]>,
+    parameters: &'p [Value],
     out: String,
 }
 
@@ -412,6 +415,9 @@ impl Printer<'_> {
                 Some(id) => self.column_name(*id),
                 None => format!("outer #{slot}"),
             },
+            Column::Param(ordinal) => {
+                self.parameters.get(ordinal as usize).map_or_else(|| "?".into(), literal)
+            }
         };
         expr_text(expr, &name)
     }
@@ -554,7 +560,7 @@ impl Rows<'_> {
         let table = &self.plan.tables[scan.table.0 as usize];
         let definition = &table.entry.definition;
         let Access { index, ranges, covering, point, .. } = &scan.access;
-        let printer = Printer { plan: self.plan, actual: None, out: String::new() };
+        let printer = Printer { plan: self.plan, actual: None, parameters: &[], out: String::new() };
         let mut row = ExplainRow {
             id: Some(id),
             select_type: select_type.into(),

@@ -10,6 +10,7 @@
 //! 3. Rows never pass an operator that could throw them away after their large values were read, where that can be
 //!    avoided: `Fetch` stands above the last such operator.
 
+mod guard;
 mod sizes;
 
 use std::sync::Arc;
@@ -22,6 +23,8 @@ use crate::error::PlanError;
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{AggregateFunction, InsertCell, JoinKind, Needs, OutputColumn, TableIndex, TablePart};
 
+pub(crate) use guard::GUARDS_MAX;
+pub use guard::Guard;
 pub use sizes::TableSize;
 
 /// A whole statement, ready to run.
@@ -55,6 +58,8 @@ pub struct PhysicalPlan {
     pub node_count: u32,
     /// The tables whose size decided how it runs.
     pub sizes: Vec<TableSize>,
+    /// For which values of its parameters it is the one to run; none without `sizes`.
+    pub guards: Vec<Guard>,
     /// Must not be cached.
     pub volatile: bool,
     /// SELECT SQL_CALC_FOUND_ROWS.

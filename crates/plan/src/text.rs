@@ -11,7 +11,7 @@ use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
 use crate::function::FunctionId;
 use crate::logical::{ColumnInfo, TableIndex};
 
-/// The three ways in which an expression names a column.
+/// What an expression names: a column in one of three ways, or a parameter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Column {
     /// By its number.
@@ -20,6 +20,8 @@ pub(crate) enum Column {
     Input(u32),
     /// By a slot of the outer row.
     Outer(u32),
+    /// A parameter.
+    Param(u32),
 }
 
 /// `alias.name` of a table's column, else the column's own name, else `#number`.
@@ -45,7 +47,7 @@ pub(crate) fn expr_text(expr: &Expr, name: &dyn Fn(Column) -> String) -> String 
         ExprKind::Column(id) => name(Column::Id(*id)),
         ExprKind::Input(position) => name(Column::Input(*position)),
         ExprKind::Outer(slot) => name(Column::Outer(*slot)),
-        ExprKind::Param(_) => "?".into(),
+        ExprKind::Param(ordinal) => name(Column::Param(*ordinal)),
         ExprKind::UserVar(variable) => format!("@{variable}"),
         ExprKind::UserVarAssign { name: variable, value } => {
             format!("(@{variable}:={})", expr_text(value, name))
@@ -129,7 +131,7 @@ fn call(function: FunctionId, args: &[Expr], name: &dyn Fn(Column) -> String) ->
     }
 }
 
-fn literal(value: &Value) -> String {
+pub(crate) fn literal(value: &Value) -> String {
     match value {
         Value::Null => "NULL".into(),
         Value::Bytes { bytes, .. } => format!("'{}'", String::from_utf8_lossy(bytes)),

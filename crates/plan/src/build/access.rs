@@ -50,6 +50,10 @@ pub(crate) struct Candidate {
     pub(crate) ordered: bool,
     /// Equality on something of the other side of a join is used.
     pub(crate) uses_left: bool,
+    /// Its index was asked how many rows the ranges hold.
+    pub(crate) dived: bool,
+    /// What each row adds to the cost.
+    pub(crate) per_row: f64,
 }
 
 impl Builder<'_> {
@@ -106,14 +110,13 @@ impl Builder<'_> {
             }
             Some(_) => candidate.cost + cost::sort(rows),
         };
-        let mut best: Option<(f64, Candidate)> = None;
-        for candidate in candidates {
-            let cost = cost_of(&candidate);
-            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                best = Some((cost, candidate));
-            }
+        let costs: Vec<f64> = candidates.iter().map(cost_of).collect();
+        let by_cost = |one: &usize, other: &usize| costs[*one].total_cmp(&costs[*other]);
+        let best = (0..candidates.len()).min_by(by_cost).expect("the table scan is always a candidate");
+        if self.bound.tables.len() == 1 {
+            self.note_choice(&candidates, &costs, best);
         }
-        best.map(|(_, candidate)| candidate).expect("the table scan is always a candidate")
+        candidates.into_iter().nth(best).expect("it was found there")
     }
 
     /// Key expressions by position in the left side's batch (none for a plain scan).
@@ -182,6 +185,8 @@ impl Builder<'_> {
                 consumed: Vec::new(),
                 ordered: false,
                 uses_left: false,
+                dived: false,
+                per_row: cost::ROW,
             };
             if let (Some(keys), Some(clustered)) = (order, definition.clustered)
                 && let Some(backward) = self.index_order(bound, clustered, &sargs, keys)
@@ -335,6 +340,8 @@ impl Builder<'_> {
                 consumed: Vec::new(),
                 ordered: false,
                 uses_left: false,
+                dived: false,
+                per_row,
             });
         }
         let point = index.is_unique()
@@ -352,7 +359,8 @@ impl Builder<'_> {
             .any(|range| range.equal.iter().map(|value| &value.expr).any(|expr| !expr.is_constant()));
         let cost = descent * ranges.len() as f64 + rows * per_row;
         let access = Access { index: Some(position), ranges: Some(ranges), backward: false, covering, point };
-        Some(Candidate { access, rows, cost, consumed, ordered: false, uses_left })
+        let dived = !point && self.is_dived(table, position, access.ranges.as_deref().unwrap_or_default());
+        Some(Candidate { access, rows, cost, consumed, ordered: false, uses_left, dived, per_row })
     }
 
     /// Rows of all ranges.

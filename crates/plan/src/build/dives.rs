@@ -1,7 +1,9 @@
 //! How many rows ranges with known ends hold: asked of the index itself, by a few descents each.
 //!
 //! Every range of constants is asked for, whatever the types of its ends, also where the index is not read in the end: what a condition
-//! lets through decides about joins too. Each is asked once a plan. Ranges of parameters are not: the plan serves later values, too. Lists of equalities as long as `eq_range_index_dive_limit` are not asked
+//! lets through decides about joins too. Each is asked once a plan. Parameters have the values
+//! of the run that the plan is made for; where these decide, the plan has guards ([`guards`](super::guards)). Equalities with parameters are
+//! not asked for: they are estimated for all values alike, so that the plans of most statements need no guards. Lists of equalities as long as `eq_range_index_dive_limit` are not asked
 //! for, as in MySQL.
 
 use catalog::TableStatistics;
@@ -21,17 +23,17 @@ const DIVES_MAX: usize = 256;
 /// The answer for a list of ranges of an index.
 #[derive(Debug)]
 pub(crate) struct Dive {
-    table: TableIndex,
-    index: usize,
-    ranges: Vec<RangePlan>,
+    pub(super) table: TableIndex,
+    pub(super) index: usize,
+    pub(super) ranges: Vec<RangePlan>,
     /// None: an end is not known.
-    rows: Option<f64>,
+    pub(super) rows: Option<f64>,
 }
 
 impl Builder<'_> {
     /// Rows in ranges of an index together, if all ends are known.
     pub(crate) fn dived_rows(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> Option<f64> {
-        if !ranges.iter().all(is_fixed) {
+        if !ranges.iter().all(may_be_known) {
             return None;
         }
         let known = self.dives.borrow();
@@ -43,6 +45,13 @@ impl Builder<'_> {
         let rows = self.dive(table, index, ranges);
         self.dives.borrow_mut().push(Dive { table, index, ranges: ranges.to_vec(), rows });
         rows
+    }
+
+    /// Whether the index was asked for these ranges, and knew.
+    pub(crate) fn is_dived(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> bool {
+        let known = self.dives.borrow();
+        let is_it = |dive: &&Dive| dive.table == table && dive.index == index && dive.ranges == ranges;
+        known.iter().find(is_it).is_some_and(|dive| dive.rows.is_some())
     }
 
     fn dive(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> Option<f64> {
@@ -146,13 +155,17 @@ fn ranges_of(sargs: &[Sarg]) -> Option<(Vec<RangePlan>, Vec<usize>)> {
 }
 
 /// The exprs of a range, its equal ones first.
-fn exprs_of(range: &RangePlan) -> impl Iterator<Item = &Expr> {
+pub(super) fn exprs_of(range: &RangePlan) -> impl Iterator<Item = &Expr> {
     let ends = range.lower.iter().chain(&range.upper).map(|end| &end.expr);
     range.equal.iter().map(|value| &value.expr).chain(ends)
 }
 
-/// The range is the same whenever the plan runs.
-fn is_fixed(range: &RangePlan) -> bool {
-    let is_parameter = |node: &Expr| matches!(node.kind, ExprKind::Param(_));
-    exprs_of(range).all(|expr| expr.is_constant() && !expr.any(&mut |node| is_parameter(node)))
+/// The range is the same for each row, and one of constants or between parameters.
+fn may_be_known(range: &RangePlan) -> bool {
+    let is_equality = range.lower.is_none() && range.upper.is_none();
+    exprs_of(range).all(|expr| expr.is_constant() && !(is_equality && has_parameter(expr)))
+}
+
+pub(super) fn has_parameter(expr: &Expr) -> bool {
+    expr.any(&mut |node| matches!(node.kind, ExprKind::Param(_)))
 }

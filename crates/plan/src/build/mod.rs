@@ -12,6 +12,7 @@ mod access;
 mod change;
 mod dives;
 mod estimate;
+mod guards;
 mod join;
 
 use std::cell::RefCell;
@@ -109,6 +110,7 @@ fn build_for(mut bound: Bound, options: &Options, constants: &dyn Constants) -> 
         BoundKind::Update(update) => PlanKind::Update(Box::new(builder.update(update))),
         BoundKind::Delete(delete) => PlanKind::Delete(Box::new(builder.delete(delete))),
     };
+    let guards = builder.guards();
     let (outer_slots, node_count) = (builder.outer_slots, builder.node_count);
     let changed: Vec<_> = kind.changed_tables().map(|table| &bound.tables[table.0 as usize].entry).collect();
     let foreign_keys = options.references.graph(&changed);
@@ -137,6 +139,7 @@ fn build_for(mut bound: Bound, options: &Options, constants: &dyn Constants) -> 
         recursion_count: bound.recursion_count,
         node_count,
         sizes: Vec::new(),
+        guards,
         volatile: bound.volatile,
         calc_found_rows: bound.calc_found_rows,
         warnings: bound.warnings,
@@ -146,6 +149,9 @@ fn build_for(mut bound: Bound, options: &Options, constants: &dyn Constants) -> 
         foreign_keys,
     };
     plan.sizes = plan.sizes_now();
+    if plan.sizes.is_empty() {
+        plan.guards.clear(); // It reads no range.
+    }
     plan
 }
 
@@ -194,6 +200,8 @@ pub(crate) struct Builder<'b> {
     dive_limit: usize,
     /// What was asked of indexes.
     dives: RefCell<Vec<dives::Dive>>,
+    /// Where the choice between ways to read the only table turns.
+    turns: RefCell<Vec<guards::Turn>>,
     /// Columns of enclosing queries, by slot.
     outer_slots: Vec<ColumnId>,
     node_count: u32,
@@ -212,6 +220,7 @@ impl<'b> Builder<'b> {
             constants,
             dive_limit: options.dive_limit,
             dives: RefCell::default(),
+            turns: RefCell::default(),
             outer_slots: Vec::new(),
             node_count: 0,
             positions: vec![NO_POSITION; bound.columns.len() + bound.tables.len()],

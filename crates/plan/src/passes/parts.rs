@@ -257,6 +257,7 @@ impl Parts<'_> {
             crate::text::Column::Id(id) => {
                 column_name(id, &bound.columns, |table: TableIndex| &bound.tables[table.0 as usize].alias)
             }
+            crate::text::Column::Param(_) => "?".into(),
             crate::text::Column::Input(_) | crate::text::Column::Outer(_) => String::new(),
         };
         let called = expr_text(expr, &name);

@@ -57,6 +57,13 @@ impl PhysicalPlan {
         self.sizes.is_empty() || self.are_sizes_near()
     }
 
+    /// Whether it runs for any table sizes and values: it goes to single rows, or only adds rows.
+    #[inline]
+    #[must_use]
+    pub fn is_always_best(&self) -> bool {
+        self.sizes.is_empty()
+    }
+
     fn are_sizes_near(&self) -> bool {
         self.sizes.iter().all(|then| {
             let now = self.size_now(then.table);

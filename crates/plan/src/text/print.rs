@@ -93,6 +93,7 @@ impl Printer<'_> {
             // Positions come with the physical plan.
             Column::Input(position) => format!("input {position}"),
             Column::Outer(slot) => format!("outer {slot}"),
+            Column::Param(_) => "?".into(),
         }
     }
 

@@ -38,7 +38,7 @@ impl<B: Backend> Session<B> {
         reply: &mut Reply<'_>,
     ) -> Attempt<()> {
         self.count(StatementKind::ExplainOther);
-        let ExplainTarget::Statement(statement, _) = explain.target else {
+        let ExplainTarget::Statement(statement, span) = explain.target else {
             return Err(not_supported("EXPLAIN FOR CONNECTION").into());
         };
         if explain.into.is_some() {
@@ -67,15 +67,23 @@ impl<B: Backend> Session<B> {
             }
             other => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other]).into()),
         };
-        let mut plan = self.plan_statement(statement, sql, parameters)?;
+        let explained = if parameters.is_empty() { self.plan_as_shared(statement, sql, span) } else { None };
+        let (mut plan, values) = match explained {
+            Some(explained) => explained,
+            None => (
+                self.plan_statement(statement, sql, parameters)?,
+                parameters.iter().map(|value| value.to_value()).collect(),
+            ),
+        };
+        let parameters: Vec<ValueRef<'_>> = values.iter().map(ValueRef::from).collect();
         access::require_plan(&self.account, plan.physical())?;
         if !tree {
             let rows = plan::explain::table(plan.physical());
             return Ok(self.send_listing(&traditional(&rows), reply)?);
         }
-        let actual = if explain.analyze { Some(self.analyze(&mut plan, parameters, reply)?) } else { None };
+        let actual = if explain.analyze { Some(self.analyze(&mut plan, &parameters, reply)?) } else { None };
         let mut listing = Listing::new(&[("EXPLAIN", text(65_535))]);
-        let shown = plan::explain::tree(plan.physical(), actual.as_deref());
+        let shown = plan::explain::tree(plan.physical(), actual.as_deref(), &values);
         listing.push(&[Cell::Text(&shown)]);
         Ok(self.send_listing(&listing, reply)?)
     }

@@ -28,7 +28,7 @@ use super::{Session, access};
 use crate::backend::Backend;
 use crate::errors::plan_error;
 use crate::plans::parameter_types::{ParameterClass, fits, is_held, own_type, reads_as_number};
-use crate::plans::shared::Known;
+use crate::plans::shared::{Found, Known};
 use crate::plans::{CachedPlan, HeldPlan, MadeFor};
 use crate::status::StatementKind;
 use crate::variables::definition::known;
@@ -507,17 +507,37 @@ impl<B: Backend> Session<B> {
     }
 
     /// What was found among all sessions' plans, as far as it holds for this one.
-    pub(super) fn take_if(&self, found: Known<B>, values: &[ValueRef<'_>]) -> Known<B> {
+    pub(super) fn take_if(&self, found: Found<B>, values: &[ValueRef<'_>]) -> Known<B> {
         match found {
-            Known::Plan(_, plan) if !self.would_make(&plan, values) => Known::Keep,
-            found => found,
+            Found::Plans(template, plans) => {
+                match plans.into_iter().find(|plan| self.would_make(plan, values)) {
+                    Some(plan) => Known::Plan(template, plan),
+                    None => Known::Keep,
+                }
+            }
+            Found::Keep => Known::Keep,
+            Found::Rare => Known::Rare,
         }
     }
 
     /// Whether a cached plan may run now with these parameters.
     #[inline]
     pub(crate) fn plan_is_current(&self, plan: &CachedPlan<B>, values: &[ValueRef<'_>]) -> bool {
-        self.plan_fits(plan) && plan.takes(values)
+        self.settings_fit(plan)
+            && plan.takes(values)
+            && (plan.is_always_best() || self.is_plan_for(plan.physical(), values))
+    }
+
+    /// Whether a plan is the one for tables as large as these are and for these values: its ranges hold about as many rows as those it
+    /// was made for.
+    #[inline(never)]
+    fn is_plan_for(&self, plan: &plan::PhysicalPlan, values: &[ValueRef<'_>]) -> bool {
+        plan.sizes_hold() && (plan.guards.is_empty() || self.guards_hold(plan, values))
+    }
+
+    fn guards_hold(&self, plan: &plan::PhysicalPlan, values: &[ValueRef<'_>]) -> bool {
+        let settings = self.planning_settings();
+        plan.guards_hold(&PlannedConstants { settings: &settings, params: values })
     }
 
     /// Whether this session would have made such a plan now: beside what may change under a plan, what a prepared statement keeps from
@@ -529,6 +549,11 @@ impl<B: Backend> Session<B> {
     /// Whether a cached plan may run now, with parameters of the types it was made for.
     #[inline]
     pub(crate) fn plan_fits(&self, plan: &CachedPlan<B>) -> bool {
+        self.settings_fit(plan) && plan.physical().sizes_hold()
+    }
+
+    #[inline]
+    fn settings_fit(&self, plan: &CachedPlan<B>) -> bool {
         self.temporary.is_empty()
             && plan.fits(self.variables.settings(), self.core.catalog().version(), self.database.as_ref())
     }

@@ -19,11 +19,11 @@ use std::sync::Arc;
 use catalog::TableKind;
 use plan::PhysicalPlan;
 use service::Reply;
-use syntax::Digested;
 use syntax::ast::{
     Assignment, BinaryOp, Cell, CellKind, Expr, ExprKind, InsertSource, JoinCondition, Literal, NumberKind,
-    QueryBody, Statement, TableRef, ValuesRows,
+    QueryBody, Span, Statement, TableRef, ValuesRows,
 };
+use syntax::{DigestScratch, Digested};
 use types::collation::CollationId;
 use types::{TypeKind, Value, ValueRef};
 
@@ -427,6 +427,48 @@ impl<B: Backend> Session<B> {
         values.len() == digested.literals.len()
     }
 
+    /// The plan that a statement of EXPLAIN would run by, if it has one that others share, and the values of its literals: the
+    /// one that is kept for them, or that would be made and kept now. `span`: its text within `sql`.
+    pub(super) fn plan_as_shared(
+        &mut self,
+        statement: &Statement<'_>,
+        sql: &[u8],
+        span: Span,
+    ) -> Option<(HeldPlan<B>, Vec<Value>)> {
+        let mode = self.variables.settings().sql_mode.for_syntax();
+        let mut scratch = DigestScratch::default();
+        let digested = syntax::digest(sql, mode, &mut scratch)?;
+        let (mut unescaped, mut values) = (UnescapedTexts::default(), Vec::new());
+        let mut places = Places { digested: &digested, count: 0, compared: Vec::new() };
+        if digested.param_count > 0
+            || !places.statement(statement)
+            || !self.take_values(sql, &digested, &mut unescaped, &mut values)
+        {
+            return None;
+        }
+        let mut own_scratch = DigestScratch::default();
+        let text = sql.get(span.start as usize..span.end as usize)?;
+        let own = syntax::digest(text, mode, &mut own_scratch)?;
+        let key = self.key_of(&own);
+        let kept = match self.find_shared(key, &own, &values) {
+            Known::Plan(_, plan) => Some(HeldPlan::new(plan)),
+            Known::Keep | Known::Rare => None,
+        };
+        let plan = match kept {
+            Some(plan) => plan,
+            None => {
+                let plan = self.plan_shared(statement, sql, &values, &digested).ok()?;
+                if !columns_fit(plan.physical(), &places.compared) {
+                    self.running.keep_deadline_of(plan);
+                    return None;
+                }
+                plan
+            }
+        };
+        let values = values.iter().map(|value| value.to_value()).collect();
+        Some((plan, values))
+    }
+
     /// Plans a parsed statement so that others share its plan, runs it and keeps the plan; false if nothing ran, because it
     /// cannot be shared.
     pub(super) fn run_shared(
@@ -482,8 +524,6 @@ impl<B: Backend> Session<B> {
 
 #[cfg(test)]
 mod tests {
-    use syntax::DigestScratch;
-
     use super::*;
 
     #[test]

@@ -209,8 +209,8 @@ impl<B: Backend> CachedPlan<B> {
         }
     }
 
-    /// Whether it may run now, with parameters of the types it was made for: everything else that it was made for is the same. Its session
-    /// has no temporary tables.
+    /// Whether it may run now, with parameters of the types it was made for: everything else that it was made for is the same, but for the
+    /// sizes of tables. Its session has no temporary tables.
     #[inline]
     pub(crate) fn fits(
         &self,
@@ -224,7 +224,17 @@ impl<B: Backend> CachedPlan<B> {
             && self.connection_collation == settings.connection_collation
             && self.optimizer_switch == settings.optimizer_switch
             && same_name(self.database.as_ref(), database)
-            && self.physical().sizes_hold()
+    }
+
+    /// Whether it is the plan for some values of its parameters only.
+    pub(crate) fn has_guards(&self) -> bool {
+        !self.physical().guards.is_empty()
+    }
+
+    /// Whether it goes to single rows, or only adds rows: for any values and however large the tables are.
+    #[inline]
+    pub(crate) fn is_always_best(&self) -> bool {
+        self.physical().is_always_best()
     }
 
     /// Whether lengths and scales of its results are those that it would have under these settings.

@@ -8,6 +8,9 @@
 //! A plan says nothing of the session it was made by: what it does depend on is in its key and compared again by whoever finds it
 //! (`Session::would_make`). Who may run it is asked of each session's own account.
 //!
+//! A plan that is not the best for all values of its parameters says for which it is ([`plan::physical::Guard`]): a template has up to
+//! [`VARIANTS_MAX`] plans, the oldest of which goes.
+//!
 //! Invariant: a plan here was made for the catalog without anybody's temporary tables.
 
 use std::sync::Arc;
@@ -27,12 +30,14 @@ pub(crate) const TEMPLATE_BYTES_MAX: usize = 512 << 10;
 /// many templates, and would push out what comes again.
 const KEPT_AT_ONCE_BYTES_MAX: usize = 16 << 10;
 const KEPT_AT_ONCE_VALUES_MAX: usize = 128;
+/// Most plans of one template.
+const VARIANTS_MAX: usize = 4;
 /// How many of those a part knows to have come.
 const CAME_MAX: usize = 16;
 
 #[derive(Debug)]
 struct Part<B: Backend> {
-    templates: Templates<Arc<CachedPlan<B>>>,
+    templates: Templates<Variants<B>>,
     /// The newest catalog that one of them was made for.
     catalog_version: u64,
     newcomers: Newcomers,
@@ -70,7 +75,20 @@ impl Newcomers {
     }
 }
 
-/// What is known here about a template.
+/// The plans of one template, each for other numbers of rows in its ranges; the oldest first.
+type Variants<B> = Vec<Arc<CachedPlan<B>>>;
+
+/// What lies here for a template.
+pub(crate) enum Found<B: Backend> {
+    /// Plans, one of which may be for the values at hand; the template as others hold it.
+    Plans(Arc<[u8]>, Vec<Arc<CachedPlan<B>>>),
+    /// Nothing, and its plan is to be kept.
+    Keep,
+    /// Nothing, and it may never come again.
+    Rare,
+}
+
+/// What is known about a template with such values.
 pub(crate) enum Known<B: Backend> {
     /// A plan; the template as others hold it.
     Plan(Arc<[u8]>, Arc<CachedPlan<B>>),
@@ -98,15 +116,15 @@ impl<B: Backend> SharedPlans<B> {
     }
 
     /// What is known about a template of so many literals, or a text that is prepared with so many parameters.
-    pub(crate) fn find(&self, key: u64, template: &[u8], value_count: usize) -> Known<B> {
+    pub(crate) fn find(&self, key: u64, template: &[u8], value_count: usize) -> Found<B> {
         let mut part = self.part(key).lock();
         if let Some(Some(known)) = part.templates.find(key, template) {
-            return Known::Plan(Arc::clone(&known.template), Arc::clone(&known.plan));
+            return Found::Plans(Arc::clone(&known.template), known.plan.clone());
         }
-        if part.newcomers.is_worth_keeping(key, template, value_count) { Known::Keep } else { Known::Rare }
+        if part.newcomers.is_worth_keeping(key, template, value_count) { Found::Keep } else { Found::Rare }
     }
 
-    /// Keeps the plan of a template, or of a text that was prepared. Plans for an older catalog go when the first for a newer one comes.
+    /// Keeps the plan of a template, or of a text that was prepared, beside those for other numbers of rows. Plans for an older catalog go when the first for a newer one comes.
     pub(crate) fn put(&self, key: u64, template: Arc<[u8]>, plan: Arc<CachedPlan<B>>) {
         let mut part = self.part(key).lock();
         let version = plan.catalog_version();
@@ -115,9 +133,18 @@ impl<B: Backend> SharedPlans<B> {
         }
         if version > part.catalog_version {
             part.catalog_version = version;
-            part.templates.retain(|other| other.catalog_version() >= version);
+            part.templates.retain(|others| others.iter().all(|other| other.catalog_version() >= version));
         }
-        part.templates.put(key, template, plan);
+        let mut variants = vec![plan];
+        if let Some(Some(known)) = part.templates.find(key, &template)
+            && variants[0].has_guards()
+        {
+            let others = known.plan.iter().filter(|other| other.has_guards());
+            let dropped = others.clone().count().saturating_sub(VARIANTS_MAX - 1);
+            variants.splice(0..0, others.skip(dropped).cloned());
+        }
+        let plan_count = variants.len();
+        part.templates.put_several(key, template, variants, plan_count);
     }
 }
 

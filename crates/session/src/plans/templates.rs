@@ -66,7 +66,19 @@ impl<P> Templates<P> {
 
     /// Remembers a template and its plan, which lies where the answer says now.
     pub(crate) fn put(&mut self, key: u64, template: Arc<[u8]>, plan: P) -> &mut P {
-        let bytes = PLAN_BYTES + (PLAN_BYTES_PER_TEMPLATE_BYTE + 1) * template.len();
+        self.put_several(key, template, plan, 1)
+    }
+
+    /// The same of so many plans in one.
+    pub(crate) fn put_several(
+        &mut self,
+        key: u64,
+        template: Arc<[u8]>,
+        plan: P,
+        plan_count: usize,
+    ) -> &mut P {
+        let plan_bytes = PLAN_BYTES + PLAN_BYTES_PER_TEMPLATE_BYTE * template.len();
+        let bytes = plan_bytes * plan_count + template.len();
         &mut self.put_entry(key, bytes).insert(Planned { template, plan }).plan
     }
 

@@ -1,0 +1,26 @@
+//! What a plan was chosen for beside its text: how many rows its ranges of parameters hold.
+//!
+//! A plan serves many values of its parameters. Where another number of rows in a range would make another plan the better one, the plan
+//! carries a guard: it runs for values whose range holds about as many rows, which the index is asked for before the run. Ranges whose
+//! size decides nothing have none, nor have equalities, which are estimated for all values alike.
+
+use super::RangePlan;
+use crate::logical::TableIndex;
+
+/// Most guards of a plan, each of a few descents before each run.
+pub(crate) const GUARDS_MAX: usize = 8;
+
+/// Within which number of rows of a range a plan is the one to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guard {
+    /// The table.
+    pub table: TableIndex,
+    /// Its index.
+    pub index: usize,
+    /// A range of it, of parameters and constants.
+    pub range: RangePlan,
+    /// At least so many rows.
+    pub least: f64,
+    /// At most.
+    pub most: f64,
+}
