@@ -269,15 +269,17 @@ fn compare_class(a: &Expr, b: &Expr) -> CompareClass {
 }
 
 /// As [`compare_class`], of an item of a list of several classes: a text beside a date compares as text, and what may be a time
-/// beside a time as such.
-fn class_in_mixed_list(value: &Expr, item: &Expr) -> CompareClass {
+/// beside a time as such, or as a date if one is listed and no number.
+fn class_in_mixed_list(value: &Expr, item: &Expr, list: &[Expr]) -> CompareClass {
     let (of_value, of_item) = (&value.data_type, &item.data_type);
     if is_text(of_value) && of_item.has_date() {
         return CompareClass::Text(of_value.collation);
     }
-    let has_time = is_text(of_item) || of_item.has_date() && of_item.kind != TypeKind::Date;
-    if of_value.kind == TypeKind::Time && has_time {
-        return CompareClass::Time;
+    let is_datetime = |of: &DataType| of.has_date() && of.kind != TypeKind::Date;
+    if of_value.kind == TypeKind::Time && (is_text(of_item) || is_datetime(of_item)) {
+        let lists_dates = list.iter().any(|item| is_datetime(&item.data_type))
+            && !list.iter().any(|item| item.data_type.is_numeric());
+        return if lists_dates { CompareClass::DateTime } else { CompareClass::Time };
     }
     compare_class(value, item)
 }
@@ -613,11 +615,17 @@ impl Compiler {
             // Each item in its own class: a chain of comparisons.
             let mut any = Vec::with_capacity(list.len());
             for item in list {
-                let class = class_in_mixed_list(value, item);
+                let class = class_in_mixed_list(value, item, list);
                 let mut comparison = self.comparison_in(class, CompareOp::Eq, value, item)?;
                 comparison.is_listed = true;
-                if class == CompareClass::Time && is_text(&item.data_type) {
-                    comparison.right = self.converted(item, Target::ListedTime)?;
+                if value.data_type.kind == TypeKind::Time && is_text(&item.data_type) {
+                    // A text that is no time or date equals none.
+                    let target = if class == CompareClass::Time {
+                        Target::ListedTime
+                    } else {
+                        Target::Listed("datetime")
+                    };
+                    comparison.right = self.converted(item, target)?;
                 }
                 any.push(Node::Compare(Box::new(comparison)));
             }

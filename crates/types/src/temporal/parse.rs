@@ -153,7 +153,8 @@ pub fn parse_datetime(text: &[u8], mode: DateMode) -> Result<ParsedDateTime, Tem
         fields[count] = text[at..at + take].iter().fold(0, |n, &digit| n * 10 + u32::from(digit - b'0'));
         if count == 0 && !compact {
             year_digits = take;
-            two_digit_year = take <= 2;
+            // A year of one digit is that year.
+            two_digit_year = take == 2;
         }
         at += take;
         count += 1;
