@@ -273,7 +273,7 @@ impl<'t> Found<'t> {
     fn note_joined(&mut self, part: &'t Expr) {
         match &part.kind {
             ExprKind::Call { function: F::And, args, .. } => {
-                args.iter().for_each(|arg| self.note_joined(arg))
+                args.iter().for_each(|arg| self.note_joined(arg));
             }
             ExprKind::Subquery(subquery) if is_plain(&subquery.plan) => self.joined.push(subquery),
             _ => {}

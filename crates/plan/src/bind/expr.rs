@@ -795,6 +795,12 @@ impl<'a> Binder<'a> {
             function::derive_beside(&mut compared, None, &self.types);
             self.note_parameters(&compared);
             let collation = function::case_collation(&mut compared, &self.types)?;
+            // Unlike for `=` the operand need not have decided for it.
+            if let (Some(_), [operand, ..]) = (collation, &mut compared[..])
+                && operand.coercibility == Coercibility::NoCollation
+            {
+                operand.coercibility = Coercibility::Implicit;
+            }
             let mut compared_with = compared.drain(..);
             if let Some(operand) = compared_with.next() {
                 compared = compared_with

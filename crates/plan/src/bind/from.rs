@@ -9,7 +9,7 @@ use syntax::ast::{
 };
 use types::TypeKind;
 
-use super::scope::{Block, ScopeColumns, ScopeTable};
+use super::scope::{Block, CommonJoin, ScopeColumns, ScopeTable};
 use super::{Binder, JOIN_TABLES_MAX, NamedColumns, VisibleCte, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind};
@@ -362,7 +362,15 @@ impl<'a> Binder<'a> {
         let (mut right, mut right_star) = self.table_ref(&join.right)?;
         let of_right = self.block().error.take();
         let end = self.block().tables.len();
-        self.block().is_within_common = is_within_common;
+        let block = self.block();
+        block.is_within_common = is_within_common;
+        let later = if join.kind == AstJoin::Right { left_first..right_first } else { right_first..end };
+        let is_within = |other: &&mut CommonJoin| later.contains(&other.tables.start);
+        block.common_joins.iter_mut().filter(is_within).for_each(|other| other.is_later = true);
+        if has_common {
+            // Noted behind those within it, which have been marked.
+            block.common_joins.push(CommonJoin { tables: left_first..end, is_later: false });
+        }
 
         let mut conditions = Vec::new();
         let mut star = Vec::new();
@@ -394,11 +402,12 @@ impl<'a> Binder<'a> {
             for name in common {
                 let left_column = self.find_common(&name, left_first..right_first)?;
                 let right_column = self.find_common(&name, right_first..end)?;
-                let left_expr = self.scope_column(left_column);
-                let right_expr = self.scope_column(right_column);
-                conditions.extend(self.hold_error(|binder| {
-                    Ok(vec![binder.call(FunctionId::Eq, vec![left_expr, right_expr])?])
-                })?);
+                let mut sides = vec![self.scope_column(left_column), self.scope_column(right_column)];
+                if join.kind == AstJoin::Right {
+                    // MySQL turns it round before it compares.
+                    sides.reverse();
+                }
+                conditions.extend(self.hold_error(|binder| Ok(vec![binder.call(FunctionId::Eq, sides)?]))?);
                 let (shown, hidden) = match join.kind {
                     AstJoin::Right => (right_column, left_column),
                     _ => (left_column, right_column),

@@ -108,11 +108,21 @@ pub(crate) struct Alias {
     pub(crate) is_field: bool,
 }
 
+/// A join with USING or NATURAL, in which MySQL looks for a name as in one table.
+pub(crate) struct CommonJoin {
+    /// Positions of its tables in the block.
+    pub(crate) tables: std::ops::Range<usize>,
+    /// Another table comes before it: of RIGHT JOIN the right side does.
+    pub(crate) is_later: bool,
+}
+
 /// One SELECT while it is bound.
 pub(crate) struct Block {
     pub(crate) tables: Vec<ScopeTable>,
     /// Columns of a JOIN USING that another table's column stands for: not found without qualifier.
     pub(crate) hidden: Vec<(u32, u32)>,
+    /// Joins with USING or NATURAL.
+    pub(crate) common_joins: Vec<CommonJoin>,
     /// What `*` shows, in order: (table, ordinal).
     pub(crate) star: Vec<(u32, u32)>,
     /// The select list.
@@ -148,6 +158,7 @@ impl Block {
         Block {
             tables: Vec::new(),
             hidden: Vec::new(),
+            common_joins: Vec::new(),
             star: Vec::new(),
             aliases: Vec::new(),
             group_columns: Vec::new(),
@@ -321,6 +332,28 @@ impl Binder<'_> {
             (None, Some(expr)) => Found::Alias(expr),
             (None, None) => Found::Nothing,
         })
+    }
+
+    /// Refuses a name of GROUP BY that two tables of a join with USING or NATURAL have, if another table comes before that join. Elsewhere
+    /// MySQL looks into each table by itself, and takes the select item where several have the name.
+    ///
+    /// # Errors
+    /// 1052.
+    pub(crate) fn check_common_joins(&mut self, name: &ColumnRef<'_>) -> PlanResult<()> {
+        if name.table.is_some() || self.block().common_joins.is_empty() {
+            return Ok(());
+        }
+        let column = utf8(name.name.text);
+        let block = self.block();
+        let has = |position: &usize| {
+            let found = block.tables.get(*position).and_then(|table| table.find(&column));
+            found.is_some_and(|(ordinal, _)| !block.hidden.contains(&(*position as u32, ordinal)))
+        };
+        let mut later = block.common_joins.iter().filter(|join| join.is_later);
+        if later.any(|join| join.tables.clone().filter(has).count() > 1) {
+            return Err(PlanError::new(1052, format!("Column '{column}' in group statement is ambiguous")));
+        }
+        Ok(())
     }
 
     /// Whether USING or NATURAL made one column of several with this name.

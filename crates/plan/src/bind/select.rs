@@ -552,6 +552,9 @@ impl<'a> Binder<'a> {
                 }
             }
             None => {
+                if let ast::ExprKind::Column(name) = item.expr.kind {
+                    self.check_common_joins(name)?;
+                }
                 self.block().aggregates_allowed = false;
                 let bound = self.expr(&item.expr).or_else(|error| match error.number {
                     1052 => self.selected_by_name(&item.expr).ok_or(error),

@@ -109,7 +109,7 @@ fn coercibility_name(coercibility: Coercibility) -> &'static str {
         Coercibility::SystemConstant => "SYSCONST",
         Coercibility::Literal => "COERCIBLE",
         Coercibility::Numeric => "NUMERIC",
-        Coercibility::Ignorable => "IGNORABLE",
+        Coercibility::Ignorable => "NULL",
         Coercibility::NoCollation => "NONE",
     }
 }
