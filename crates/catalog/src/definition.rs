@@ -337,6 +337,17 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
+    /// The trees that it names, in order, each once.
+    #[must_use]
+    pub fn trees(&self) -> Vec<TreeNumber> {
+        let mut trees: Vec<TreeNumber> = self.indexes.iter().map(|index| index.tree).collect();
+        trees.extend([self.rows_tree, self.large_values_tree]);
+        trees.retain(|&tree| tree != TreeNumber::default());
+        trees.sort_unstable();
+        trees.dedup();
+        trees
+    }
+
     /// Whether a result names its columns as they are defined, however the statement wrote them: so do the tables of
     /// `information_schema` that are views over the dictionary in MySQL.
     #[must_use]

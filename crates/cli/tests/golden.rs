@@ -696,9 +696,9 @@ fn scripts_answer_as_written() {
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Scripts of SELECT and DML that run over tables of another server too. The others look at what a backend does not promise: plans and
-/// estimates, metadata locks, isolation levels, time zones, temporary tables, foreign keys as this server tells of them, errors of rows that a
-/// pushed-down condition leaves out.
+/// Scripts of SELECT, DML and transactions that run over tables of another server too. Not here are scripts of definitions, plans and
+/// estimates, locks, isolation levels, time zones, temporary tables and foreign keys, and those with errors of rows that a pushed-down condition
+/// leaves out, which that other server does not send.
 const OVER_ANOTHER_SERVER: &[&str] = &[
     "alias_names",
     "bad_values",
@@ -746,6 +746,7 @@ const OVER_ANOTHER_SERVER: &[&str] = &[
     "subquery_conditions",
     "subquery_sets",
     "texts_beside_times",
+    "transaction_ends",
     "unreached_errors",
     "value_pairs",
     "warning_counts",
@@ -775,8 +776,14 @@ fn scripts_answer_the_same_over_tables_of_another_server() {
     let options = Options { address: client::Address::Tcp { host, port }, ..there.options() };
     let only = std::env::var("INVAR_SCRIPT").ok();
     let mut wrong = Vec::new();
-    for path in script::files(&folder(), "test") {
-        let name = path.file_stem().expect("a script has a name").to_string_lossy().into_owned();
+    let paths = script::files(&folder(), "test");
+    let name_of = |path: &Path| path.file_stem().expect("a script has a name").to_string_lossy().into_owned();
+    let names: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
+    for name in OVER_ANOTHER_SERVER {
+        assert!(names.iter().any(|there| there == name), "{name} is no script");
+    }
+    for path in paths {
+        let name = name_of(&path);
         if !OVER_ANOTHER_SERVER.contains(&&*name) || only.as_ref().is_some_and(|only| *only != name) {
             continue;
         }

@@ -1,7 +1,7 @@
 //! The metadata locks of a session: which tables its transaction uses.
 //!
 //! A statement takes the lock of every table of its plan before it runs, for reading or for writing, and then looks whether
-//! the catalog still has the entry it planned with; if not, it plans anew. The locks are given back when the transaction
+//! the catalog still has the entry it planned with; if not, it plans again. The locks are given back when the transaction
 //! ends. LOCK TABLES keeps a list of its own (`session::conversation::locks`).
 
 use std::sync::Arc;

@@ -92,7 +92,7 @@ pub struct Counters {
     pub prepared_statement_count: Gauge,
     /// Statements whose plan was found (`Plan_cache_hits`).
     pub plan_cache_hits: Counter,
-    /// Statements that were planned anew (`Plan_cache_misses`).
+    /// Statements that were planned (`Plan_cache_misses`).
     pub plan_cache_misses: Counter,
     /// Statements of clients whose text was parsed; the others had a plan or a tree from before (`Statements_parsed`).
     pub statements_parsed: Counter,

@@ -3,12 +3,13 @@
 //! DROP TEMPORARY TABLE leaves the session's transaction open, and that may have changed the table: whoever keeps its rows still needs
 //! them to commit or to roll back. So the table is gone for the session at once, its rows are dropped after the transaction has ended.
 //!
-//! A session has at most [`TEMPORARY_TABLES_MAX`] of them: each takes memory for its definition and blocks of the data file.
+//! A session has at most [`TEMPORARY_TABLES_MAX`] of them: each takes memory for its definition and blocks of the data file. Of a dropped
+//! one only the numbers of its trees are kept.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use catalog::{Catalog, TableDefinition, TableEntry};
+use catalog::{Catalog, TableEntry, TreeNumber};
 use service::SqlError;
 use service::error::ER_CANT_CREATE_TABLE;
 
@@ -26,8 +27,8 @@ pub struct TemporaryTables {
     tables: Vec<Arc<TableEntry>>,
     /// The snapshot with these tables in it, and the version of the one it was made from.
     overlay: RefCell<Option<(u64, Arc<Catalog>)>>,
-    /// Dropped tables whose rows the session's transaction may have changed.
-    dropped: Vec<Arc<TableDefinition>>,
+    /// Trees of dropped tables, which the session's transaction may have changed.
+    dropped: Vec<TreeNumber>,
 }
 
 impl TemporaryTables {
@@ -103,7 +104,7 @@ impl TemporaryTables {
     /// Drops a table; its rows stay until [`TemporaryTables::take_dropped`].
     pub fn drop_table(&mut self, schema: &str, name: &str) {
         if let Some(entry) = self.remove(schema, name) {
-            self.dropped.push(Arc::clone(&entry.definition));
+            self.dropped.extend(entry.definition.trees());
         }
     }
 
@@ -114,9 +115,9 @@ impl TemporaryTables {
         !self.dropped.is_empty()
     }
 
-    /// The dropped tables, whose rows may go now.
+    /// The trees of dropped tables, which may go now.
     #[must_use]
-    pub fn take_dropped(&mut self) -> Vec<Arc<TableDefinition>> {
+    pub fn take_dropped(&mut self) -> Vec<TreeNumber> {
         std::mem::take(&mut self.dropped)
     }
 
@@ -124,6 +125,6 @@ impl TemporaryTables {
     pub fn drop_all(&mut self) {
         self.overlay.take();
         let tables = std::mem::take(&mut self.tables);
-        self.dropped.extend(tables.iter().map(|entry| Arc::clone(&entry.definition)));
+        self.dropped.extend(tables.iter().flat_map(|entry| entry.definition.trees()));
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use access::{MetadataMode, MetadataWait};
 use catalog::{
-    AccountId, Accounts, Catalog, CatalogHandle, RoutineId, Routines, TableDefinition, TableEntry, TableId,
+    AccountId, Accounts, Catalog, CatalogHandle, RoutineId, Routines, TableEntry, TableId, TreeNumber,
 };
 use client::{Connection, Options};
 use engine::Engine;
@@ -246,8 +246,8 @@ impl Definitions for RemoteBackend {
         Ok(defined)
     }
 
-    fn drop_temporary(&self, tables: &[Arc<TableDefinition>]) -> Outcome {
-        self.local().drop_temporary(tables)
+    fn drop_temporary(&self, trees: &[TreeNumber]) -> Outcome {
+        self.local().drop_temporary(trees)
     }
 
     fn change_accounts(

@@ -127,9 +127,9 @@ impl Definitions {
     ///
     /// # Errors
     /// The store's; the next call tries again.
-    pub fn drop_temporary(&self, tables: &[Arc<TableDefinition>]) -> std::result::Result<(), StoreError> {
+    pub fn drop_temporary(&self, trees: &[TreeNumber]) -> std::result::Result<(), StoreError> {
         let mut all = std::mem::take(&mut *self.unowned.lock());
-        all.extend(tables.iter().flat_map(|table| trees_of(table)));
+        all.extend(trees.iter().map(|tree| tree.0));
         let dropped = drop_trees(&self.store, &all);
         if dropped.is_err() {
             self.unowned.lock().append(&mut all);
@@ -184,12 +184,7 @@ fn drop_trees(store: &Store, trees: &[u64]) -> std::result::Result<(), StoreErro
 
 /// The trees of a table, each once.
 pub(super) fn trees_of(table: &TableDefinition) -> Vec<u64> {
-    let mut trees: Vec<u64> = table.indexes.iter().map(|index| index.tree.0).collect();
-    trees.extend([table.rows_tree.0, table.large_values_tree.0]);
-    trees.retain(|&tree| tree != 0);
-    trees.sort_unstable();
-    trees.dedup();
-    trees
+    table.trees().into_iter().map(|tree| tree.0).collect()
 }
 
 /// How a table is opened after a change.

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use access::MetadataWait;
-use catalog::{
-    AccountId, Accounts, Catalog, CatalogHandle, RoutineId, Routines, TableDefinition, TableEntry,
-};
+use catalog::{AccountId, Accounts, Catalog, CatalogHandle, RoutineId, Routines, TableEntry, TreeNumber};
 use service::{Outcome, SqlError};
 use table::{CheckEnd, Table};
 
@@ -94,8 +92,8 @@ impl Definitions for LocalBackend {
         })
     }
 
-    fn drop_temporary(&self, tables: &[Arc<TableDefinition>]) -> Outcome {
-        self.definitions.drop_temporary(tables).map_err(store_error)
+    fn drop_temporary(&self, trees: &[TreeNumber]) -> Outcome {
+        self.definitions.drop_temporary(trees).map_err(store_error)
     }
 
     fn change_accounts(

@@ -5,12 +5,10 @@
 //!
 //! The session has committed its transaction, checked privileges, and holds no metadata locks but those of LOCK TABLES.
 
-use std::sync::Arc;
-
 use access::MetadataWait;
 use catalog::{
-    AccountId, Accounts, Catalog, CatalogHandle, ColumnDefinition, RoutineId, Routines, TableDefinition,
-    TableEntry,
+    AccountId, Accounts, Catalog, CatalogHandle, ColumnDefinition, RoutineId, Routines, TableEntry,
+    TreeNumber,
 };
 use plan::logical::Created;
 use service::{Diagnostic, Outcome, SqlError};
@@ -157,12 +155,12 @@ pub trait Definitions {
         definition: Definition<'_>,
     ) -> Result<Defined, Box<SqlError>>;
 
-    /// Drops the rows of temporary tables that their session has dropped, and what an earlier call could not drop. No transaction knows
+    /// Drops the trees of temporary tables that their session has dropped, and what an earlier call could not drop. No transaction knows
     /// of them any longer. Nobody waits until that is durable.
     ///
     /// # Errors
     /// The backend's; a later call tries again.
-    fn drop_temporary(&self, tables: &[Arc<TableDefinition>]) -> Outcome;
+    fn drop_temporary(&self, trees: &[TreeNumber]) -> Outcome;
 
     /// Changes accounts: all of `change` is stored and published, or nothing. It is durable then.
     ///

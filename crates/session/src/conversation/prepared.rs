@@ -29,7 +29,7 @@ use crate::core::Core;
 use crate::plans::HeldPlan;
 use crate::variables::definition::known;
 
-/// Long data of all parameters of a statement may be so many times that of one.
+/// Long data of all parameters of a statement is at most this many times that of one.
 pub(crate) const LONG_DATA_BYTES_MAX_FACTOR: u64 = 2;
 
 /// One prepared statement.

@@ -21,7 +21,7 @@ use super::CachedPlan;
 use super::templates::Templates;
 use crate::backend::Backend;
 
-/// The plans lie in so many parts, each with a lock and limits of its own: [`templates::ENTRIES_MAX`](super::templates::ENTRIES_MAX),
+/// Parts in which the plans lie, each with a lock and limits of its own: [`templates::ENTRIES_MAX`](super::templates::ENTRIES_MAX),
 /// [`templates::BYTES_MAX`](super::templates::BYTES_MAX).
 const PARTS: usize = 16;
 /// Longest template or text that is kept: a list of as many columns as a table may have, each with an alias of its own.
@@ -115,7 +115,7 @@ impl<B: Backend> SharedPlans<B> {
         &self.parts[(key >> 32) as usize % PARTS]
     }
 
-    /// What is known about a template of so many literals, or a text that is prepared with so many parameters.
+    /// What is known about a template with `value_count` literals, or a text that is prepared with as many parameters.
     pub(crate) fn find(&self, key: u64, template: &[u8], value_count: usize) -> Found<B> {
         let mut part = self.part(key).lock();
         if let Some(Some(known)) = part.templates.find(key, template) {
