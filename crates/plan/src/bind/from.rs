@@ -28,7 +28,11 @@ impl<'a> Binder<'a> {
         let mut tree: Option<Logical> = None;
         let mut star = Vec::new();
         for table in from {
+            let first = self.block().tables.len();
             let (right, columns) = self.table_ref(table)?;
+            if tree.is_some() {
+                self.block().mark_later(first..);
+            }
             star.extend(columns);
             tree = Some(match tree {
                 None => right,
@@ -67,7 +71,11 @@ impl<'a> Binder<'a> {
                 let mut tree: Option<Logical> = None;
                 let mut star = Vec::new();
                 for table in *list {
+                    let first = self.block().tables.len();
                     let (right, columns) = self.table_ref(table)?;
+                    if tree.is_some() {
+                        self.block().mark_later(first..);
+                    }
                     star.extend(columns);
                     tree = Some(match tree {
                         None => right,
@@ -364,9 +372,10 @@ impl<'a> Binder<'a> {
         let end = self.block().tables.len();
         let block = self.block();
         block.is_within_common = is_within_common;
-        let later = if join.kind == AstJoin::Right { left_first..right_first } else { right_first..end };
-        let is_within = |other: &&mut CommonJoin| later.contains(&other.tables.start);
-        block.common_joins.iter_mut().filter(is_within).for_each(|other| other.is_later = true);
+        match join.kind {
+            AstJoin::Right => block.mark_later(left_first..right_first),
+            _ => block.mark_later(right_first..end),
+        }
         if has_common {
             // Noted behind those within it, which have been marked.
             block.common_joins.push(CommonJoin { tables: left_first..end, is_later: false });

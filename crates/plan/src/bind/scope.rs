@@ -180,6 +180,12 @@ impl Block {
 }
 
 impl Block {
+    /// Marks the joins with USING or NATURAL of these tables: another table comes before them.
+    pub(crate) fn mark_later(&mut self, tables: impl std::ops::RangeBounds<usize>) {
+        let is_within = |join: &&mut CommonJoin| tables.contains(&join.tables.start);
+        self.common_joins.iter_mut().filter(is_within).for_each(|join| join.is_later = true);
+    }
+
     /// Whether this table of the catalog stands in FROM by itself.
     pub(crate) fn shows(&self, table: TableIndex) -> bool {
         self.tables
@@ -243,6 +249,18 @@ impl Binder<'_> {
         let block = self.blocks.last()?;
         let several = || Err(PlanError::new(1052, String::new()));
         Self::find_alias(block, &utf8(name.name.text), false, &several).ok().flatten().cloned()
+    }
+
+    /// The selected item that GROUP BY means by the name of a common column of USING or NATURAL JOIN, if that is all it says. A column of
+    /// a table comes before a selected item, but one that a join made only within an expression.
+    pub(crate) fn selected_by_common_name(&self, expr: &ast::Expr<'_>) -> Option<Expr> {
+        let ast::ExprKind::Column(name) = &expr.kind else { return None };
+        let block = self.blocks.last()?;
+        let is_common = !block.hidden.is_empty() && Self::is_joined_column(block, &utf8(name.name.text));
+        if !is_common || self.session.local_variable(&utf8(name.name.text)).is_some() {
+            return None;
+        }
+        self.selected_by_name(expr)
     }
 
     fn find_in_block(&self, depth: usize, name: &ColumnRef<'_>) -> PlanResult<Found> {
@@ -309,15 +327,6 @@ impl Binder<'_> {
             }
         }
         Ok(match (found, alias_found) {
-            // In GROUP BY a column of a table comes before an alias, but not one that a join made.
-            (Some(_), Some(expr))
-                if block.alias_rule == AliasRule::After
-                    && is_innermost
-                    && name.table.is_none()
-                    && Self::is_joined_column(block, &column) =>
-            {
-                Found::Alias(expr)
-            }
             (Some((table, ordinal, id)), alias) => {
                 let selected = block.alias_rule != AliasRule::Having
                     || block.in_aggregate

@@ -556,10 +556,13 @@ impl<'a> Binder<'a> {
                     self.check_common_joins(name)?;
                 }
                 self.block().aggregates_allowed = false;
-                let bound = self.expr(&item.expr).or_else(|error| match error.number {
-                    1052 => self.selected_by_name(&item.expr).ok_or(error),
-                    _ => Err(error),
-                });
+                let bound = match self.selected_by_common_name(&item.expr) {
+                    Some(selected) => Ok(selected),
+                    None => self.expr(&item.expr).or_else(|error| match error.number {
+                        1052 => self.selected_by_name(&item.expr).ok_or(error),
+                        _ => Err(error),
+                    }),
+                };
                 self.block().aggregates_allowed = true;
                 let bound = bound.map_err(|error| {
                     if error.number == 1111 {
