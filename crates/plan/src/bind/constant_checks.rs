@@ -18,7 +18,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::expr::{CallOption, ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
+use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId as F;
 use crate::logical::{BoundAssignment, BoundKind, ColumnInfo, InsertRows, JoinKind, Logical};
 
@@ -362,6 +362,8 @@ impl<'t> Found<'t> {
                     expr.data_type.is_string() || !session.reads_as_number(*ordinal, &expr.data_type);
                 is_text.then_some(expr)
             }
+            // A system variable is computed later.
+            ExprKind::Literal(_) if expr.coercibility == Coercibility::SystemConstant => None,
             ExprKind::Literal(_) | ExprKind::Param(_) if expr.data_type.is_string() => Some(expr),
             // Beside a YEAR.
             ExprKind::Call { args, option: CallOption::BesideYear, .. } => match &args[..] {
@@ -407,6 +409,32 @@ impl<'t> Found<'t> {
             }
         }
     }
+}
+
+/// Whether what a call gives is known only when the statement runs: the time and the client.
+fn is_known_late(function: F, args: &[Expr]) -> bool {
+    match function {
+        F::Curdate | F::Curtime | F::Now | F::UtcDate | F::UtcTime | F::UtcTimestamp => true,
+        F::UnixTimestamp => args.is_empty(),
+        F::ConnectionId | F::CurrentUser | F::User => true,
+        _ => !function.is_deterministic(),
+    }
+}
+
+/// Functions that give a text, but say by themselves which number it is: no text is converted.
+fn is_read_as_number(expr: &Expr) -> bool {
+    expr.as_call().is_some_and(|(function, _)| {
+        matches!(
+            function,
+            F::AddTime
+                | F::DateAdd
+                | F::DateSub
+                | F::RegexpReplace
+                | F::RegexpSubstr
+                | F::StrToDate
+                | F::SubTime
+        )
+    })
 }
 
 /// These convert a constant to the type of the other side.
@@ -530,8 +558,13 @@ impl<'t> Resolve<'_, 't> {
         if is_converted_by_column && !self.is_stored(self.computed(other)) {
             return None;
         }
-        let is_only_computed = is_converted_by_column && !of.is_string();
         let constant = self.constant_of(constant, is_equality && !is_converted_by_column)?;
+        if (is_bigint_column(other) || is_time_column(other)) && !self.is_early(&constant) {
+            return None;
+        }
+        let is_number =
+            !constant.data_type.is_string() || is_bigint_column(other) && is_read_as_number(&constant);
+        let is_only_computed = is_converted_by_column && is_number;
         if is_only_computed {
             let null = typed_null(&constant.data_type);
             return Some(call(F::Eq, vec![constant, null]));
@@ -540,6 +573,18 @@ impl<'t> Resolve<'_, 't> {
             return Some(conversion_unless_blank(constant, &other.data_type));
         }
         Some(conversion(constant, &other.data_type))
+    }
+
+    /// Whether MySQL computes it before the statement is optimized: it depends on nothing that is known only when the statement runs.
+    fn is_early(&self, expr: &Expr) -> bool {
+        let is_of_client = matches!(self.found.parameters, Parameters::OfClient(_));
+        !expr.any(&mut |node| match &node.kind {
+            ExprKind::Param(_) => is_of_client && !std::ptr::eq(node, expr),
+            // A system variable.
+            ExprKind::Literal(_) => node.coercibility == Coercibility::SystemConstant,
+            ExprKind::Call { function, args, .. } => is_known_late(*function, args),
+            _ => false,
+        })
     }
 
     /// A column of a table, or of a derived table that is kept.

@@ -243,7 +243,11 @@ impl<'a> Binder<'a> {
                     Some(component) => format!("{}.{name}", utf8(component.text).to_ascii_lowercase()),
                     None => name,
                 };
-                Ok(Expr::literal(self.session.system_variable(variable.scope, &name)?))
+                let mut value = Expr::literal(self.session.system_variable(variable.scope, &name)?);
+                if value.data_type.is_string() {
+                    value.coercibility = Coercibility::SystemConstant;
+                }
+                Ok(value)
             }
             Ast::Unary { op, expr: operand } => self.unary(*op, operand, is_negated),
             Ast::Binary { op, left, right } => self.binary(*op, left, right, is_conjunct, is_negated),
