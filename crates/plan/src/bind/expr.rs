@@ -14,7 +14,7 @@ use crate::expr::{CallOption, Coercibility, Expr, ExprKind, JsonAnswer, Subquery
 use crate::function::{self, FunctionId, Typed};
 use crate::logical::{AggregateCall, Logical, SortKey};
 
-use super::left_side::{Keeps, LeftSide, is_one_row, may_be_joined};
+use super::left_side::{Keeps, LeftSide, is_one_row, is_one_value, may_be_joined, may_be_materialized};
 
 /// Bytes a value of BIT_AND, BIT_OR and BIT_XOR over byte strings may have.
 const BIT_AGGREGATE_BYTES_MAX: u32 = 511;
@@ -766,10 +766,18 @@ impl<'a> Binder<'a> {
             };
         }
         let mut condition = Vec::new();
+        // 9.7 has no partial matches of rows among stored ones, so it stores none where they decide between 0 and NULL.
+        let is_nullable = left.iter().any(|value| value.nullable)
+            || columns.iter().any(|column| self.column_expr(*column).nullable);
         let keeps = Keeps {
             side,
             is_one_row: is_one_row(&plan),
+            is_one_value: is_one_value(&query.body, &plan),
             is_joined: may_be_joined(&query.body, &plan),
+            is_materialized: matches!((op, all), (CompareOp::Eq, false) | (CompareOp::Ne, true))
+                && outer.is_empty()
+                && !(left.len() > 1 && clause == "field list" && is_nullable)
+                && may_be_materialized(&query.body),
             is_row: left.len() > 1,
             is_outside_conditions: clause == "field list",
             reads_outer: !outer.is_empty(),

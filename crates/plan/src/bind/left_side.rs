@@ -26,8 +26,12 @@ pub(super) struct Keeps {
     pub(super) side: LeftSide,
     /// The subquery is its one value, see [`is_one_row`].
     pub(super) is_one_row: bool,
+    /// As above, after conditions that are constants: a member is compared with the value.
+    pub(super) is_one_value: bool,
     /// See [`may_be_joined`].
     pub(super) is_joined: bool,
+    /// See [`may_be_materialized`].
+    pub(super) is_materialized: bool,
     /// Several values are compared.
     pub(super) is_row: bool,
     /// It stands in a select list, not in a condition.
@@ -38,7 +42,8 @@ pub(super) struct Keeps {
 
 impl Keeps {
     /// What is kept of a literal of bytes is a text, read as a number without a warning; and so is what is kept of a member of ENUM or
-    /// SET: beside numbers it is the number that its text begins with, and not that of its place.
+    /// SET: beside numbers it is the number that its text begins with, and not that of its place. A member is its place where MySQL may
+    /// store the subquery's rows: whether it does depends on its estimates of costs, and rows must not.
     pub(super) fn keep(&self, left: &mut Expr, right: &Expr) {
         let text = if left.data_type.is_hex_literal() && matches!(left.kind, ExprKind::Literal(_)) {
             DataType::text(TypeKind::Text, left.data_type.collation)
@@ -49,9 +54,13 @@ impl Keeps {
         };
         let is_member = left.data_type.members.is_some();
         // A row is compared with one row as with others, and a member with an extreme of one row.
-        let is_value = self.is_one_row && !(is_member && (self.is_row || self.side == LeftSide::Bound));
+        let is_value = match is_member {
+            true => self.is_one_value && !self.is_row && self.side != LeftSide::Bound,
+            false => self.is_one_row,
+        };
         let is_kept = match self.side {
             LeftSide::Row => false,
+            LeftSide::Joined | LeftSide::Kept if is_member && self.is_materialized => false,
             LeftSide::Joined => !is_value && !self.is_joined,
             LeftSide::Kept => !is_value,
             LeftSide::Bound => !is_value && (self.is_outside_conditions || self.reads_outer),
@@ -74,13 +83,41 @@ pub(super) fn is_one_row(plan: &Logical) -> bool {
     }
 }
 
+/// A query without FROM and HAVING whose row no column or random number decides on, or one row of VALUES.
+pub(super) fn is_one_value(body: &QueryBody<'_>, plan: &Logical) -> bool {
+    match body {
+        QueryBody::Nested(query) => return is_one_value(&query.body, plan),
+        QueryBody::Select(select) if select.having.is_some() => return is_one_row(plan),
+        _ => {}
+    }
+    let mut tree = plan;
+    loop {
+        tree = match tree {
+            Logical::Project { input, .. } | Logical::Sort { input, .. } => input,
+            Logical::Filter { input, conditions } if conditions.iter().all(Expr::is_constant) => input,
+            Logical::Values { rows, .. } => return rows.len() == 1,
+            other => return matches!(other, Logical::OneRow),
+        };
+    }
+}
+
+/// MySQL may store the rows of one SELECT from tables that reads no columns of the queries around it, and look the left side of IN up there.
+pub(super) fn may_be_materialized(body: &QueryBody<'_>) -> bool {
+    match body {
+        QueryBody::Select(select) => !select.from.is_empty(),
+        QueryBody::Nested(query) => may_be_materialized(&query.body),
+        QueryBody::Table(_) => true,
+        QueryBody::Values(_) | QueryBody::SetOp { .. } => false,
+    }
+}
+
 /// MySQL makes a join of a subquery in WHERE that is one SELECT from tables without HAVING and aggregates. GROUP BY alone it leaves out.
 pub(super) fn may_be_joined(body: &QueryBody<'_>, plan: &Logical) -> bool {
     let select = match body {
         QueryBody::Select(select) => select,
         QueryBody::Nested(query) => return may_be_joined(&query.body, plan),
-        QueryBody::Values(_) | QueryBody::Table(_) => return true,
-        QueryBody::SetOp { .. } => return false,
+        QueryBody::Table(_) => return true,
+        QueryBody::Values(_) | QueryBody::SetOp { .. } => return false,
     };
     if select.from.is_empty() || select.having.is_some() || select.grouping != GroupingKind::Plain {
         return false;
