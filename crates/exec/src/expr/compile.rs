@@ -96,20 +96,6 @@ fn own(value: &Expr) -> &Expr {
     }
 }
 
-/// What chooses one of several dates: it has none that the session's mode refuses.
-fn chooses_date(expr: &Expr) -> bool {
-    use FunctionId as F;
-    expr.data_type.has_date()
-        && match &expr.kind {
-            ExprKind::Case { .. } => true,
-            ExprKind::Call { function, .. } => matches!(
-                function,
-                F::If | F::IfNull | F::Coalesce | F::NullIf | F::Greatest | F::Least | F::AnyValue
-            ),
-            _ => false,
-        }
-}
-
 /// A member of ENUM or SET that COALESCE, IFNULL or ANY_VALUE alone gives: it is its text, also where a number is wanted.
 fn passes_on_text(expr: &Expr) -> bool {
     use FunctionId as F;
@@ -489,6 +475,16 @@ impl Compiler {
     }
 
     fn side(&mut self, expr: &Expr, other: &Expr, class: CompareClass) -> SqlResult<Node> {
+        if class == CompareClass::DateTime
+            && !matches!(expr.kind, ExprKind::Param(_))
+            && expr.is_checked_beside(&other.data_type)
+        {
+            return self.converted(expr, Target::Checked(DataType::datetime(FRACTION_DIGITS_MAX)));
+        }
+        self.unchecked_side(expr, other, class)
+    }
+
+    fn unchecked_side(&mut self, expr: &Expr, other: &Expr, class: CompareClass) -> SqlResult<Node> {
         let constant = is_fixed(expr);
         let (other_name, small_name) = match other.data_type.kind {
             TypeKind::Date => ("DATE", "date"),
@@ -511,15 +507,6 @@ impl Compiler {
                 // A bad value of a parameter is a warning; of literals that are parameters `constant_checks` have told.
                 CompareClass::DateTime if matches!(expr.kind, ExprKind::Param(_)) => {
                     Target::Bound(small_name)
-                }
-                // Two dates are compared as they are, a date and a number as numbers.
-                CompareClass::DateTime
-                    if chooses_date(expr)
-                        && !other.data_type.is_numeric()
-                        && (expr.data_type.kind != TypeKind::Date
-                            || other.data_type.kind != TypeKind::Date) =>
-                {
-                    Target::Checked(DataType::datetime(FRACTION_DIGITS_MAX))
                 }
                 CompareClass::DateTime if constant => Target::ComparedDate(other_name),
                 CompareClass::DateTime
@@ -558,6 +545,16 @@ impl Compiler {
     /// `left op right`.
     fn compared(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> SqlResult<Node> {
         let class = compare_class(left, right);
+        // The planner has asked both to be checked, for joins to find what conditions find.
+        if class == CompareClass::DateTime && left.data_type.has_date() && right.data_type.has_date() {
+            return Ok(Node::Compare(Box::new(Comparison {
+                op,
+                how: Self::how(class, left, right),
+                left: self.unchecked_side(left, right, class)?,
+                right: self.unchecked_side(right, left, class)?,
+                is_listed: false,
+            })));
+        }
         for (column, text) in [(left, right), (right, left)] {
             if class != CompareClass::Time || !is_text(&text.data_type) {
                 continue;

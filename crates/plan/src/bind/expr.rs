@@ -14,6 +14,7 @@ use crate::expr::{CallOption, Coercibility, Expr, ExprKind, JsonAnswer, Subquery
 use crate::function::{self, FunctionId, Typed};
 use crate::logical::{AggregateCall, Logical, SortKey};
 
+use super::chosen_dates;
 use super::left_side::{Keeps, LeftSide, is_one_row, is_one_value, may_be_joined, may_be_materialized};
 
 /// Bytes a value of BIT_AND, BIT_OR and BIT_XOR over byte strings may have.
@@ -49,7 +50,8 @@ fn has_document(args: &[Expr]) -> bool {
 
 impl<'a> Binder<'a> {
     /// Makes a call.
-    pub(crate) fn call(&self, function: FunctionId, args: Vec<Expr>) -> PlanResult<Expr> {
+    pub(crate) fn call(&self, function: FunctionId, mut args: Vec<Expr>) -> PlanResult<Expr> {
+        chosen_dates::check(function, &mut args);
         self.call_with(function, args, CallOption::None)
     }
 
@@ -785,7 +787,12 @@ impl<'a> Binder<'a> {
         for (mut left, right) in left.into_iter().zip(&columns) {
             let right = self.column_expr(*right);
             keeps.keep(&mut left, &right);
-            condition.push(self.call(compare_function(op), vec![left, right])?);
+            let (function, args) = (compare_function(op), vec![left, right]);
+            condition.push(match side {
+                LeftSide::Row | LeftSide::Joined => self.call(function, args)?,
+                // What is kept is the date as it is.
+                LeftSide::Kept | LeftSide::Bound => self.call_with(function, args, CallOption::None)?,
+            });
         }
         let nullable = !single || !is_one_row(&plan) || condition.iter().any(|part| part.nullable);
         let kind = SubqueryKind::Quantified { all, single, condition };

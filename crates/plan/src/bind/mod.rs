@@ -9,6 +9,7 @@
 //! (UNION, VALUES, WITH RECURSIVE), [`set_members`] (their members), [`group`] (GROUP BY and ONLY_FULL_GROUP_BY), [`change`] (INSERT, UPDATE, DELETE).
 
 mod change;
+mod chosen_dates;
 mod constant_checks;
 mod documents;
 mod expr;

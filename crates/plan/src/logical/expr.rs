@@ -229,6 +229,26 @@ macro_rules! children {
 }
 
 impl Expr {
+    /// What chooses one of several dates and may be NULL is NULL for a date that the session's mode refuses, where it is compared with
+    /// `other` as a DATETIME. Two dates are compared as they are, a date and a number as numbers.
+    #[must_use]
+    pub fn is_checked_beside(&self, other: &DataType) -> bool {
+        use FunctionId as F;
+        let chooses = match &self.kind {
+            ExprKind::Case { .. } => true,
+            ExprKind::Call { function, .. } => matches!(
+                function,
+                F::If | F::IfNull | F::Coalesce | F::NullIf | F::Greatest | F::Least | F::AnyValue
+            ),
+            _ => false,
+        };
+        chooses
+            && self.nullable
+            && self.data_type.has_date()
+            && !other.is_numeric()
+            && (self.data_type.kind != TypeKind::Date || other.kind != TypeKind::Date)
+    }
+
     /// A node; strings that are not literals hold their collation as columns do.
     #[must_use]
     pub fn new(kind: ExprKind, data_type: DataType, nullable: bool) -> Expr {

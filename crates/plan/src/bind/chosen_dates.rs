@@ -1,0 +1,33 @@
+//! Dates that are chosen of several, where they are compared with dates.
+
+use types::DataType;
+use types::data_type::FRACTION_DIGITS_MAX;
+
+use crate::expr::{CallOption, Expr, ExprKind};
+use crate::function::FunctionId;
+
+fn compares(function: FunctionId) -> bool {
+    use FunctionId as F;
+    matches!(function, F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge)
+}
+
+/// A chosen date that is compared with a date has none that the session's mode refuses. That is part of the value that is compared, for
+/// joins and indexes to find what conditions find.
+pub(super) fn check(function: FunctionId, args: &mut [Expr]) {
+    if !compares(function) {
+        return;
+    }
+    if let [left, right] = args {
+        let of_left = left.data_type.clone();
+        check_one(left, &right.data_type);
+        check_one(right, &of_left);
+    }
+}
+
+fn check_one(date: &mut Expr, other: &DataType) {
+    if other.has_date() && date.is_checked_beside(other) {
+        let args = vec![std::mem::replace(date, Expr::null())];
+        let kind = ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Checked };
+        *date = Expr::new(kind, DataType::datetime(FRACTION_DIGITS_MAX), true);
+    }
+}
