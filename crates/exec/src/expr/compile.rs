@@ -474,6 +474,33 @@ impl Compiler {
         self.converted(expr, Target::Bound(name))
     }
 
+    /// The number of a constant that bounds a range of a column of dates or times among numbers: MySQL makes what the column would keep of
+    /// it, if it can. That of a DATETIME then is the packed one, larger than the digits of any.
+    fn number_beside_date(&mut self, bound: &Expr, column: &Expr) -> SqlResult<Option<Node>> {
+        let of = &column.data_type;
+        let is_column = matches!(column.kind, ExprKind::Input(_) | ExprKind::Outer(_));
+        let is_kept = is_text(&bound.data_type)
+            || bound.data_type.is_numeric()
+            || bound.data_type.kind == TypeKind::Date && of.kind != TypeKind::Date;
+        // What a subquery gives is a constant, too.
+        if !is_column || !bound.is_constant() || !is_kept {
+            return Ok(None);
+        }
+        let (target, from) = match of.kind {
+            TypeKind::Date => (Target::Cast(of.clone()), of.clone()),
+            TypeKind::DateTime | TypeKind::Timestamp => {
+                (Target::Cast(DataType::datetime(of.scale)), DataType::BIGINT)
+            }
+            TypeKind::Time if is_text(&bound.data_type) => (Target::WholeTime(of.scale), of.clone()),
+            _ => return Ok(None),
+        };
+        let kept = Box::new(self.converted(bound, target)?);
+        let number = Node::Convert { node: kept, from, to: Target::Double };
+        let items = vec![number, self.converted(bound, Target::Double)?];
+        let node = Box::new(Node::Coalesce { items, physical: Physical::Double });
+        Ok(Some(Node::Once { slot: self.slot(), node }))
+    }
+
     fn side(&mut self, expr: &Expr, other: &Expr, class: CompareClass) -> SqlResult<Node> {
         if class == CompareClass::DateTime
             && !matches!(expr.kind, ExprKind::Param(_))
@@ -756,11 +783,18 @@ impl Compiler {
                     class => class,
                 };
                 let comparison = |this: &mut Self, op, bound: &Expr| -> SqlResult<Comparison> {
+                    let right = match class {
+                        CompareClass::Double => this.number_beside_date(bound, &args[0])?,
+                        _ => None,
+                    };
                     Ok(Comparison {
                         op,
                         how: Self::how(class, &args[0], bound),
                         left: this.side_in_range(&args[0], bound, class)?,
-                        right: this.side_in_range(bound, &args[0], class)?,
+                        right: match right {
+                            Some(number) => number,
+                            None => this.side_in_range(bound, &args[0], class)?,
+                        },
                         is_listed: false,
                     })
                 };

@@ -1,10 +1,10 @@
-//! Dates that are chosen of several, where they are compared with dates.
+//! Dates that are chosen of several, where they are compared with dates, and bounds that a column of dates keeps.
 
 use types::DataType;
 use types::data_type::FRACTION_DIGITS_MAX;
 
 use crate::expr::{CallOption, Expr, ExprKind};
-use crate::function::FunctionId;
+use crate::function::{self, FunctionId};
 
 fn compares(function: FunctionId) -> bool {
     use FunctionId as F;
@@ -29,5 +29,25 @@ fn check_one(date: &mut Expr, other: &DataType) {
         let args = vec![std::mem::replace(date, Expr::null())];
         let kind = ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Checked };
         *date = Expr::new(kind, DataType::datetime(FRACTION_DIGITS_MAX), true);
+    }
+}
+
+/// BETWEEN of a column of dates or times and numbers of rows: the text that a subquery gives is a constant, which the column would keep as a
+/// date or time.
+pub(super) fn keep_bounds(function: FunctionId, args: &mut [Expr]) {
+    if function != FunctionId::Between || !args.iter().any(|arg| arg.data_type.is_numeric()) {
+        return;
+    }
+    let [value, bounds @ ..] = args else { return };
+    if !matches!(value.kind, ExprKind::Column(_)) || !value.data_type.is_temporal() {
+        return;
+    }
+    for bound in bounds {
+        if let ExprKind::Subquery(subquery) = &bound.kind
+            && subquery.outer.is_empty()
+            && bound.data_type.is_string()
+        {
+            *bound = function::cast(std::mem::replace(bound, Expr::null()), value.data_type.clone());
+        }
     }
 }

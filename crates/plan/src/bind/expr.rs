@@ -52,6 +52,7 @@ impl<'a> Binder<'a> {
     /// Makes a call.
     pub(crate) fn call(&self, function: FunctionId, mut args: Vec<Expr>) -> PlanResult<Expr> {
         chosen_dates::check(function, &mut args);
+        chosen_dates::keep_bounds(function, &mut args);
         self.call_with(function, args, CallOption::None)
     }
 
