@@ -194,3 +194,89 @@ fn a_text_has_a_few_plans() {
         }
     });
 }
+
+/// Three indexes, two of which begin alike.
+fn table_of_numbers(session: &mut dyn Session) {
+    table(session);
+    query(
+        session,
+        "CREATE TABLE u (id INT PRIMARY KEY, a INT, b INT, c INT, g INT, pad CHAR(100) NOT NULL, KEY (a), KEY ab (a, b), KEY (c), KEY ga (g, a))",
+    );
+    query(session, "INSERT INTO u SELECT id, n, n MOD 7, n, n MOD 4, 'x' FROM t");
+}
+
+#[test]
+fn a_plan_holds_for_what_it_was_made_for() {
+    alone(|session| {
+        table_of_numbers(session);
+        let mut statements = Vec::new();
+        for limit in (0..22_000).step_by(500) {
+            for of in [
+                "SELECT a,c,pad FROM u WHERE a > {} ORDER BY c,id,b LIMIT 1",
+                "SELECT a,c,pad FROM u WHERE a > {} ORDER BY pad",
+                "SELECT COUNT(pad) FROM u WHERE a > {} AND c > {}",
+                "SELECT COUNT(pad) FROM u WHERE a < {} AND c > 100",
+                "SELECT COUNT(pad) FROM u WHERE a BETWEEN {} AND 18000 OR a BETWEEN 18500 AND 19000",
+                "SELECT COUNT(pad) FROM u WHERE g IN (1, 2) AND a > {}",
+                "SELECT COUNT(u.pad) FROM u JOIN t USING (id) WHERE u.a > {} AND t.n > {}",
+            ] {
+                statements.push(of.replace("{}", &limit.to_string()));
+            }
+        }
+        for sql in statements {
+            query(session, &sql);
+            let before = count(session, "Plan_cache_misses");
+            query(session, &sql);
+            assert_eq!(count(session, "Plan_cache_misses"), before, "{sql}");
+        }
+    });
+}
+
+#[test]
+fn indexes_that_begin_alike_have_one_turn() {
+    alone(|session| {
+        table_of_numbers(session);
+        let before = count(session, "Plan_cache_misses");
+        for step in 0..200_u64 {
+            query(session, &format!("SELECT COUNT(pad) FROM u WHERE a > {}", step * 7919 % ROWS));
+        }
+        let misses = count(session, "Plan_cache_misses") - before;
+        assert!(misses <= 4, "{misses}");
+    });
+}
+
+#[test]
+fn several_ranges_have_a_guard() {
+    alone(|session| {
+        table_of_numbers(session);
+        for (sql, few, many) in [
+            (
+                "SELECT SUM(LENGTH(pad)) FROM u WHERE a BETWEEN 5 AND {} OR a BETWEEN 19000 AND 19003",
+                9,
+                18_000,
+            ),
+            ("SELECT SUM(LENGTH(pad)) FROM u WHERE g IN (0, 1, 2, 3) AND a > {}", 19_990, 100),
+        ] {
+            let sql = |limit: u64| sql.replace("{}", &limit.to_string());
+            for _ in 0..2 {
+                assert!(work(session, &sql(few)).0 < 100, "{}", sql(few));
+                assert!(work(session, &sql(many)).0 > ROWS / 2, "{}", sql(many));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_range_of_the_primary_key_gives_way_to_an_index() {
+    alone(|session| {
+        table(session);
+        query(session, "CREATE TABLE w (id INT PRIMARY KEY, tenant INT, pad CHAR(100), KEY (tenant))");
+        query(session, "INSERT INTO w SELECT id, id MOD 500, 'x' FROM t");
+        let sql = |id: u64, tenant: u64| {
+            format!("SELECT SUM(LENGTH(pad)) FROM w WHERE id > {id} AND tenant = {tenant}")
+        };
+        query(session, &sql(ROWS - 10, 7));
+        let (of_table, of_index) = work(session, &sql(1, 8));
+        assert!(of_table + of_index < 1_000, "{of_table} and {of_index} rows read");
+    });
+}

@@ -1,8 +1,12 @@
 //! What the builder asks about constants: values that are not in the plan, but decide how good it is.
 
-use catalog::{KeyRange, TableDefinition};
+use catalog::{KeyRange, TableDefinition, TableEntry};
 
 use crate::physical::{PhysicalPlan, RangePlan};
+use crate::progress;
+
+/// Most ranges of one list that are asked for; of more every so many-th.
+const ASKED_MAX: usize = 256;
 
 /// What a range of an index means now.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,19 +35,37 @@ impl Constants for NoConstants {
     }
 }
 
+/// Rows in ranges of an index together, if all ends are known: as plans are made for, and as their guards compare.
+pub(crate) fn rows_in(
+    constants: &dyn Constants,
+    entry: &TableEntry,
+    index: usize,
+    ranges: &[RangePlan],
+) -> Option<f64> {
+    let statistics = entry.source.statistics();
+    let (mut rows, mut asked) = (0.0, 0);
+    for range in ranges.iter().step_by(ranges.len().div_ceil(ASKED_MAX).max(1)) {
+        progress::step();
+        rows += match constants.range_keys(&entry.definition, index, range) {
+            RangeKeys::Unknown => return None,
+            RangeKeys::Nothing => 0.0,
+            RangeKeys::Keys(keys) => statistics.estimate_rows(index, &keys) as f64,
+        };
+        asked += 1;
+    }
+    let rows = rows * ranges.len() as f64 / f64::from(asked.max(1));
+    Some(rows.clamp(0.1, (statistics.row_count() as f64).max(1.0)))
+}
+
 impl PhysicalPlan {
     /// Whether it is the plan for these values ([`Guard`](crate::physical::Guard)).
     #[must_use]
     pub fn guards_hold(&self, constants: &dyn Constants) -> bool {
         self.guards.iter().all(|guard| {
             let entry = &self.tables[guard.table.0 as usize].entry;
-            let rows = match constants.range_keys(&entry.definition, guard.index, &guard.range) {
-                // It would not be known to a new plan either.
-                RangeKeys::Unknown => return true,
-                RangeKeys::Nothing => 0.0,
-                RangeKeys::Keys(keys) => entry.source.statistics().estimate_rows(guard.index, &keys) as f64,
-            };
-            (guard.least..=guard.most).contains(&rows)
+            // What is not known would not be known to a new plan either.
+            rows_in(constants, entry, guard.index, &guard.ranges)
+                .is_none_or(|rows| (guard.least..=guard.most).contains(&rows))
         })
     }
 }

@@ -74,7 +74,7 @@ impl Builder<'_> {
         let keyed = candidates.iter().any(|candidate| candidate.access.ranges.is_some());
         let selectivity = self.conditions_selectivity(conditions);
         let rows = (self.table_rows(table) * selectivity).max(0.0);
-        let best = self.choose(candidates, rows, order);
+        let best = self.choose(table, candidates, rows, order);
         let locator = needed.has(self.locator(table));
         let Candidate { access, rows: read_rows, cost, consumed, ordered, .. } = best;
         let mut output: Vec<ColumnId> = columns.iter().map(|&ordinal| bound.column(ordinal)).collect();
@@ -97,6 +97,7 @@ impl Builder<'_> {
 
     fn choose(
         &self,
+        table: TableIndex,
         candidates: Vec<Candidate>,
         rows: f64,
         order: Option<(&[SortKey], Option<f64>)>,
@@ -114,7 +115,7 @@ impl Builder<'_> {
         let by_cost = |one: &usize, other: &usize| costs[*one].total_cmp(&costs[*other]);
         let best = (0..candidates.len()).min_by(by_cost).expect("the table scan is always a candidate");
         if self.bound.tables.len() == 1 {
-            self.note_choice(&candidates, &costs, best);
+            self.note_choice(table, &candidates, &costs, best);
         }
         candidates.into_iter().nth(best).expect("it was found there")
     }

@@ -6,19 +6,18 @@
 //! not asked for: they are estimated for all values alike, so that the plans of most statements need no guards. Lists of equalities as long as `eq_range_index_dive_limit` are not asked
 //! for, as in MySQL.
 
-use catalog::TableStatistics;
-
-use crate::constants::RangeKeys;
+use crate::constants;
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::logical::TableIndex;
 use crate::physical::{KeyValue, RangeEnd, RangePlan};
-use crate::progress;
 
 use super::Builder;
 use super::access::{Limit, Sarg};
 
-/// Most ranges of one list that are asked for; of more every so many-th.
+/// Most lists of ranges that are asked for while one plan is made.
 const DIVES_MAX: usize = 256;
+/// Longest list with parameters that is asked for: a guard asks for all of it before each run.
+const GUARDED_MAX: usize = 16;
 
 /// The answer for a list of ranges of an index.
 #[derive(Debug)]
@@ -33,7 +32,8 @@ pub(crate) struct Dive {
 impl Builder<'_> {
     /// Rows in ranges of an index together, if all ends are known.
     pub(crate) fn dived_rows(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> Option<f64> {
-        if !ranges.iter().all(may_be_known) {
+        let is_guardable = ranges.len() <= GUARDED_MAX || !ranges.iter().any(has_parameters);
+        if !is_guardable || !ranges.iter().all(may_be_known) {
             return None;
         }
         let known = self.dives.borrow();
@@ -41,9 +41,15 @@ impl Builder<'_> {
         if let Some(dive) = known.iter().find(is_it) {
             return dive.rows;
         }
+        if known.len() >= DIVES_MAX {
+            return None;
+        }
         drop(known);
         let rows = self.dive(table, index, ranges);
-        self.dives.borrow_mut().push(Dive { table, index, ranges: ranges.to_vec(), rows });
+        // That a list is too long is as soon found as the list itself.
+        if rows.is_some() || ranges.len() == 1 {
+            self.dives.borrow_mut().push(Dive { table, index, ranges: ranges.to_vec(), rows });
+        }
         rows
     }
 
@@ -56,28 +62,28 @@ impl Builder<'_> {
 
     fn dive(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> Option<f64> {
         let are_equalities = ranges.iter().all(|range| range.lower.is_none() && range.upper.is_none());
-        if are_equalities && self.dive_limit != 0 && ranges.len() >= self.dive_limit {
+        if are_equalities && self.is_long(ranges.len()) {
             return None;
         }
         let entry = &self.bound.tables[table.0 as usize].entry;
-        let statistics: &dyn TableStatistics = entry.source.statistics();
-        let (mut rows, mut asked) = (0.0, 0);
-        for range in ranges.iter().step_by(ranges.len().div_ceil(DIVES_MAX).max(1)) {
-            progress::step();
-            rows += match self.constants.range_keys(&entry.definition, index, range) {
-                RangeKeys::Unknown => return None,
-                RangeKeys::Nothing => 0.0,
-                RangeKeys::Keys(keys) => statistics.estimate_rows(index, &keys) as f64,
-            };
-            asked += 1;
-        }
-        let rows = rows * ranges.len() as f64 / f64::from(asked.max(1));
-        Some(rows.clamp(0.1, self.table_rows(table)))
+        constants::rows_in(self.constants, entry, index, ranges)
+    }
+
+    /// A list of so many equalities is not asked for.
+    fn is_long(&self, equality_count: usize) -> bool {
+        self.dive_limit != 0 && equality_count >= self.dive_limit
     }
 
     /// Share of a table's rows that meet what the conditions say of one column against constants, by an index that begins with it.
-    /// Sets `used` for the conditions that it speaks of. None: no such condition, or no such index.
-    pub(crate) fn dived_share(&self, conditions: &[Expr], at: usize, used: &mut [bool]) -> Option<f64> {
+    /// Sets `used` for the conditions that it speaks of; keeps in `known` what all of them say of a table. None: no such condition, or
+    /// no such index.
+    pub(super) fn dived_share(
+        &self,
+        conditions: &[Expr],
+        at: usize,
+        used: &mut [bool],
+        known: &mut Vec<(TableIndex, Vec<Sarg>)>,
+    ) -> Option<f64> {
         let column = only_column(&conditions[at])?;
         let (table, ordinal) = self.bound.columns.get(column.0 as usize)?.origin?;
         let bound = self.bound.tables.get(table.0 as usize)?;
@@ -88,12 +94,18 @@ impl Builder<'_> {
             index.parts[0].column == ordinal as usize && index.parts[0].prefix_length.is_none()
         };
         let index = bound.entry.definition.indexes.iter().position(|index| starts_with_it(&index))?;
-        let mut sargs = self.sargs(bound, conditions);
-        sargs.retain(|sarg| sarg.column == ordinal as usize && !used[sarg.condition]);
+        let place = known.iter().position(|(of, _)| *of == table).unwrap_or_else(|| {
+            known.push((table, self.sargs(bound, conditions)));
+            known.len() - 1
+        });
+        let of_column = known[place].1.iter();
+        let sargs: Vec<&Sarg> =
+            of_column.filter(|sarg| sarg.column == ordinal as usize && !used[sarg.condition]).collect();
         if !sargs.iter().any(|sarg| sarg.condition == at) {
             return None;
         }
-        let (ranges, of) = ranges_of(&sargs)?;
+        let may_ask = |list: &[Expr]| !self.is_long(list.len()) && !list.iter().any(has_parameter);
+        let (ranges, of) = ranges_of(&sargs, may_ask)?;
         let rows = self.dived_rows(table, index, &ranges)?;
         of.into_iter().for_each(|condition| used[condition] = true);
         Some((rows / self.table_rows(table)).min(1.0))
@@ -107,8 +119,9 @@ fn only_column(condition: &Expr) -> Option<ColumnId> {
     column.filter(|_| only)
 }
 
-/// The ranges that conditions on one column mean together, and which conditions these are.
-fn ranges_of(sargs: &[Sarg]) -> Option<(Vec<RangePlan>, Vec<usize>)> {
+/// The ranges that conditions on one column mean together, and which conditions these are. `may_ask`: whether the index is asked for a
+/// list of equalities.
+fn ranges_of(sargs: &[&Sarg], may_ask: impl Fn(&[Expr]) -> bool) -> Option<(Vec<RangePlan>, Vec<usize>)> {
     let equal = |expr: &Expr, null_safe: bool| RangePlan {
         equal: vec![KeyValue { expr: expr.clone(), null_safe }],
         ..RangePlan::default()
@@ -118,6 +131,7 @@ fn ranges_of(sargs: &[Sarg]) -> Option<(Vec<RangePlan>, Vec<usize>)> {
             Limit::Equal { expr, null_safe } => {
                 return Some((vec![equal(expr, *null_safe)], vec![sarg.condition]));
             }
+            Limit::In(list) if !may_ask(list) => return None,
             Limit::In(list) => {
                 return Some((list.iter().map(|expr| equal(expr, false)).collect(), vec![sarg.condition]));
             }
@@ -155,7 +169,7 @@ fn ranges_of(sargs: &[Sarg]) -> Option<(Vec<RangePlan>, Vec<usize>)> {
 }
 
 /// The exprs of a range, its equal ones first.
-pub(super) fn exprs_of(range: &RangePlan) -> impl Iterator<Item = &Expr> {
+fn exprs_of(range: &RangePlan) -> impl Iterator<Item = &Expr> {
     let ends = range.lower.iter().chain(&range.upper).map(|end| &end.expr);
     range.equal.iter().map(|value| &value.expr).chain(ends)
 }
@@ -166,6 +180,11 @@ fn may_be_known(range: &RangePlan) -> bool {
     exprs_of(range).all(|expr| expr.is_constant() && !(is_equality && has_parameter(expr)))
 }
 
-pub(super) fn has_parameter(expr: &Expr) -> bool {
+/// Parameters decide how many rows it holds.
+pub(super) fn has_parameters(range: &RangePlan) -> bool {
+    exprs_of(range).any(has_parameter)
+}
+
+fn has_parameter(expr: &Expr) -> bool {
     expr.any(&mut |node| matches!(node.kind, ExprKind::Param(_)))
 }

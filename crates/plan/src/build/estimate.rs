@@ -41,12 +41,13 @@ impl Builder<'_> {
 
     pub(crate) fn conditions_selectivity(&self, conditions: &[Expr]) -> f64 {
         let mut used = vec![false; conditions.len()];
+        let mut known = Vec::new();
         let mut share = 1.0;
         for at in 0..conditions.len() {
             if used[at] {
                 continue;
             }
-            share *= match self.dived_share(conditions, at, &mut used) {
+            share *= match self.dived_share(conditions, at, &mut used, &mut known) {
                 Some(share) => share,
                 None => self.share_by_rule(&conditions[at]),
             };
@@ -56,7 +57,7 @@ impl Builder<'_> {
 
     /// Share of the rows for which a condition holds.
     pub(crate) fn selectivity(&self, condition: &Expr) -> f64 {
-        match self.dived_share(std::slice::from_ref(condition), 0, &mut [false]) {
+        match self.dived_share(std::slice::from_ref(condition), 0, &mut [false], &mut Vec::new()) {
             Some(share) => share,
             None => self.share_by_rule(condition),
         }

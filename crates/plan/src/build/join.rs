@@ -80,6 +80,7 @@ impl Builder<'_> {
         // Conditions on one relation alone belong to it.
         let mut joins = Vec::new();
         let mut rest = Vec::new();
+        let mut narrowed = 0;
         for condition in conditions {
             let touched = touched(&condition, &relations);
             match touched.count_ones() {
@@ -87,10 +88,9 @@ impl Builder<'_> {
                 1 => {
                     let relation = &mut relations[touched.trailing_zeros() as usize];
                     match &mut relation.leaf {
-                        Some((table, own)) => {
+                        Some((_, own)) => {
                             own.push(condition);
-                            let rows = self.table_rows(*table) * self.conditions_selectivity(own);
-                            relation.rows = relation.rows.min(rows).max(0.01);
+                            narrowed |= touched;
                         }
                         None => rest.push(condition),
                     }
@@ -99,6 +99,14 @@ impl Builder<'_> {
                     let share = self.selectivity(&condition);
                     joins.push(JoinCondition { touched, condition, share });
                 }
+            }
+        }
+        for (at, relation) in relations.iter_mut().enumerate() {
+            if let Some((table, own)) = &relation.leaf
+                && narrowed & (1 << at) != 0
+            {
+                let rows = self.table_rows(*table) * self.conditions_selectivity(own);
+                relation.rows = relation.rows.min(rows).max(0.01);
             }
         }
         let order = self.order(&relations, &joins, &inner);

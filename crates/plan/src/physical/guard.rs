@@ -10,15 +10,15 @@ use crate::logical::TableIndex;
 /// Most guards of a plan, each of a few descents before each run.
 pub(crate) const GUARDS_MAX: usize = 8;
 
-/// Within which number of rows of a range a plan is the one to run.
+/// Within which number of rows of ranges a plan is the one to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard {
     /// The table.
     pub table: TableIndex,
     /// Its index.
     pub index: usize,
-    /// A range of it, of parameters and constants.
-    pub range: RangePlan,
+    /// Ranges of it, of parameters and constants, whose rows count together.
+    pub ranges: Vec<RangePlan>,
     /// At least so many rows.
     pub least: f64,
     /// At most.
