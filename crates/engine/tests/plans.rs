@@ -280,3 +280,75 @@ fn a_range_of_the_primary_key_gives_way_to_an_index() {
         assert!(of_table + of_index < 1_000, "{of_table} and {of_index} rows read");
     });
 }
+
+#[test]
+fn an_explained_plan_is_the_one_that_is_held() {
+    alone(|session| {
+        table(session);
+        let sql = |limit: u64| format!("SELECT SUM(LENGTH(pad)) FROM t WHERE n < {limit}");
+        // Which of the two ways it is, differs between values near each other: a plan holds for a while.
+        let explained = |session: &mut dyn Session, limit: u64| {
+            let tree = query(session, &format!("EXPLAIN FORMAT=TREE {}", sql(limit))).join("\n");
+            assert!(tree.contains(&format!("n < {limit}")), "{tree}");
+            tree.contains("Index range scan")
+        };
+        // The first number for which a new plan reads the whole table.
+        let turn = (100..20_000).step_by(100).find(|&limit| !explained(session, limit)).expect("a turn");
+        query(session, &sql(turn - 100));
+        for limit in [turn + 100, turn * 2] {
+            let by_index = explained(session, limit);
+            let (of_table, _) = work(session, &sql(limit));
+            assert_eq!(by_index, of_table < ROWS / 2, "{limit} beside {turn}");
+        }
+        assert!(explained(session, turn + 100), "the plan for {} holds for {}", turn - 100, turn + 100);
+    });
+}
+
+#[test]
+fn a_text_is_not_planned_for_ever() {
+    alone(|session| {
+        table(session);
+        query(session, "CREATE TABLE u (id INT PRIMARY KEY, n INT, KEY (n))");
+        query(session, "INSERT INTO u SELECT id, n FROM t");
+        query(
+            session,
+            "PREPARE p FROM 'SELECT COUNT(*) FROM t JOIN u USING (id) WHERE t.n < ? AND u.n < ? AND t.price >= 0'",
+        );
+        let before = count(session, "Plan_cache_misses");
+        for _ in 0..4 {
+            for one in [10, 500, 3_000, 19_000] {
+                for other in [10, 500, 3_000, 19_000] {
+                    let sql = format!(
+                        "SELECT COUNT(*) FROM t JOIN u USING (id) WHERE t.n < {one} AND u.n < {other}"
+                    );
+                    assert_eq!(query(session, &sql), [one.min(other).to_string()]);
+                    query(session, &format!("SET @one = {one}, @other = {other}"));
+                    assert_eq!(query(session, "EXECUTE p USING @one, @other"), [one.min(other).to_string()]);
+                }
+            }
+            let misses = count(session, "Plan_cache_misses") - before;
+            assert!(misses <= 20, "{misses}");
+        }
+    });
+}
+
+#[test]
+fn moments_are_asked_for_in_the_time_zone_of_the_session() {
+    alone(|session| {
+        table(session);
+        query(session, "SET time_zone = '+10:00'");
+        query(
+            session,
+            "CREATE TABLE s (id INT PRIMARY KEY, moment TIMESTAMP NULL, pad CHAR(100), KEY (moment))",
+        );
+        query(
+            session,
+            "INSERT INTO s SELECT id, TIMESTAMP '2020-01-01 00:00:00' + INTERVAL id SECOND, 'x' FROM t",
+        );
+        let sql = "EXPLAIN FORMAT=TREE SELECT SUM(LENGTH(pad)) FROM s WHERE moment < TIMESTAMP '2020-01-01 00:03:20'";
+        let tree = query(session, sql).join("\n");
+        let line = tree.lines().find(|line| line.contains("on s")).unwrap_or_else(|| panic!("{tree}"));
+        let rows = line.rsplit_once("rows=").expect("rows are shown").1.trim_end_matches(')');
+        assert!((120.0..300.0).contains(&rows.parse::<f64>().expect("a number")), "{tree}");
+    });
+}

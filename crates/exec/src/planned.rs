@@ -1,10 +1,12 @@
 //! Values of constants for the planner's estimates: ranges of indexes as the execution will find them.
 
-use catalog::TableDefinition;
+use catalog::{KeyBound, KeyRange, TableDefinition};
 use plan::constants::{Constants, RangeKeys};
 use plan::physical::RangePlan;
 use plan::{Expr, ExprKind};
-use types::{Batch, Column, ValueRef};
+use types::temporal::DateTime;
+use types::temporal::zone::TimeZone;
+use types::{Batch, Column, TypeKind, Value, ValueRef};
 
 use crate::expr::{EvalContext, EvalSettings, NoSession, Program, Warnings};
 use crate::key::{IndexKeys, value_range};
@@ -60,8 +62,30 @@ impl Constants for PlannedConstants<'_> {
         let mode = self.settings.date_mode();
         let keys = IndexKeys { definition: table, index, zone: &self.settings.time_zone, mode };
         match value_range(keys, range, &values, 0) {
-            Some(keys) => RangeKeys::Keys(keys),
+            Some(mut keys) => {
+                to_utc(table, index, &mut keys, &self.settings.time_zone);
+                RangeKeys::Keys(keys)
+            }
             None => RangeKeys::Nothing,
+        }
+    }
+}
+
+/// Statistics know TIMESTAMPs in UTC only.
+fn to_utc(table: &TableDefinition, index: usize, keys: &mut KeyRange, zone: &TimeZone) {
+    let parts = &table.indexes[index].parts;
+    for bound in [&mut keys.lower, &mut keys.upper] {
+        let (KeyBound::Inclusive(values) | KeyBound::Exclusive(values)) = bound else { continue };
+        for (value, part) in values.iter_mut().zip(parts) {
+            let is_moment = table.columns[part.column].data_type.kind == TypeKind::Timestamp;
+            if let Value::DateTime(local) = value
+                && is_moment
+                && *local != DateTime::ZERO
+            {
+                // The last moments of the calendar have none of their own in UTC.
+                let utc = TimeZone::UTC.from_utc(zone.to_utc(*local));
+                *local = if utc == DateTime::ZERO { *local } else { utc };
+            }
         }
     }
 }

@@ -67,7 +67,7 @@ impl<B: Backend> Session<B> {
             }
             other => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other]).into()),
         };
-        let explained = if parameters.is_empty() { self.plan_as_shared(statement, sql, span) } else { None };
+        let explained = if parameters.is_empty() { self.plan_as_shared(sql, span) } else { None };
         let (mut plan, values) = match explained {
             Some(explained) => explained,
             None => (

@@ -21,6 +21,7 @@ use syntax::ast::{Into, QueryBody, Statement, VarScope};
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::data_type::FRACTION_DIGITS_MAX;
+use types::temporal::zone::TimeZone;
 use types::{DataType, TypeKind, Value, ValueRef};
 
 use super::run::variables_of;
@@ -120,12 +121,21 @@ struct BindSession<'a, B: Backend> {
     typed_before: Option<&'a DerivedTypes>,
     /// The statement runs next: if it is a SELECT, its time begins now.
     begins_time: bool,
+    /// Plans for these values came and went: it is planned without them.
+    for_all_values: bool,
 }
 
 impl<'a, B: Backend> BindSession<'a, B> {
     /// For a query or change that runs next, with these parameters.
     fn new(session: &'a Session<B>, parameters: Option<&'a [ValueRef<'a>]>) -> BindSession<'a, B> {
-        BindSession { session, parameters, literals: None, typed_before: None, begins_time: true }
+        BindSession {
+            session,
+            parameters,
+            literals: None,
+            typed_before: None,
+            begins_time: true,
+            for_all_values: false,
+        }
     }
 
     /// The parameters are a prepared statement's: neither literals of a text nor variables of a stored program.
@@ -296,6 +306,17 @@ impl<B: Backend> Session<B> {
         }
     }
 
+    /// How they are computed for estimates of how many rows there are.
+    fn estimate_settings(&self) -> EvalSettings {
+        let settings = self.variables.settings();
+        EvalSettings {
+            time_zone: TimeZone::clone(&settings.time_zone),
+            default_week_format: i64::try_from(self.variables.unsigned(known::default_week_format()))
+                .unwrap_or(0),
+            ..self.planning_settings()
+        }
+    }
+
     /// The value of `@@name`.
     ///
     /// # Errors
@@ -363,6 +384,21 @@ impl<B: Backend> Session<B> {
         self.plan_bound(statement, text, &self.catalog(), &bind)
     }
 
+    /// Plans a prepared statement for an execution of it.
+    ///
+    /// # Errors
+    /// As [`Self::plan_statement`].
+    pub(super) fn plan_execution(
+        &self,
+        statement: &Statement<'_>,
+        text: &[u8],
+        values: &[ValueRef<'_>],
+    ) -> Result<HeldPlan<B>, Box<SqlError>> {
+        let for_all_values = self.shared_plans.is_restless(self.prepared_key(text, values), text);
+        let bind = BindSession { for_all_values, ..BindSession::new(self, Some(values)) };
+        self.plan_bound(statement, text, &self.catalog(), &bind)
+    }
+
     /// Plans a statement with its literals as parameters.
     ///
     /// # Errors
@@ -374,7 +410,10 @@ impl<B: Backend> Session<B> {
         values: &[ValueRef<'_>],
         literals: &syntax::Digested<'_>,
     ) -> Result<HeldPlan<B>, Box<SqlError>> {
-        let bind = BindSession { literals: Some(literals), ..BindSession::new(self, Some(values)) };
+        let key = self.shared_key(self.key_of(literals), values);
+        let for_all_values = self.shared_plans.is_restless(key, literals.template);
+        let bind =
+            BindSession { literals: Some(literals), for_all_values, ..BindSession::new(self, Some(values)) };
         self.plan_bound(statement, text, &self.catalog(), &bind)
     }
 
@@ -431,8 +470,8 @@ impl<B: Backend> Session<B> {
                 dive_limit: self.variables.unsigned(known::eq_range_index_dive_limit()) as usize,
                 ..plan::Options::new(catalog)
             };
-            let settings = self.planning_settings();
-            let params = bind.parameters.unwrap_or_default();
+            let settings = self.estimate_settings();
+            let params = bind.parameters.filter(|_| !bind.for_all_values).unwrap_or_default();
             let constants = PlannedConstants { settings: &settings, params };
             let plan = plan::optimize_for(bound, &options, &constants);
             Prepared::new(Arc::new(plan))
@@ -536,7 +575,7 @@ impl<B: Backend> Session<B> {
     }
 
     fn guards_hold(&self, plan: &plan::PhysicalPlan, values: &[ValueRef<'_>]) -> bool {
-        let settings = self.planning_settings();
+        let settings = self.estimate_settings();
         plan.guards_hold(&PlannedConstants { settings: &settings, params: values })
     }
 

@@ -374,7 +374,7 @@ impl<B: Backend> Session<B> {
         }
         self.diagnostics.clear();
         self.account.renew(&self.core);
-        let mut plan = self.plan_statement(&parsed.statement, text, values)?;
+        let mut plan = self.plan_execution(&parsed.statement, text, values)?;
         if let Some(into) = super::plans::into_of(&parsed.statement) {
             self.run_into(&mut plan, into, values, reply)?;
             return Ok((Kept::Nothing, None));

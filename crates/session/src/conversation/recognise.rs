@@ -250,6 +250,15 @@ fn columns_fit(plan: &PhysicalPlan, compared: &[(&[u8], LiteralKind)]) -> bool {
         })
 }
 
+/// Whether a text is one whose plan may be kept.
+#[inline]
+fn is_remembered(digested: &Digested<'_>) -> bool {
+    let several_rows = digested.rows.is_some_and(|rows| rows.row_count > 1);
+    digested.param_count == 0
+        && digested.literals.len() <= if several_rows { ROWS_LITERALS_MAX } else { LITERALS_MAX }
+        && digested.template.len() <= TEMPLATE_BYTES_MAX
+}
+
 /// The texts of a statement's escaped literals, in order, without their escapes.
 #[derive(Default)]
 pub(super) struct UnescapedTexts {
@@ -355,12 +364,7 @@ impl<B: Backend> Session<B> {
         else {
             return Ok(Recognised::Parse);
         };
-        let several_rows = digested.rows.is_some_and(|rows| rows.row_count > 1);
-        if digested.param_count > 0
-            || digested.literals.len() > if several_rows { ROWS_LITERALS_MAX } else { LITERALS_MAX }
-            || digested.template.len() > TEMPLATE_BYTES_MAX
-            || digested.more && !self.client.may_send_several()
-        {
+        if !is_remembered(&digested) || digested.more && !self.client.may_send_several() {
             return Ok(Recognised::Parse);
         }
         let key = self.key_of(&digested);
@@ -403,7 +407,7 @@ impl<B: Backend> Session<B> {
     }
 
     /// What this session knows a template by: with its hash all that its plan depends on and that is not compared later.
-    fn key_of(&self, digested: &Digested<'_>) -> u64 {
+    pub(super) fn key_of(&self, digested: &Digested<'_>) -> u64 {
         let mut hasher = foldhash::fast::FixedState::default().build_hasher();
         hasher.write_u64(digested.hash);
         hasher.write_u32(digested.rows.map_or(0, |rows| rows.row_count));
@@ -429,44 +433,54 @@ impl<B: Backend> Session<B> {
 
     /// The plan that a statement of EXPLAIN would run by, if it has one that others share, and the values of its literals: the
     /// one that is kept for them, or that would be made and kept now. `span`: its text within `sql`.
-    pub(super) fn plan_as_shared(
-        &mut self,
-        statement: &Statement<'_>,
-        sql: &[u8],
-        span: Span,
-    ) -> Option<(HeldPlan<B>, Vec<Value>)> {
+    pub(super) fn plan_as_shared(&mut self, sql: &[u8], span: Span) -> Option<(HeldPlan<B>, Vec<Value>)> {
         let mode = self.variables.settings().sql_mode.for_syntax();
+        let text = sql.get(span.start as usize..span.end as usize)?;
         let mut scratch = DigestScratch::default();
-        let digested = syntax::digest(sql, mode, &mut scratch)?;
+        let digested = syntax::digest(text, mode, &mut scratch)?;
         let (mut unescaped, mut values) = (UnescapedTexts::default(), Vec::new());
-        let mut places = Places { digested: &digested, count: 0, compared: Vec::new() };
-        if digested.param_count > 0
-            || !places.statement(statement)
-            || !self.take_values(sql, &digested, &mut unescaped, &mut values)
-        {
+        if !is_remembered(&digested) || !self.take_values(text, &digested, &mut unescaped, &mut values) {
             return None;
         }
-        let mut own_scratch = DigestScratch::default();
-        let text = sql.get(span.start as usize..span.end as usize)?;
-        let own = syntax::digest(text, mode, &mut own_scratch)?;
-        let key = self.key_of(&own);
-        let kept = match self.find_shared(key, &own, &values) {
-            Known::Plan(_, plan) => Some(HeldPlan::new(plan)),
-            Known::Keep | Known::Rare => None,
+        let key = self.key_of(&digested);
+        let templates = self.templates.as_mut();
+        let own = match templates.and_then(|templates| templates.find(key, digested.template)) {
+            Some(None) => return None,
+            Some(Some(known)) => Some(Arc::clone(known.plan.shared())),
+            None => None,
         };
-        let plan = match kept {
-            Some(plan) => plan,
-            None => {
-                let plan = self.plan_shared(statement, sql, &values, &digested).ok()?;
-                if !columns_fit(plan.physical(), &places.compared) {
-                    self.running.keep_deadline_of(plan);
-                    return None;
-                }
-                plan
-            }
+        let plan = match own.filter(|plan| self.plan_is_current(plan, &values)) {
+            Some(plan) => HeldPlan::new(plan),
+            None => match self.find_shared(key, &digested, &values) {
+                Known::Plan(_, plan) => HeldPlan::new(plan),
+                Known::Keep => self.plan_to_share(text, &values, &digested)?,
+                Known::Rare => return None,
+            },
         };
         let values = values.iter().map(|value| value.to_value()).collect();
         Some((plan, values))
+    }
+
+    /// The plan that a text would get whose plan is kept for others, if it can be.
+    fn plan_to_share(
+        &mut self,
+        text: &[u8],
+        values: &[ValueRef<'_>],
+        digested: &Digested<'_>,
+    ) -> Option<HeldPlan<B>> {
+        // Literals have their places in the statement's own text.
+        let arena = bumpalo::Bump::new();
+        let parsed = syntax::parse(text, &arena, self.variables.settings().sql_mode.for_syntax()).ok()?;
+        let mut places = Places { digested, count: 0, compared: Vec::new() };
+        if !places.statement(&parsed.statement) {
+            return None;
+        }
+        let plan = self.plan_shared(&parsed.statement, text, values, digested).ok()?;
+        if !columns_fit(plan.physical(), &places.compared) {
+            self.running.keep_deadline_of(plan);
+            return None;
+        }
+        Some(plan)
     }
 
     /// Plans a parsed statement so that others share its plan, runs it and keeps the plan; false if nothing ran, because it

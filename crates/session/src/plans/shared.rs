@@ -9,7 +9,7 @@
 //! (`Session::would_make`). Who may run it is asked of each session's own account.
 //!
 //! A plan that is not the best for all values of its parameters says for which it is ([`plan::physical::Guard`]): a template has up to
-//! [`VARIANTS_MAX`] plans, the oldest of which goes.
+//! [`VARIANTS_MAX`] plans, the oldest of which goes. One that is planned ever again for other values gets a plan for all values.
 //!
 //! Invariant: a plan here was made for the catalog without anybody's temporary tables.
 
@@ -32,6 +32,8 @@ const KEPT_AT_ONCE_BYTES_MAX: usize = 16 << 10;
 const KEPT_AT_ONCE_VALUES_MAX: usize = 128;
 /// Most plans of one template.
 const VARIANTS_MAX: usize = 4;
+/// A template that was planned more often, for tables of about the same sizes, gets one plan for all values.
+const PLANNED_MAX: u32 = 16;
 /// How many of those a part knows to have come.
 const CAME_MAX: usize = 16;
 
@@ -75,8 +77,34 @@ impl Newcomers {
     }
 }
 
-/// The plans of one template, each for other numbers of rows in its ranges; the oldest first.
-type Variants<B> = Vec<Arc<CachedPlan<B>>>;
+/// The plans of one template, each for other numbers of rows in its ranges.
+#[derive(Debug)]
+struct Variants<B: Backend> {
+    /// The oldest first.
+    plans: Vec<Arc<CachedPlan<B>>>,
+    /// How often it was planned since the sizes of its tables moved.
+    planned: u32,
+}
+
+impl<B: Backend> Variants<B> {
+    /// Takes over what still holds of the plans that were there before this one.
+    fn follow(&mut self, before: &Variants<B>) {
+        let guards = &self.plans[0].physical().guards;
+        let holding = || before.plans.iter().filter(|other| other.physical().sizes_hold());
+        if holding().next().is_some() {
+            self.planned = before.planned.saturating_add(1);
+        }
+        if guards.is_empty() {
+            return; // It is for all values.
+        }
+        let others: Vec<_> = holding()
+            .filter(|other| other.has_guards() && other.physical().guards != *guards)
+            .cloned()
+            .collect();
+        let dropped = others.len().saturating_sub(VARIANTS_MAX - 1);
+        self.plans.splice(0..0, others.into_iter().skip(dropped));
+    }
+}
 
 /// What lies here for a template.
 pub(crate) enum Found<B: Backend> {
@@ -119,9 +147,18 @@ impl<B: Backend> SharedPlans<B> {
     pub(crate) fn find(&self, key: u64, template: &[u8], value_count: usize) -> Found<B> {
         let mut part = self.part(key).lock();
         if let Some(Some(known)) = part.templates.find(key, template) {
-            return Found::Plans(Arc::clone(&known.template), known.plan.clone());
+            return Found::Plans(Arc::clone(&known.template), known.plan.plans.clone());
         }
         if part.newcomers.is_worth_keeping(key, template, value_count) { Found::Keep } else { Found::Rare }
+    }
+
+    /// Whether the plans of a template come and go, so that its next one is to be for all values.
+    pub(crate) fn is_restless(&self, key: u64, template: &[u8]) -> bool {
+        let mut part = self.part(key).lock();
+        part.templates.find(key, template).flatten().is_some_and(|known| {
+            known.plan.planned > PLANNED_MAX
+                && known.plan.plans.iter().any(|plan| plan.physical().sizes_hold())
+        })
     }
 
     /// Keeps the plan of a template, or of a text that was prepared, beside those for other numbers of rows. Plans for an older catalog go when the first for a newer one comes.
@@ -133,17 +170,14 @@ impl<B: Backend> SharedPlans<B> {
         }
         if version > part.catalog_version {
             part.catalog_version = version;
-            part.templates.retain(|others| others.iter().all(|other| other.catalog_version() >= version));
+            part.templates
+                .retain(|others| others.plans.iter().all(|other| other.catalog_version() >= version));
         }
-        let mut variants = vec![plan];
-        if let Some(Some(known)) = part.templates.find(key, &template)
-            && variants[0].has_guards()
-        {
-            let others = known.plan.iter().filter(|other| other.has_guards());
-            let dropped = others.clone().count().saturating_sub(VARIANTS_MAX - 1);
-            variants.splice(0..0, others.skip(dropped).cloned());
+        let mut variants = Variants { plans: vec![plan], planned: 1 };
+        if let Some(Some(known)) = part.templates.find(key, &template) {
+            variants.follow(&known.plan);
         }
-        let plan_count = variants.len();
+        let plan_count = variants.plans.len();
         part.templates.put_several(key, template, variants, plan_count);
     }
 }
