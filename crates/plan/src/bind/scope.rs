@@ -123,6 +123,8 @@ pub(crate) struct Block {
     pub(crate) hidden: Vec<(u32, u32)>,
     /// Joins with USING or NATURAL.
     pub(crate) common_joins: Vec<CommonJoin>,
+    /// The item of GROUP BY that is bound is nothing but a name: MySQL warns where a select item has it, too.
+    pub(crate) is_group_name: bool,
     /// What `*` shows, in order: (table, ordinal).
     pub(crate) star: Vec<(u32, u32)>,
     /// The select list.
@@ -159,6 +161,7 @@ impl Block {
             tables: Vec::new(),
             hidden: Vec::new(),
             common_joins: Vec::new(),
+            is_group_name: false,
             star: Vec::new(),
             aliases: Vec::new(),
             group_columns: Vec::new(),
@@ -335,6 +338,7 @@ impl Binder<'_> {
                     || block.aliases.iter().any(|alias| alias.shown.as_column() == Some(id));
                 let other = block.alias_rule == AliasRule::After
                     && is_innermost
+                    && block.is_group_name
                     && alias.is_some_and(|alias| alias.as_column() != Some(id));
                 if selected { Found::Column(table, ordinal, id, other) } else { Found::Nothing }
             }

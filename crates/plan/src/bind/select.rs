@@ -555,6 +555,7 @@ impl<'a> Binder<'a> {
                 if let ast::ExprKind::Column(name) = item.expr.kind {
                     self.check_common_joins(name)?;
                 }
+                self.block().is_group_name = matches!(item.expr.kind, ast::ExprKind::Column(_));
                 self.block().aggregates_allowed = false;
                 let bound = match self.selected_by_common_name(&item.expr) {
                     Some(selected) => Ok(selected),
