@@ -25,6 +25,19 @@ fn is_truth(data_type: &DataType) -> bool {
     data_type.kind == TypeKind::BigInt && data_type.length == 1 && !data_type.unsigned
 }
 
+/// What chooses one of several values gives a number.
+fn chooses(value: &Expr) -> bool {
+    use FunctionId as F;
+    match &value.kind {
+        ExprKind::Case { .. } => true,
+        ExprKind::Call { function, .. } => matches!(
+            function,
+            F::If | F::IfNull | F::Coalesce | F::NullIf | F::Greatest | F::Least | F::AnyValue
+        ),
+        _ => false,
+    }
+}
+
 impl Binder<'_> {
     /// Makes the arguments of a function ready that become values in a document.
     pub(super) fn document_values(&self, function: FunctionId, args: &mut [Expr]) {
@@ -33,10 +46,10 @@ impl Binder<'_> {
         }
     }
 
-    /// A truth value is a number where it comes out of rows of a subquery or derived table. A parameter whose number a function passes on
-    /// has its value's type.
+    /// A truth value is a number where it is chosen of several, or comes out of rows of a subquery or derived table. A parameter whose
+    /// number a function passes on has its value's type.
     pub(super) fn document_value(&self, value: &mut Expr) {
-        if is_truth(&value.data_type) && self.is_of_rows(value) {
+        if is_truth(&value.data_type) && (chooses(value) || self.is_of_rows(value)) {
             *value = function::cast(std::mem::replace(value, Expr::null()), DataType::BIGINT);
         }
         self.note_further_out(value, &DataType::JSON);
