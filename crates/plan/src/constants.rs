@@ -5,7 +5,7 @@ use catalog::{KeyRange, TableDefinition, TableEntry};
 use crate::physical::{PhysicalPlan, RangePlan};
 use crate::progress;
 
-/// Most ranges of one list that are asked for; of more every so many-th.
+/// Most ranges of one list that are asked for; of longer lists a part, evenly spaced.
 const ASKED_MAX: usize = 256;
 
 /// What a range of an index means now.

@@ -69,7 +69,7 @@ impl Builder<'_> {
         constants::rows_in(self.constants, entry, index, ranges)
     }
 
-    /// A list of so many equalities is not asked for.
+    /// A list of equalities that is too long to be asked for.
     fn is_long(&self, equality_count: usize) -> bool {
         self.dive_limit != 0 && equality_count >= self.dive_limit
     }

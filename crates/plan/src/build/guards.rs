@@ -8,7 +8,7 @@ use super::Builder;
 use super::access::Candidate;
 use super::dives::has_parameters;
 
-/// A plan runs for so many times as many rows, or as few, as it was made for, also where another one would be a little better: what
+/// A plan runs for this many times the rows that it was made for, and down to this part of them, also where another one would be a little better: what
 /// costs meet at is no exact number, and a plan always holds for the values it was made for.
 const ROWS_FACTOR: f64 = 4.0;
 /// Ranges with fewer rows are all alike to a join.
