@@ -10,7 +10,7 @@ use types::{DataType, TypeKind, Value};
 use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
-use crate::logical::{BoundKind, BoundTable, SortKey, TableIndex};
+use crate::logical::{BoundTable, SortKey, TableIndex};
 use crate::physical::{Access, KeyValue, Node, Op, RangeEnd, RangePlan, Scan};
 
 use super::estimate::{BETWEEN_SHARE, RANGE_SHARE};
@@ -145,8 +145,7 @@ impl Builder<'_> {
         let definition = &bound.entry.definition;
         let rows = self.table_rows(table);
         let sargs = self.sargs(bound, conditions);
-        let is_changed = matches!(self.bound.kind, BoundKind::Update(_) | BoundKind::Delete(_))
-            && bound.lock.is_some_and(|(is_exclusive, _)| is_exclusive);
+        let is_changed = self.changes_rows && bound.lock.is_some_and(|(is_exclusive, _)| is_exclusive);
         let mut candidates = Vec::new();
         for (position, index) in definition.indexes.iter().enumerate() {
             if !index.visible

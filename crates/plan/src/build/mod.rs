@@ -97,6 +97,7 @@ pub fn build(bound: Bound, options: &Options) -> PhysicalPlan {
 fn build_for(mut bound: Bound, options: &Options, constants: &dyn Constants) -> PhysicalPlan {
     let mut kind = std::mem::replace(&mut bound.kind, BoundKind::Do(Box::new(Logical::OneRow)));
     let mut builder = Builder::new(&bound, options, constants);
+    builder.changes_rows = matches!(kind, BoundKind::Update(_) | BoundKind::Delete(_));
     let kind = match &mut kind {
         BoundKind::Query(tree) => {
             let wanted: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
@@ -193,6 +194,8 @@ impl Needed {
 pub(crate) struct Builder<'b> {
     pub(crate) bound: &'b Bound,
     pub(crate) switches: Switches,
+    /// The statement is an UPDATE or a DELETE.
+    changes_rows: bool,
     /// Keys over CHAR columns hold other texts than are read of them.
     pads_chars: bool,
     constants: &'b dyn Constants,
@@ -216,6 +219,7 @@ impl<'b> Builder<'b> {
         Builder {
             bound,
             switches: options.switches,
+            changes_rows: false,
             pads_chars: options.pads_chars,
             constants,
             dive_limit: options.dive_limit,
