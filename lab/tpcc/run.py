@@ -19,82 +19,18 @@ anything failed or does not hold."""
 import argparse
 import os
 import re
-import shutil
-import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tpcc.lua")
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from servers import Server, Started  # noqa: E402
+
+SCRIPT = os.path.join(HERE, "tpcc.lua")
 KINDS = ["new_order", "payment", "order_status", "delivery", "stock_level"]
-TICKS = os.sysconf("SC_CLK_TCK")
 SCHEMA = "invar_tpcc"
-
-
-class Server:
-    """A server that runs already."""
-
-    def __init__(self, text):
-        self.name, rest = text.split("=", 1)
-        self.port, self.user, self.password, pid = rest.split(":", 3)
-        self.pid = int(open(pid).read()) if os.path.exists(pid) else int(pid)
-
-    def cpu_seconds(self):
-        fields = open(f"/proc/{self.pid}/stat").read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
-
-    def peak_mb(self):
-        return int(re.search(r"VmHWM:\s+(\d+)", open(f"/proc/{self.pid}/status").read()).group(1)) // 1024
-
-    def stop(self):
-        pass
-
-    def kill(self):
-        return False  # Not ours.
-
-
-class Started(Server):
-    """An `invar` of our own on an empty folder."""
-
-    def __init__(self, binary, settings):
-        self.name, self.binary, self.settings = "invar", binary, settings
-        self.user, self.password = "root", ""
-        self.folder = tempfile.mkdtemp(prefix="tpcc-")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = str(free.getsockname()[1])
-        self.start()
-
-    def start(self):
-        self.log = open(os.path.join(self.folder, "log"), "a+")
-        self.process = subprocess.Popen(
-            [self.binary, "serve", "--data-dir", os.path.join(self.folder, "data"), "--port", self.port, "--skip-ssl",
-             "--socket", os.path.join(self.folder, "sock"), *[f"--{setting}" for setting in self.settings]],
-            stdout=self.log, stderr=self.log)
-        self.pid = self.process.pid
-        for _ in range(600):
-            try:
-                socket.create_connection(("127.0.0.1", int(self.port)), 1).close()
-                return
-            except OSError:
-                if self.process.poll() is not None:
-                    break
-                time.sleep(0.1)
-        self.log.seek(0)
-        sys.exit(f"{self.binary} did not start:\n{self.log.read()[-2000:]}")
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        self.start()
-        return True
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
-        shutil.rmtree(self.folder)
 
 
 class Bench:
@@ -258,7 +194,7 @@ def main():
     given = parser.parse_args()
     servers = []
     try:
-        servers += [Started(binary, given.set) for binary in given.serve] + [Server(text) for text in given.server]
+        servers += [Started(binary, given.set, "tpcc-") for binary in given.serve] + [Server(text) for text in given.server]
         if not servers:
             parser.error("name a server (--serve or --server)")
         return 1 if Bench(given).whole(servers) else 0

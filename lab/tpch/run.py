@@ -19,92 +19,44 @@ import argparse
 import math
 import os
 import re
-import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from servers import Server, Started  # noqa: E402
+
 SCHEMA = "invar_tpch"
 TABLES = ["region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem"]
 
 
-class Server:
-    """A server that runs already."""
-
-    def __init__(self, text):
-        self.name, rest = text.split("=", 1)
-        self.port, self.user, self.password, pid = rest.split(":", 3)
-        self.pid = int(open(pid).read()) if os.path.exists(pid) else int(pid)
-
-    def cpu_seconds(self):
-        spent = 0
-        for task in os.listdir(f"/proc/{self.pid}/task"):
-            try:
-                spent += int(open(f"/proc/{self.pid}/task/{task}/schedstat").read().split()[0])
-            except OSError:
-                pass  # It ended meanwhile.
-        return spent / 1e9
-
-    def sql(self, text, schema=SCHEMA):
-        """What the client printed, and its complaint, if any."""
-        done = subprocess.run(["mysql", "--no-defaults", "--local-infile=1", "-h127.0.0.1", f"-P{self.port}", f"-u{self.user}",
-                               *([f"-p{self.password}"] if self.password else []), "-N", "-B", "-e", text, schema],
-                              capture_output=True, text=True)
-        complaint = [line for line in done.stderr.splitlines() if "[Warning]" not in line]
-        return done.stdout, "\n".join(complaint) if done.returncode else ""
-
-    def must(self, text, schema=SCHEMA):
-        rows, complaint = self.sql(text, schema)
-        if complaint:
-            sys.exit(f"{self.name}: {text[:100]}: {complaint}")
-        return rows
-
-    def stop(self):
-        pass
+def ask(server, text, schema=SCHEMA):
+    """What the client printed, and its complaint, if any."""
+    done = subprocess.run(["mysql", "--no-defaults", "--local-infile=1", "-h127.0.0.1", f"-P{server.port}", f"-u{server.user}",
+                           *([f"-p{server.password}"] if server.password else []), "-N", "-B", "-e", text, schema],
+                          capture_output=True, text=True)
+    complaint = [line for line in done.stderr.splitlines() if "[Warning]" not in line]
+    return done.stdout, "\n".join(complaint) if done.returncode else ""
 
 
-class Started(Server):
-    """An `invar` of our own."""
-
-    def __init__(self, binary, settings, data):
-        self.name, self.user, self.password = "invar", "root", ""
-        self.folder = tempfile.mkdtemp(prefix="tpch-")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = str(free.getsockname()[1])
-        log = open(os.path.join(self.folder, "log"), "a+")
-        self.process = subprocess.Popen(
-            [binary, "serve", "--data-dir", data or os.path.join(self.folder, "data"), "--port", self.port, "--skip-ssl",
-             "--socket", os.path.join(self.folder, "sock"), *[f"--{setting}" for setting in settings]], stdout=log, stderr=log)
-        self.pid = self.process.pid
-        for _ in range(600):
-            try:
-                socket.create_connection(("127.0.0.1", int(self.port)), 1).close()
-                return
-            except OSError:
-                if self.process.poll() is not None:
-                    break
-                time.sleep(0.1)
-        log.seek(0)
-        sys.exit(f"{binary} did not start:\n{log.read()[-2000:]}")
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
-        shutil.rmtree(self.folder)
+def must(server, text, schema=SCHEMA):
+    rows, complaint = ask(server, text, schema)
+    if complaint:
+        sys.exit(f"{server.name}: {text[:100]}: {complaint}")
+    return rows
 
 
 def load(server, rows):
-    began, cpu = time.time(), server.cpu_seconds()
-    server.must(f"DROP DATABASE IF EXISTS {SCHEMA}; CREATE DATABASE {SCHEMA}; SET GLOBAL local_infile = 1", "")
-    server.must(open(os.path.join(HERE, "schema.sql")).read())
+    began, cpu = time.time(), server.thread_seconds()
+    must(server, f"DROP DATABASE IF EXISTS {SCHEMA}; CREATE DATABASE {SCHEMA}; SET GLOBAL local_infile = 1", "")
+    must(server, open(os.path.join(HERE, "schema.sql")).read())
     for table in TABLES:
-        server.must(f"LOAD DATA LOCAL INFILE '{rows}/{table}.tbl' INTO TABLE {table} FIELDS TERMINATED BY '|' LINES TERMINATED BY '|\\n'")
-    server.must(f"ANALYZE TABLE {', '.join(TABLES)}")
-    return f"{server.name}: loaded in {time.time() - began:.0f} s, server CPU {server.cpu_seconds() - cpu:.1f} s"
+        must(server, f"LOAD DATA LOCAL INFILE '{rows}/{table}.tbl' INTO TABLE {table} FIELDS TERMINATED BY '|' LINES TERMINATED BY '|\\n'")
+    must(server, f"ANALYZE TABLE {', '.join(TABLES)}")
+    return f"{server.name}: loaded in {time.time() - began:.0f} s, server CPU {server.thread_seconds() - cpu:.1f} s"
 
 
 def queries(scale, wanted):
@@ -117,10 +69,10 @@ def run(server, sql, given):
     """Sorted rows (none: not within the limit), CPU and wall seconds, complaint."""
     best = (None, math.inf, math.inf, "")
     for _ in range(given.runs):
-        cpu, began = server.cpu_seconds(), time.time()
-        rows, complaint = server.sql(f"SET max_execution_time = {given.limit * 1000}; {sql}")
+        cpu, began = server.thread_seconds(), time.time()
+        rows, complaint = ask(server, f"SET max_execution_time = {given.limit * 1000}; {sql}")
         took = time.time() - began
-        cpu = server.cpu_seconds() - cpu
+        cpu = server.thread_seconds() - cpu
         if complaint:
             return None, math.inf, took, "" if "3024" in complaint else complaint
         best = (sorted(rows.splitlines()), min(best[1], cpu), min(best[2], took), "")
@@ -155,7 +107,7 @@ def main():
         subprocess.run([given.generator, "--scale-factor", str(given.scale), "--output-dir", rows], check=True, stdout=subprocess.DEVNULL)
     servers = [Server(text) for text in given.server]
     if given.serve:
-        servers.insert(0, Started(given.serve, given.set, given.data))
+        servers.insert(0, Started(given.serve, given.set, "tpch-", given.data))
     failed = False
     try:
         if not given.no_load:
@@ -167,7 +119,7 @@ def main():
         for number, sql in queries(given.scale, given.queries and given.queries.split(",")):
             if given.explain:
                 for server in servers:
-                    say(f"Q{number} {server.name}\n" + server.must(f"EXPLAIN FORMAT=TREE {sql}").replace("\\n", "\n"))
+                    say(f"Q{number} {server.name}\n" + must(server, f"EXPLAIN FORMAT=TREE {sql}").replace("\\n", "\n"))
                 continue
             results = [run(server, sql, given) for server in servers]
             line = "".join(f"{cpu:11.3f}{wall:9.3f}" if got is not None else f"{'-':>11}{'-':>9}" for got, cpu, wall, _ in results)

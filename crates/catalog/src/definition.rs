@@ -135,6 +135,27 @@ pub struct DroppedColumn {
 }
 
 impl ColumnDefinition {
+    /// A column without extras: no default, visible, in rows from the start.
+    #[must_use]
+    pub fn new(name: &str, data_type: DataType, nullable: bool) -> Self {
+        Self {
+            name: name.into(),
+            data_type,
+            nullable,
+            default: ColumnDefault::None,
+            on_update_now: false,
+            auto_increment: false,
+            generated: None,
+            invisible: false,
+            collation_explicit: false,
+            comment: "".into(),
+            since_version: 0,
+            instant_default: StoredValue::Null,
+            stored_order: 0,
+            earlier_forms: Vec::new(),
+        }
+    }
+
     /// Type and nullability of the column in rows of `version`.
     #[must_use]
     pub fn form_in(&self, version: u32) -> (&DataType, bool) {
@@ -337,6 +358,38 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
+    /// A table whose rows are computed: without indexes and trees.
+    #[must_use]
+    pub fn system(
+        id: TableId,
+        (schema_id, schema): (SchemaId, &str),
+        name: &str,
+        columns: Vec<ColumnDefinition>,
+        collation: CollationId,
+    ) -> Self {
+        Self {
+            id,
+            name: name.into(),
+            schema_id,
+            schema: schema.into(),
+            kind: TableKind::System,
+            column_names: NameMap::new(columns.iter().map(|column| &*column.name)),
+            columns,
+            indexes: Vec::new(),
+            clustered: None,
+            rows_tree: TreeNumber(0),
+            large_values_tree: TreeNumber(0),
+            row_version: 0,
+            dropped_columns: Vec::new(),
+            collation,
+            comment: "".into(),
+            created_micros: 0,
+            options: TableOptions::default(),
+            foreign_keys: Vec::new(),
+            checks: Vec::new(),
+        }
+    }
+
     /// The trees that it names, in order, each once.
     #[must_use]
     pub fn trees(&self) -> Vec<TreeNumber> {

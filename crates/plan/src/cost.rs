@@ -41,7 +41,7 @@ fn between(rows: f64, cached: f64, uncached: f64) -> f64 {
     cached * (uncached / cached).powf(place.clamp(0.0, 1.0))
 }
 
-/// Going down an index of a table of so many rows.
+/// Going down an index of a table with `table_rows` rows.
 pub(crate) fn descent(table_rows: f64) -> f64 {
     between(table_rows, 200.0, 1_100.0)
 }
@@ -51,7 +51,7 @@ pub(crate) fn located_row(table_rows: f64) -> f64 {
     between(table_rows, 400.0, 1_900.0)
 }
 
-/// Asking a hash table of so many rows.
+/// A probe of a hash table with `kept_rows` rows.
 pub(crate) fn hash_probe(kept_rows: f64) -> f64 {
     between(kept_rows, 70.0, 700.0)
 }
@@ -61,7 +61,7 @@ pub(crate) fn hash_join(kept_rows: f64, asked_rows: f64) -> f64 {
     kept_rows * HASH_BUILD + asked_rows * hash_probe(kept_rows)
 }
 
-/// Sorting so many rows.
+/// Sorting `rows` rows.
 pub(crate) fn sort(rows: f64) -> f64 {
     rows * rows.max(2.0).log2() * COMPARE
 }

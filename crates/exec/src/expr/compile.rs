@@ -465,7 +465,7 @@ impl Compiler {
         self.converted(expr, target(if other.data_type.kind == TypeKind::Date { "date" } else { "datetime" }))
     }
 
-    /// A side of BETWEEN: what is no date is told by a warning, even if it is a constant.
+    /// A side of BETWEEN: what is no date gives a warning, even if it is a constant.
     fn side_in_range(&mut self, expr: &Expr, other: &Expr, class: CompareClass) -> SqlResult<Node> {
         if class != CompareClass::DateTime || !is_fixed(expr) {
             return self.side(expr, other, class);

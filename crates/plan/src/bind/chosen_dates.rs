@@ -6,15 +6,10 @@ use types::data_type::FRACTION_DIGITS_MAX;
 use crate::expr::{CallOption, Expr, ExprKind};
 use crate::function::{self, FunctionId};
 
-fn compares(function: FunctionId) -> bool {
-    use FunctionId as F;
-    matches!(function, F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge)
-}
-
 /// A chosen date that is compared with a date has none that the session's mode refuses. That is part of the value that is compared, for
 /// joins and indexes to find what conditions find.
 pub(super) fn check(function: FunctionId, args: &mut [Expr]) {
-    if !compares(function) {
+    if !function.is_comparison_operator() {
         return;
     }
     if let [left, right] = args {

@@ -287,7 +287,7 @@ impl<'t> Found<'t> {
                 return;
             }
             ExprKind::Call { function, args, option }
-                if compares_two(*function) && !matches!(option, CallOption::AsIs) =>
+                if function.compares_two() && !matches!(option, CallOption::AsIs) =>
             {
                 if let [left, right] = &args[..]
                     && (converts(left, right) || converts(right, left))
@@ -402,7 +402,7 @@ impl<'t> Found<'t> {
                 Some(output) if compares_rows(function, subquery) => {
                     self.comparisons.push(Comparison::Output(left, output, is_joined));
                 }
-                Some(output) if compares_two(function) && converts_to_date(left, right) => {
+                Some(output) if function.compares_two() && converts_to_date(left, right) => {
                     self.comparisons.push(Comparison::Extreme(left, output));
                 }
                 _ => {}
@@ -437,21 +437,11 @@ fn is_read_as_number(expr: &Expr) -> bool {
     })
 }
 
-/// These convert a constant to the type of the other side.
-fn compares_two(function: F) -> bool {
-    matches!(function, F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Strcmp | F::NullIf)
-}
-
-/// Operators, unlike functions that compare.
-fn compares_numbers(function: F) -> bool {
-    compares_two(function) && !matches!(function, F::Strcmp | F::NullIf)
-}
-
 /// The sides of a comparison that converts constants to the type of a column.
 fn compared_sides(expr: &Expr) -> Option<(&Expr, &Expr)> {
     match &expr.kind {
         ExprKind::Call { function, args, option } if !matches!(option, CallOption::AsIs) => match &args[..] {
-            [left, right] if compares_numbers(*function) => Some((left, right)),
+            [left, right] if function.is_comparison_operator() => Some((left, right)),
             _ => None,
         },
         _ => None,

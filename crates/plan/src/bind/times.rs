@@ -8,18 +8,11 @@ use crate::function::{self, FunctionId};
 
 use super::Binder;
 
-fn compares(function: FunctionId) -> bool {
-    use FunctionId as F;
-    matches!(
-        function,
-        F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Between | F::Strcmp | F::NullIf
-    )
-}
-
 impl Binder<'_> {
     /// What MIN and MAX give of times, and the time of a subquery, is no column: beside a text it is a text.
     pub(super) fn times_beside_texts(&self, function: FunctionId, args: &mut [Expr]) -> PlanResult<()> {
-        if !compares(function) || !args.iter().any(|arg| arg.data_type.is_string()) {
+        let compares = function.compares_two() || function == FunctionId::Between;
+        if !compares || !args.iter().any(|arg| arg.data_type.is_string()) {
             return Ok(());
         }
         for arg in args.iter_mut().filter(|arg| arg.data_type.kind == TypeKind::Time) {

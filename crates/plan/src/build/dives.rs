@@ -1,10 +1,10 @@
 //! How many rows ranges with known ends hold: asked of the index itself, by a few descents each.
 //!
 //! Every range of constants is asked for, whatever the types of its ends, also where the index is not read in the end: what a condition
-//! lets through decides about joins too. Each is asked once a plan. Parameters have the values
-//! of the run that the plan is made for; where these decide, the plan has guards ([`guards`](super::guards)). Equalities with parameters are
-//! not asked for: they are estimated for all values alike, so that the plans of most statements need no guards. Lists of equalities as long as `eq_range_index_dive_limit` are not asked
-//! for, as in MySQL.
+//! lets through decides about joins too. Each is asked once a plan. Parameters have the values of the run that the plan is made for; where these
+//! decide, the plan has guards ([`guards`](super::guards)). Equalities with parameters are not asked for: they are estimated for all values
+//! alike, so that the plans of most statements need no guards. Lists of equalities as long as `eq_range_index_dive_limit` are not asked for,
+//! as in MySQL.
 
 use crate::constants;
 use crate::expr::{ColumnId, Expr, ExprKind};
@@ -36,15 +36,12 @@ impl Builder<'_> {
         if !is_guardable || !ranges.iter().all(may_be_known) {
             return None;
         }
-        let known = self.dives.borrow();
-        let is_it = |dive: &&Dive| dive.table == table && dive.index == index && dive.ranges == ranges;
-        if let Some(dive) = known.iter().find(is_it) {
-            return dive.rows;
+        if let Some(rows) = self.answer(table, index, ranges) {
+            return rows;
         }
-        if known.len() >= DIVES_MAX {
+        if self.dives.borrow().len() >= DIVES_MAX {
             return None;
         }
-        drop(known);
         let rows = self.dive(table, index, ranges);
         // That a list is too long is as soon found as the list itself.
         if rows.is_some() || ranges.len() == 1 {
@@ -55,9 +52,14 @@ impl Builder<'_> {
 
     /// Whether the index was asked for these ranges, and knew.
     pub(crate) fn is_dived(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> bool {
+        self.answer(table, index, ranges).flatten().is_some()
+    }
+
+    /// What the index answered for these ranges, if it was asked.
+    fn answer(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> Option<Option<f64>> {
         let known = self.dives.borrow();
         let is_it = |dive: &&Dive| dive.table == table && dive.index == index && dive.ranges == ranges;
-        known.iter().find(is_it).is_some_and(|dive| dive.rows.is_some())
+        known.iter().find(is_it).map(|dive| dive.rows)
     }
 
     fn dive(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> Option<f64> {

@@ -47,7 +47,7 @@ pub struct Options {
     pub catalog_version: u64,
     /// Its foreign keys.
     pub references: Arc<References>,
-    /// Lists of so many equalities are estimated from statistics, without looking each up in the index; 0: none is.
+    /// Lists of this many equalities or more are estimated from statistics, without a dive for each; 0: none is.
     pub dive_limit: usize,
 }
 

@@ -94,6 +94,17 @@ impl FunctionId {
 }
 
 impl FunctionId {
+    /// `=`, `<=>`, `<>`, `<`, `<=`, `>`, `>=`.
+    pub(crate) fn is_comparison_operator(self) -> bool {
+        use FunctionId as F;
+        matches!(self, F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge)
+    }
+
+    /// Compares two values: an operator, STRCMP or NULLIF.
+    pub(crate) fn compares_two(self) -> bool {
+        self.is_comparison_operator() || matches!(self, FunctionId::Strcmp | FunctionId::NullIf)
+    }
+
     /// Its value may be computed while a statement is planned: it depends on nothing else, and a short text takes little time.
     #[must_use]
     pub fn is_foldable(self) -> bool {

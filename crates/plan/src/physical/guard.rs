@@ -19,8 +19,8 @@ pub struct Guard {
     pub index: usize,
     /// Ranges of it, of parameters and constants, whose rows count together.
     pub ranges: Vec<RangePlan>,
-    /// At least so many rows.
+    /// The least number of rows for which the plan runs.
     pub least: f64,
-    /// At most.
+    /// The greatest.
     pub most: f64,
 }

@@ -21,7 +21,7 @@ pub struct PointMemory {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PointOutcome {
-    /// So many rows were found (0 or 1), and written.
+    /// The number of rows that were found, 0 or 1, and written.
     Rows(u64),
     /// The ordinary way has to be taken.
     NotHere,

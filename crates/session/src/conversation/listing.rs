@@ -167,45 +167,18 @@ impl ListingTable {
         let columns: Vec<catalog::ColumnDefinition> = listing
             .columns
             .iter()
-            .map(|column| catalog::ColumnDefinition {
-                name: column.name.as_str().into(),
-                data_type: column.data_type.clone(),
-                nullable: column.nullable,
-                default: catalog::ColumnDefault::None,
-                on_update_now: false,
-                auto_increment: false,
-                generated: None,
-                invisible: false,
-                collation_explicit: false,
-                comment: "".into(),
-                since_version: 0,
-                instant_default: catalog::StoredValue::Null,
-                stored_order: 0,
-                earlier_forms: Vec::new(),
+            .map(|column| {
+                catalog::ColumnDefinition::new(&column.name, column.data_type.clone(), column.nullable)
             })
             .collect();
         let schema_id = catalog::SchemaId(u32::MAX - 2);
-        let definition = Arc::new(catalog::TableDefinition {
-            id: catalog::TableId(u64::MAX),
-            name: LISTING_TABLE.into(),
-            schema_id,
-            schema: LISTING_SCHEMA.into(),
-            kind: catalog::TableKind::System,
-            column_names: catalog::NameMap::new(columns.iter().map(|column| &*column.name)),
+        let definition = Arc::new(catalog::TableDefinition::system(
+            catalog::TableId(u64::MAX),
+            (schema_id, LISTING_SCHEMA),
+            LISTING_TABLE,
             columns,
-            indexes: Vec::new(),
-            clustered: None,
-            rows_tree: catalog::TreeNumber(0),
-            large_values_tree: catalog::TreeNumber(0),
-            row_version: 0,
-            dropped_columns: Vec::new(),
-            collation: CollationId::UTF8MB4_0900_AI_CI,
-            comment: "".into(),
-            created_micros: 0,
-            options: catalog::TableOptions::default(),
-            foreign_keys: Vec::new(),
-            checks: Vec::new(),
-        });
+            CollationId::UTF8MB4_0900_AI_CI,
+        ));
         let mut schema =
             catalog::Schema::new(schema_id, LISTING_SCHEMA, CollationId::UTF8MB4_0900_AI_CI, false);
         schema.insert(Arc::new(catalog::TableEntry { definition, source: Arc::new(Self { listing }) }));

@@ -29,7 +29,7 @@ use super::{Session, access};
 use crate::backend::Backend;
 use crate::errors::plan_error;
 use crate::plans::parameter_types::{ParameterClass, fits, is_held, own_type, reads_as_number};
-use crate::plans::shared::{Found, Known};
+use crate::plans::shared::{Found, Known, KnownPlan};
 use crate::plans::{CachedPlan, HeldPlan, MadeFor};
 use crate::status::StatementKind;
 use crate::variables::definition::known;
@@ -520,7 +520,7 @@ impl<B: Backend> Session<B> {
     }
 
     /// The plan of a prepared text that another session made for such parameters; none: they are unknown.
-    pub(super) fn find_prepared(&self, text: &[u8], values: &[ValueRef<'_>]) -> Known<B> {
+    pub(super) fn find_prepared(&self, text: &[u8], values: &[ValueRef<'_>]) -> KnownPlan<B> {
         let key = self.prepared_key(text, values);
         self.take_if(self.shared_plans.find(key, text, values.len()), values)
     }
@@ -528,7 +528,7 @@ impl<B: Backend> Session<B> {
     /// Lets others run the plan of a prepared text, about which `found` was known.
     pub(super) fn share_prepared(
         &self,
-        found: &Known<B>,
+        found: &KnownPlan<B>,
         text: &[u8],
         values: &[ValueRef<'_>],
         plan: &HeldPlan<B>,
@@ -546,16 +546,14 @@ impl<B: Backend> Session<B> {
     }
 
     /// What was found among all sessions' plans, as far as it holds for this one.
-    pub(super) fn take_if(&self, found: Found<B>, values: &[ValueRef<'_>]) -> Known<B> {
+    pub(super) fn take_if(&self, found: Found<B>, values: &[ValueRef<'_>]) -> KnownPlan<B> {
         match found {
-            Found::Plans(template, plans) => {
-                match plans.into_iter().find(|plan| self.would_make(plan, values)) {
-                    Some(plan) => Known::Plan(template, plan),
-                    None => Known::Keep,
-                }
+            Known::Plan(template, plans) => {
+                let fitting = plans.into_iter().find(|plan| self.would_make(plan, values));
+                fitting.map_or(Known::Keep, |plan| Known::Plan(template, plan))
             }
-            Found::Keep => Known::Keep,
-            Found::Rare => Known::Rare,
+            Known::Keep => Known::Keep,
+            Known::Rare => Known::Rare,
         }
     }
 

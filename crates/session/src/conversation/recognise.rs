@@ -32,7 +32,7 @@ use super::attempt::Attempt;
 use super::memory::{self, TextMemory};
 use crate::backend::Backend;
 use crate::plans::HeldPlan;
-use crate::plans::shared::{Known, TEMPLATE_BYTES_MAX};
+use crate::plans::shared::{Known, KnownPlan, TEMPLATE_BYTES_MAX};
 use crate::plans::templates::Templates;
 use crate::variables::sql_mode::SqlModes;
 
@@ -400,7 +400,7 @@ impl<B: Backend> Session<B> {
 
     /// What all sessions know of a template, if it holds for this one.
     #[cold]
-    fn find_shared(&self, key: u64, digested: &Digested<'_>, values: &[ValueRef<'_>]) -> Known<B> {
+    fn find_shared(&self, key: u64, digested: &Digested<'_>, values: &[ValueRef<'_>]) -> KnownPlan<B> {
         let found =
             self.shared_plans.find(self.shared_key(key, values), digested.template, digested.literals.len());
         self.take_if(found, values)

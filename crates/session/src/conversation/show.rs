@@ -28,7 +28,8 @@ use crate::schema_names::MYSQL_SCHEMA;
 use crate::status::StatementKind;
 use crate::system_schemas::columns as column_texts;
 use crate::system_schemas::rows::Cell;
-use crate::system_schemas::tables::system_table_kind;
+use crate::system_schemas::server::collation_cells;
+use crate::system_schemas::tables::{base_table_cells, system_table_kind};
 use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -365,28 +366,8 @@ impl<B: Backend> Listings<'_, B> {
             if !privilege::sees_table(self.account, &schema.name, &table.name) {
                 continue;
             }
-            let statistics = entry.source.statistics();
-            let (row_count, data_bytes) = (statistics.shown_row_count(), statistics.data_bytes());
-            listing.push(&[
-                Cell::Text(&table.name),
-                Cell::Text("InnoDB"),
-                Cell::UInt(10),
-                Cell::Text("Dynamic"),
-                Cell::UInt(row_count),
-                Cell::UInt(data_bytes.checked_div(row_count).unwrap_or(0)),
-                Cell::UInt(data_bytes),
-                Cell::UInt(0),
-                Cell::UInt(statistics.index_bytes()),
-                Cell::UInt(0),
-                Cell::uint_or_null(entry.source.auto_increment_next()),
-                Cell::Micros(table.created_micros),
-                Cell::Null,
-                Cell::Null,
-                Cell::Text(table.collation.name()),
-                Cell::Null,
-                Cell::Text(""),
-                Cell::Text(&table.comment),
-            ]);
+            let tail = [Cell::Text(""), Cell::Text(&table.comment)];
+            listing.push(&[&[Cell::Text(&table.name)][..], &base_table_cells(entry), &tail].concat());
         }
         Ok(listing)
     }
@@ -453,25 +434,10 @@ impl<B: Backend> Listings<'_, B> {
             ("Expression", long_text()),
         ]);
         for (number, index) in table.indexes.iter().enumerate() {
-            for (position, part) in index.parts.iter().enumerate() {
-                let column = &table.columns[part.column];
-                listing.push(&[
-                    Cell::Text(&table.name),
-                    Cell::UInt(u64::from(!index.is_unique())),
-                    Cell::Text(&index.name),
-                    Cell::UInt(position as u64 + 1),
-                    Cell::Text(&column.name),
-                    Cell::Text(if part.descending { "D" } else { "A" }),
-                    Cell::UInt(column_texts::cardinality(&entry, number, position + 1)),
-                    Cell::uint_or_null(part.prefix_length.map(u64::from)),
-                    Cell::Null,
-                    Cell::Text(if column.nullable { "YES" } else { "" }),
-                    Cell::Text("BTREE"),
-                    Cell::Text(""),
-                    Cell::Text(&index.comment),
-                    Cell::yes_no(index.visible),
-                    Cell::Null,
-                ]);
+            for position in 0..index.parts.len() {
+                let head = [Cell::Text(&table.name), Cell::UInt(u64::from(!index.is_unique()))];
+                let part = column_texts::index_part_cells(&entry, number, position);
+                listing.push(&[&head[..], &part].concat());
             }
         }
         Ok(listing)
@@ -655,15 +621,7 @@ fn show_collations() -> Listing {
     let mut all: Vec<_> = CollationId::all().iter().collect();
     all.sort_unstable_by_key(|info| info.name);
     for info in all {
-        listing.push(&[
-            Cell::Text(info.name),
-            Cell::Text(info.charset.name()),
-            Cell::UInt(u64::from(info.id.id())),
-            Cell::Text(if info.is_default() { "Yes" } else { "" }),
-            Cell::Text("Yes"),
-            Cell::UInt(u64::from(info.sort_length)),
-            Cell::Text(info.padding.name()),
-        ]);
+        listing.push(&collation_cells(info));
     }
     listing
 }

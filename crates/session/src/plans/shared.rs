@@ -106,20 +106,16 @@ impl<B: Backend> Variants<B> {
     }
 }
 
-/// What lies here for a template.
-pub(crate) enum Found<B: Backend> {
-    /// Plans, one of which may be for the values at hand; the template as others hold it.
-    Plans(Arc<[u8]>, Vec<Arc<CachedPlan<B>>>),
-    /// Nothing, and its plan is to be kept.
-    Keep,
-    /// Nothing, and it may never come again.
-    Rare,
-}
+/// What lies here for a template: plans, one of which may be for the values at hand.
+pub(crate) type Found<B> = Known<Vec<Arc<CachedPlan<B>>>>;
 
-/// What is known about a template with such values.
-pub(crate) enum Known<B: Backend> {
+/// The plan for the values at hand.
+pub(crate) type KnownPlan<B> = Known<Arc<CachedPlan<B>>>;
+
+/// What is known about a template.
+pub(crate) enum Known<P> {
     /// A plan; the template as others hold it.
-    Plan(Arc<[u8]>, Arc<CachedPlan<B>>),
+    Plan(Arc<[u8]>, P),
     /// Nothing, and its plan is to be kept.
     Keep,
     /// Nothing, and it may never come again.
@@ -147,9 +143,9 @@ impl<B: Backend> SharedPlans<B> {
     pub(crate) fn find(&self, key: u64, template: &[u8], value_count: usize) -> Found<B> {
         let mut part = self.part(key).lock();
         if let Some(Some(known)) = part.templates.find(key, template) {
-            return Found::Plans(Arc::clone(&known.template), known.plan.plans.clone());
+            return Known::Plan(Arc::clone(&known.template), known.plan.plans.clone());
         }
-        if part.newcomers.is_worth_keeping(key, template, value_count) { Found::Keep } else { Found::Rare }
+        if part.newcomers.is_worth_keeping(key, template, value_count) { Known::Keep } else { Known::Rare }
     }
 
     /// Whether the plans of a template come and go, so that its next one is to be for all values.
@@ -161,7 +157,8 @@ impl<B: Backend> SharedPlans<B> {
         })
     }
 
-    /// Keeps the plan of a template, or of a text that was prepared, beside those for other numbers of rows. Plans for an older catalog go when the first for a newer one comes.
+    /// Keeps the plan of a template, or of a text that was prepared, beside those for other numbers of rows. Plans for an older catalog go
+    /// when the first for a newer one comes.
     pub(crate) fn put(&self, key: u64, template: Arc<[u8]>, plan: Arc<CachedPlan<B>>) {
         let mut part = self.part(key).lock();
         let version = plan.catalog_version();

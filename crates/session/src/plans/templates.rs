@@ -69,7 +69,7 @@ impl<P> Templates<P> {
         self.put_several(key, template, plan, 1)
     }
 
-    /// The same of so many plans in one.
+    /// Like [`Templates::put`], for a `plan` that consists of `plan_count` plans.
     pub(crate) fn put_several(
         &mut self,
         key: u64,

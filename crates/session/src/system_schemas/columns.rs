@@ -181,29 +181,42 @@ pub fn statistics(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &m
     each_table(context, wanted(scan, 1), wanted(scan, 2), |entry| {
         let table = &entry.definition;
         for (number, index) in table.indexes.iter().enumerate() {
-            for (position, part) in index.parts.iter().enumerate() {
-                let column = &table.columns[part.column];
-                rows.push(&[
+            for position in 0..index.parts.len() {
+                let head = [
                     Cell::Text("def"),
                     Cell::Text(&table.schema),
                     Cell::Text(&table.name),
                     Cell::UInt(u64::from(!index.is_unique())),
                     Cell::Text(&table.schema),
-                    Cell::Text(&index.name),
-                    Cell::UInt(position as u64 + 1),
-                    Cell::Text(&column.name),
-                    Cell::Text(if part.descending { "D" } else { "A" }),
-                    Cell::UInt(cardinality(entry, number, position + 1)),
-                    Cell::uint_or_null(part.prefix_length.map(u64::from)),
-                    Cell::Null,
-                    Cell::Text(if column.nullable { "YES" } else { "" }),
-                    Cell::Text("BTREE"),
-                    Cell::Text(""),
-                    Cell::Text(&index.comment),
-                    Cell::yes_no(index.visible),
-                    Cell::Null,
-                ]);
+                ];
+                rows.push(&[&head[..], &index_part_cells(entry, number, position)].concat());
             }
         }
     });
+}
+
+/// From the index's name on: what STATISTICS and SHOW INDEX say of a part of an index.
+pub(crate) fn index_part_cells(
+    entry: &catalog::TableEntry,
+    number: usize,
+    position: usize,
+) -> [Cell<'_>; 13] {
+    let index = &entry.definition.indexes[number];
+    let part = &index.parts[position];
+    let column = &entry.definition.columns[part.column];
+    [
+        Cell::Text(&index.name),
+        Cell::UInt(position as u64 + 1),
+        Cell::Text(&column.name),
+        Cell::Text(if part.descending { "D" } else { "A" }),
+        Cell::UInt(cardinality(entry, number, position + 1)),
+        Cell::uint_or_null(part.prefix_length.map(u64::from)),
+        Cell::Null,
+        Cell::Text(if column.nullable { "YES" } else { "" }),
+        Cell::Text("BTREE"),
+        Cell::Text(""),
+        Cell::Text(&index.comment),
+        Cell::yes_no(index.visible),
+        Cell::Null,
+    ]
 }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{
-    ColumnDefault, ColumnDefinition, NameMap, StoredValue, TableDefinition, TableId, TableKind, TreeNumber,
-};
+use catalog::{ColumnDefault, ColumnDefinition, StoredValue, TableDefinition, TableId};
 use types::collation::CollationId;
 use types::{DataType, Members, TypeKind};
 
@@ -35,30 +33,14 @@ pub fn all() -> impl Iterator<Item = TableDefinition> {
             SYS_SCHEMA => (SYS_SCHEMA_ID, CollationId::UTF8MB4_0900_AI_CI),
             _ => (PERFORMANCE_SCHEMA_ID, CollationId::UTF8MB4_0900_AI_CI),
         };
+        let id = TableId(SYSTEM_TABLE_ID_MAX - number as u64);
         TableDefinition {
-            id: TableId(SYSTEM_TABLE_ID_MAX - number as u64),
-            name: name.into(),
-            schema_id,
-            schema: schema.into(),
-            kind: TableKind::System,
-            column_names: NameMap::new(columns.iter().map(|column| &*column.name)),
-            columns,
-            indexes: Vec::new(),
-            clustered: None,
-            rows_tree: TreeNumber(0),
-            large_values_tree: TreeNumber(0),
-            row_version: 0,
-            dropped_columns: Vec::new(),
-            collation,
             comment: match full_name {
                 "mysql.general_log" => "General log".into(),
                 "mysql.slow_log" => "Slow log".into(),
                 _ => "".into(),
             },
-            created_micros: 0,
-            options: catalog::TableOptions::default(),
-            foreign_keys: Vec::new(),
-            checks: Vec::new(),
+            ..TableDefinition::system(id, (schema_id, schema), name, columns, collation)
         }
     })
 }
@@ -84,22 +66,7 @@ fn column(line: &str) -> ColumnDefinition {
     };
     // The two columns of MySQL's that have such a default follow each change of their rows, too.
     let on_update_now = matches!(default, ColumnDefault::CurrentTimestamp);
-    ColumnDefinition {
-        name: name.into(),
-        data_type,
-        nullable,
-        default,
-        on_update_now,
-        auto_increment: false,
-        generated: None,
-        invisible: false,
-        collation_explicit: false,
-        comment: "".into(),
-        since_version: 0,
-        instant_default: StoredValue::Null,
-        stored_order: 0,
-        earlier_forms: Vec::new(),
-    }
+    ColumnDefinition { default, on_update_now, ..ColumnDefinition::new(name, data_type, nullable) }
 }
 
 /// Reads a type as `information_schema.COLUMNS.COLUMN_TYPE` writes it; only what the table holds.

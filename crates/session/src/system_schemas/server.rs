@@ -2,7 +2,7 @@
 
 use catalog::{VirtualContext, VirtualScan};
 use types::charset::Charset;
-use types::collation::CollationId;
+use types::collation::{CollationId, CollationInfo};
 
 use super::rows::{Cell, Rows};
 use crate::facts::{Facts, Process};
@@ -23,16 +23,21 @@ pub(crate) fn character_sets(_context: &VirtualContext<'_>, _scan: &VirtualScan<
 /// COLLATIONS.
 pub fn collations(_context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     for info in CollationId::all() {
-        rows.push(&[
-            Cell::Text(info.name),
-            Cell::Text(info.charset.name()),
-            Cell::UInt(u64::from(info.id.id())),
-            Cell::Text(if info.is_default() { "Yes" } else { "" }),
-            Cell::Text("Yes"),
-            Cell::UInt(u64::from(info.sort_length)),
-            Cell::Text(info.padding.name()),
-        ]);
+        rows.push(&collation_cells(info));
     }
+}
+
+/// A row of COLLATIONS and of SHOW COLLATION.
+pub(crate) fn collation_cells(info: &CollationInfo) -> [Cell<'_>; 7] {
+    [
+        Cell::Text(info.name),
+        Cell::Text(info.charset.name()),
+        Cell::UInt(u64::from(info.id.id())),
+        Cell::Text(if info.is_default() { "Yes" } else { "" }),
+        Cell::Text("Yes"),
+        Cell::UInt(u64::from(info.sort_length)),
+        Cell::Text(info.padding.name()),
+    ]
 }
 
 /// COLLATION_CHARACTER_SET_APPLICABILITY.

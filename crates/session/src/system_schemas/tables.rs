@@ -105,32 +105,34 @@ pub fn tables(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut R
             rows.push(&cells);
             return;
         }
-        let statistics = entry.source.statistics();
-        let (row_count, data_bytes) = (statistics.shown_row_count(), statistics.data_bytes());
-        rows.push(&[
-            head[0],
-            head[1],
-            head[2],
-            Cell::Text("BASE TABLE"),
-            Cell::Text("InnoDB"),
-            Cell::UInt(10),
-            Cell::Text("Dynamic"),
-            Cell::UInt(row_count),
-            Cell::UInt(data_bytes.checked_div(row_count).unwrap_or(0)),
-            Cell::UInt(data_bytes),
-            Cell::UInt(0),
-            Cell::UInt(statistics.index_bytes()),
-            Cell::UInt(0),
-            Cell::uint_or_null(entry.source.auto_increment_next()),
-            Cell::Micros(definition.created_micros),
-            Cell::Null,
-            Cell::Null,
-            Cell::Text(definition.collation.name()),
-            Cell::Null,
-            Cell::Text(&create_options(entry)),
-            Cell::Text(&definition.comment),
-        ]);
+        let options = create_options(entry);
+        let kind = [Cell::Text("BASE TABLE")];
+        let tail = [Cell::Text(&options), Cell::Text(&definition.comment)];
+        rows.push(&[&head[..], &kind, &base_table_cells(entry), &tail].concat());
     });
+}
+
+/// From the engine to the checksum: what TABLES and SHOW TABLE STATUS say of a base table.
+pub(crate) fn base_table_cells(entry: &TableEntry) -> [Cell<'_>; 15] {
+    let statistics = entry.source.statistics();
+    let (row_count, data_bytes) = (statistics.shown_row_count(), statistics.data_bytes());
+    [
+        Cell::Text("InnoDB"),
+        Cell::UInt(10),
+        Cell::Text("Dynamic"),
+        Cell::UInt(row_count),
+        Cell::UInt(data_bytes.checked_div(row_count).unwrap_or(0)),
+        Cell::UInt(data_bytes),
+        Cell::UInt(0),
+        Cell::UInt(statistics.index_bytes()),
+        Cell::UInt(0),
+        Cell::uint_or_null(entry.source.auto_increment_next()),
+        Cell::Micros(entry.definition.created_micros),
+        Cell::Null,
+        Cell::Null,
+        Cell::Text(entry.definition.collation.name()),
+        Cell::Null,
+    ]
 }
 
 /// PARTITIONS: one row for each table, none of which is partitioned.

@@ -1,6 +1,6 @@
 //! Rows and index entries, as damaged pages could show them if a checksum ever missed the damage.
 
-use catalog::{ColumnDefault, ColumnDefinition, StoredValue};
+use catalog::{ColumnDefault, ColumnDefinition};
 use table::Utc;
 use table::codec::row::{BytesRef, Layout, RowView, spilled_reference, version_of};
 use types::{Cell, CollationId, DataType, Decimal, TypeKind};
@@ -24,20 +24,9 @@ fn columns() -> Vec<ColumnDefinition> {
         .into_iter()
         .enumerate()
         .map(|(number, (data_type, nullable))| ColumnDefinition {
-            name: format!("c{number}").as_str().into(),
-            data_type,
-            nullable,
             default: ColumnDefault::Null,
-            on_update_now: false,
-            auto_increment: false,
-            generated: None,
-            invisible: false,
-            collation_explicit: false,
-            comment: "".into(),
             since_version: u32::from(number == 10),
-            instant_default: StoredValue::Null,
-            stored_order: 0,
-            earlier_forms: Vec::new(),
+            ..ColumnDefinition::new(&format!("c{number}"), data_type, nullable)
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! Dates of columns that keep their type: MySQL writes them anew where it copies rows, so that it refuses what the session may not write.
+//! Dates of columns that keep their type: MySQL writes them again where it copies rows, so that it refuses what the session may not write.
 //!
 //! | rows are | refused dates, strict | otherwise |
 //! | --- | --- | --- |
