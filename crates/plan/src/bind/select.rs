@@ -495,7 +495,9 @@ impl<'a> Binder<'a> {
                     let is_key = |at: &usize| selected[*at] == *key;
                     let is_named = |at: &usize| names_equal(&output[*at].name, &name);
                     let mut equal = (0..selected.len()).filter(is_key);
-                    match equal.clone().find(is_named) {
+                    // With its table's name a column is the first item that is this column, whatever that is called.
+                    let named = if column.table.is_some() { None } else { equal.clone().find(is_named) };
+                    match named {
                         None if column.table.is_none() && (0..output.len()).any(|at| is_named(&at)) => None,
                         named => named.or_else(|| equal.next()),
                     }
