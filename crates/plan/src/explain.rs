@@ -362,8 +362,10 @@ impl Printer<'_> {
                     ApplyKind::Scalar => "projection",
                     ApplyKind::Exists => "condition; exists",
                     ApplyKind::Quantified { single: true, .. } => "condition; row",
-                    ApplyKind::Quantified { all: false, .. } => "condition; any",
-                    ApplyKind::Quantified { all: true, .. } => "condition; all",
+                    ApplyKind::Quantified { all: false, keys, .. } if keys.is_empty() => "condition; any",
+                    ApplyKind::Quantified { all: false, .. } => "condition; any by hash",
+                    ApplyKind::Quantified { all: true, keys, .. } if keys.is_empty() => "condition; all",
+                    ApplyKind::Quantified { all: true, .. } => "condition; all by hash",
                 };
                 let how = if outer.is_empty() { "run only once" } else { "dependent" };
                 self.plain(depth, &format!("Select (subquery in {what}; {how})"));

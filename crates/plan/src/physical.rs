@@ -390,6 +390,9 @@ pub enum ApplyKind {
         single: bool,
         /// Joined by AND, or one for the whole row; read the input's columns followed by the subquery's.
         condition: Vec<Expr>,
+        /// If the rows do not depend on the input's, and equality is asked (`= ANY`, `<> ALL`): the values that are compared, those of the
+        /// input over the input, those of the subquery over it. A set finds equal ones.
+        keys: Vec<(Expr, Expr)>,
     },
 }
 

@@ -1,4 +1,5 @@
-//! Subqueries computed for every row: once if nothing of the row is read, else per row with a cache.
+//! Subqueries computed for every row: once if nothing of the row is read, else per row with a cache. What is looked for among rows that are the same for
+//! all is found in a set of them ([`members`](super::members)).
 
 use std::sync::Arc;
 
@@ -6,6 +7,7 @@ use hashbrown::HashMap;
 use plan::physical::{ApplyKind, Node, PhysicalPlan};
 use types::{Batch, Column, DataType, Physical};
 
+use super::members::{Member, Members};
 use super::{Operator, Source};
 use crate::context::{ExecContext, Keep, KeepCursor};
 use crate::error::coded;
@@ -26,6 +28,8 @@ pub(super) struct Apply<'p> {
     shape: Physical,
     /// The rows of an uncorrelated ANY or ALL.
     kept: Option<Keep>,
+    /// Their values, if equality is asked.
+    members: Option<Members>,
     /// The answer of an uncorrelated scalar or EXISTS: a one-row column.
     constant: Option<Column>,
     /// Answers by outer values.
@@ -42,6 +46,12 @@ impl<'p> Apply<'p> {
         programs: &mut Programs<'_>,
     ) -> SqlResult<Apply<'p>> {
         let outer_types = outer.iter().map(|(_, position)| input.types[*position as usize].clone()).collect();
+        let members = match kind {
+            ApplyKind::Quantified { keys, .. } if !keys.is_empty() => {
+                Some(Members::new(plan, input, subquery, keys, programs)?)
+            }
+            _ => None,
+        };
         let shape = match kind {
             ApplyKind::Scalar => subquery.types.first().map_or(Physical::Int, DataType::physical),
             _ => Physical::Int,
@@ -64,6 +74,7 @@ impl<'p> Apply<'p> {
             condition,
             shape,
             kept: None,
+            members,
             constant: None,
             cache: HashMap::default(),
         })
@@ -91,16 +102,13 @@ impl<'p> Apply<'p> {
                 answer.push_int(i64::from(found));
             }
             ApplyKind::Quantified { all, single, .. } => {
-                let uncorrelated = self.outer.is_empty();
-                if uncorrelated && self.kept.is_none() {
-                    let limit = ctx.limits.temporary_bytes;
-                    self.kept = Some(Keep::all(&mut self.subquery, limit, ctx)?);
-                }
                 let mut verdict = Verdict { all: *all, unknown: false, decided: None };
                 let mut rows = 0;
                 // All rows are counted where only one may be.
                 let goes_on = |verdict: &Verdict| *single || verdict.decided.is_none();
-                if let Some(kept) = self.kept.take() {
+                if self.kept.is_some() && self.ask_members(row, &mut verdict, ctx)? {
+                    // The set knows.
+                } else if let Some(kept) = self.kept.take() {
                     let mut cursor = KeepCursor::default();
                     while goes_on(&verdict)
                         && let Some(batch) = cursor.next(&kept)?
@@ -130,6 +138,55 @@ impl<'p> Apply<'p> {
             }
         }
         Ok(answer)
+    }
+
+    /// Keeps the rows that are compared with every row of the input, if they are the same for all.
+    fn prepare(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        if !matches!(self.kind, ApplyKind::Quantified { .. }) || !self.outer.is_empty() {
+            return Ok(());
+        }
+        let kept = match self.kept.take() {
+            Some(kept) => kept,
+            None => Keep::all(&mut self.subquery, ctx.limits.temporary_bytes, ctx)?,
+        };
+        let kept = self.kept.insert(kept);
+        match &mut self.members {
+            Some(members) => members.prepare(&self.input.batch, kept, ctx),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks the set of values for one input row. False: there is none, or it does not know.
+    fn ask_members(
+        &mut self,
+        row: usize,
+        verdict: &mut Verdict,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<bool> {
+        let Some(mut members) = self.members.take() else { return Ok(false) };
+        let member = members.ask(row, ctx)?;
+        let known = match member {
+            None => false,
+            Some(Member::Yes) => {
+                verdict.decided = Some(!verdict.all);
+                true
+            }
+            Some(Member::AskAll) if members.is_single() => {
+                verdict.unknown = self.kept.as_ref().is_some_and(|kept| !kept.is_empty());
+                true
+            }
+            Some(Member::AskAll) => false,
+            Some(Member::AskRowsWithNull) => {
+                for batch in members.rows_with_null() {
+                    if verdict.decided.is_none() {
+                        self.judge(row, batch, verdict, ctx)?;
+                    }
+                }
+                true
+            }
+        };
+        self.members = Some(members);
+        Ok(known)
     }
 
     /// Compares the outer row with every row of `batch`.
@@ -207,6 +264,9 @@ fn all_of(conditions: &[plan::Expr]) -> plan::Expr {
 impl Operator for Apply<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.kept = None;
+        if let Some(members) = &mut self.members {
+            members.reset();
+        }
         self.constant = None;
         self.cache.clear();
         if let Some((scratch, _)) = &mut self.condition {
@@ -220,6 +280,9 @@ impl Operator for Apply<'_> {
             return Ok(false);
         }
         let rows = self.input.batch.row_count;
+        if rows > 0 {
+            self.prepare(ctx)?;
+        }
         let mut computed = Column::new(self.shape);
         let quantified = matches!(self.kind, ApplyKind::Quantified { .. });
         let mut key = Vec::new();

@@ -17,121 +17,20 @@ use hashbrown::HashTable;
 use plan::Expr;
 use plan::logical::JoinKind;
 use plan::physical::{Node, PhysicalPlan};
-use types::planted::{self, Plant};
 use types::vector::BytesColumn;
-use types::{Batch, CollationId, Column, DataType, Physical, TypeKind};
+use types::{Batch, Physical};
 
 use super::join::{PairFilter, Pairs};
+use super::join_keys::{Keys, differ_in_sign};
 use super::partition::{LEVELS_MAX, Partitions, slot_bytes};
 use super::row_keys::{Found, RowTable};
 use super::scan::keep_rows;
 use super::{Operator, RowKeys, Source};
 use crate::context::ExecContext;
-use crate::expr::{Program, Scratch, SqlResult};
+use crate::expr::SqlResult;
 use crate::kept::{Kept, columns};
-use crate::key::{append_key, append_mixed_integer_key};
 use crate::programs::Programs;
 use crate::spill::{LIMIT_BYTES_MAX, SpillReader, SpillRows, SpillWriter, block_bytes};
-
-/// Keys of a hash join.
-struct Keys {
-    program: Arc<Program>,
-    scratch: Scratch,
-    values: Vec<Column>,
-    types: Vec<DataType>,
-    row_keys: RowKeys,
-    null_safe: Vec<bool>,
-    /// Keys whose two sides are integers, one signed and one unsigned.
-    mixed: Vec<bool>,
-    any_mixed: bool,
-}
-
-impl Keys {
-    fn new<'e>(
-        plan: &PhysicalPlan,
-        input: &Node,
-        keys: impl Iterator<Item = &'e Expr>,
-        null_safe: Vec<bool>,
-        mixed: Vec<bool>,
-        programs: &mut Programs<'_>,
-    ) -> SqlResult<Keys> {
-        let exprs: Vec<Expr> = keys.cloned().collect();
-        let program = programs.take(&exprs)?;
-        let scratch = program.scratch();
-        let values = columns(exprs.iter().map(|expr| expr.data_type.physical()));
-        let wholes = exprs.iter().map(|expr| plan.is_whole(input, expr)).collect::<Vec<_>>();
-        let mut types: Vec<DataType> = exprs.into_iter().map(|expr| expr.data_type).collect();
-        if planted::is(Plant::HashBytes) {
-            types.iter_mut().for_each(|of| of.collation = CollationId::BINARY);
-        }
-        let mut row_keys = RowKeys::new(types.iter().cloned().zip(wholes), plan)?;
-        row_keys.set_mixed(&mixed);
-        let any_mixed = mixed.contains(&true);
-        Ok(Keys { program, scratch, values, types, row_keys, null_safe, mixed, any_mixed })
-    }
-
-    fn evaluate(&mut self, input: &Batch, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        self.program.eval(&mut self.scratch, input, &mut ctx.eval, &mut self.values)
-    }
-
-    /// The key of a row; false if a NULL keeps it from having partners.
-    #[inline(always)]
-    fn key(&self, row: usize, ctx: &ExecContext<'_>, out: &mut Vec<u8>) -> SqlResult<bool> {
-        out.clear();
-        if self.row_keys.are_seeds() {
-            return self.seed(row, ctx, out);
-        }
-        if self.any_mixed {
-            return Ok(self.mixed_key(row, out));
-        }
-        for ((column, data_type), null_safe) in self.values.iter().zip(&self.types).zip(&self.null_safe) {
-            if column.is_null(row) && !null_safe {
-                return Ok(false);
-            }
-            append_key(column.cell(row), data_type, false, out);
-        }
-        Ok(true)
-    }
-
-    #[inline(never)]
-    fn mixed_key(&self, row: usize, out: &mut Vec<u8>) -> bool {
-        let columns = self.values.iter().zip(&self.types);
-        for ((column, data_type), (null_safe, mixed)) in columns.zip(self.null_safe.iter().zip(&self.mixed)) {
-            if column.is_null(row) && !null_safe {
-                return false;
-            }
-            if *mixed {
-                append_mixed_integer_key(column.cell(row), data_type.unsigned, out);
-            } else {
-                append_key(column.cell(row), data_type, false, out);
-            }
-        }
-        true
-    }
-
-    #[inline(never)]
-    fn seed(&self, row: usize, ctx: &ExecContext<'_>, out: &mut Vec<u8>) -> SqlResult<bool> {
-        let keyless = |(column, null_safe): (&Column, &bool)| column.is_null(row) && !null_safe;
-        if self.values.iter().zip(&self.null_safe).any(keyless) {
-            return Ok(false);
-        }
-        self.row_keys.append(&[], &self.values, row, ctx, out)?;
-        Ok(true)
-    }
-}
-
-/// Integers of which one side is signed and the other unsigned.
-fn differ_in_sign(left: &Expr, right: &Expr) -> bool {
-    let (left, right) = (&left.data_type, &right.data_type);
-    if planted::is(Plant::SignedKey) {
-        return false;
-    }
-    let is_own = |of: &DataType| matches!(of.kind, TypeKind::Year | TypeKind::Bit);
-    if planted::is(Plant::YearKey) && (is_own(left) || is_own(right)) {
-        return false;
-    }
-    left.is_integer() && right.is_integer() && left.unsigned != right.unsigned
-}
 
 const NONE: u32 = u32::MAX;
 
@@ -634,8 +533,8 @@ impl Operator for HashJoin<'_> {
         self.work.clear();
         self.part = None;
         self.active = false;
-        self.left_keys.scratch.reset();
-        self.right_keys.scratch.reset();
+        self.left_keys.reset();
+        self.right_keys.reset();
         self.pairs.filter.scratch.reset();
         Ok(())
     }

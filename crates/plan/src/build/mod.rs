@@ -4,7 +4,7 @@
 //! with operators whose expressions name positions. A column that the input does not have belongs to an enclosing
 //! query: it becomes an outer slot, which the `Apply` of that query fills.
 //!
-//! Read next: [`access`] (indexes and ranges), [`join`] (order and algorithm), [`estimate`] and [`dives`] (how many rows),
+//! Read next: [`access`] (indexes and ranges), [`join_group`] and [`join_order`] (the order of joins), [`join`] (how each is made), [`estimate`] and [`dives`] (how many rows),
 //! [`cost`] (what it costs),
 //! [`change`] (INSERT, UPDATE, DELETE).
 
@@ -14,6 +14,9 @@ mod dives;
 mod estimate;
 mod guards;
 mod join;
+mod join_group;
+mod join_order;
+mod unique;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -25,7 +28,7 @@ use types::{CollationId, DataType};
 use crate::constants::{Constants, NoConstants};
 use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
-use crate::logical::{AggregateFunction, Bound, BoundKind, JoinKind, Logical, SortKey, TableIndex};
+use crate::logical::{AggregateFunction, Bound, BoundKind, Logical, SortKey, TableIndex};
 use crate::passes::{self, Switches};
 use crate::physical::{Aggregate, ApplyKind, Node, Op, PhysicalPlan, PlanKind, PlanTable};
 use crate::progress;
@@ -391,7 +394,9 @@ impl<'b> Builder<'b> {
             }
             Logical::Filter { input, conditions } => self.filter(input, conditions, needed),
             Logical::Project { input, items } => self.project(input, items, needed),
-            Logical::Join { kind: JoinKind::Inner, .. } => self.join_group(tree, &[], needed),
+            Logical::Join { .. } if join_group::is_free(tree, &self.bound.tables) => {
+                self.join_group(tree, &[], needed)
+            }
             Logical::Join { kind, left, right, conditions } => {
                 let mut inner = needed.clone();
                 conditions.iter().for_each(|condition| inner.add_expr(condition));
@@ -461,7 +466,9 @@ impl<'b> Builder<'b> {
         }
         match input {
             Logical::Scan { table } => self.scan(*table, conditions, needed, None).0,
-            Logical::Join { kind: JoinKind::Inner, .. } => self.join_group(input, conditions, needed),
+            Logical::Join { .. } if join_group::is_free(input, &self.bound.tables) => {
+                self.join_group(input, conditions, needed)
+            }
             _ => {
                 let mut inner = needed.clone();
                 conditions.iter().for_each(|condition| inner.add_expr(condition));
@@ -835,10 +842,14 @@ impl<'b> Builder<'b> {
             SubqueryKind::Scalar => ApplyKind::Scalar,
             SubqueryKind::Exists => ApplyKind::Exists,
             SubqueryKind::Quantified { all, single, condition } => {
+                let keys = match subquery.outer.is_empty() && !single {
+                    true => self.member_keys(*all, condition, &node.columns, &subquery.columns),
+                    false => Vec::new(),
+                };
                 let mut columns = node.columns.clone();
                 columns.extend(&subquery.columns);
                 let condition = self.translate(condition, &columns);
-                ApplyKind::Quantified { all: *all, single: *single, condition }
+                ApplyKind::Quantified { all: *all, single: *single, condition, keys }
             }
         };
         let mut outer = Vec::new();

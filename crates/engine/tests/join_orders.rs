@@ -1,0 +1,145 @@
+//! In which order relations are joined: any shape, with LEFT, semi and anti joins among them.
+
+mod answers;
+mod root;
+
+use answers::{CAPABILITIES, ask};
+use engine::engine::{Engine, StartOptions};
+use service::Session;
+
+/// The rows of an answer, cells joined by bars.
+fn query(session: &mut dyn Session, sql: &str) -> Vec<String> {
+    ask(session, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+/// Runs a test over two pairs of a large table and one that narrows it, in a database of its own.
+fn alone(test: impl FnOnce(&mut dyn Session)) {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
+    let engine = Engine::open(&env::Env::real(), &options).expect("a new folder opens");
+    let mut session = root::connect(&engine, CAPABILITIES);
+    let session_ref = session.as_mut();
+    query(session_ref, "CREATE DATABASE d");
+    query(session_ref, "USE d");
+    query(session_ref, "SET cte_max_recursion_depth = 100000");
+    for (large, small) in [("orders", "customers"), ("items", "parts")] {
+        query(
+            session_ref,
+            &format!("CREATE TABLE {small} (id INT PRIMARY KEY, name VARCHAR(20), UNIQUE (name))"),
+        );
+        query(
+            session_ref,
+            &format!(
+                "INSERT INTO {small} WITH RECURSIVE r AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 999)
+                 SELECT i, CONCAT('name ', i) FROM r"
+            ),
+        );
+        query(
+            session_ref,
+            &format!(
+                "CREATE TABLE {large} (id INT PRIMARY KEY, {small}_id INT NOT NULL, place INT, note CHAR(50), KEY ({small}_id))"
+            ),
+        );
+        query(
+            session_ref,
+            &format!(
+                "INSERT INTO {large} WITH RECURSIVE r AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 19999)
+                 SELECT i, i % 1000, i % 7, 'x' FROM r"
+            ),
+        );
+    }
+    test(session_ref);
+    drop(session);
+    engine.close().expect("the store closes");
+}
+
+/// The plan, one operator a line, without costs.
+fn plan(session: &mut dyn Session, sql: &str) -> String {
+    let tree = query(session, &format!("EXPLAIN FORMAT=TREE {sql}")).join("\n");
+    let lines = tree.lines().map(|line| line.split("  (cost").next().unwrap_or(line).to_owned());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The tables of a plan in the order in which it names them.
+fn tables(plan: &str) -> Vec<&str> {
+    let read = plan.lines().filter(|line| line.contains("scan on ") || line.contains("lookup on "));
+    read.filter_map(|line| line.split(" on ").nth(1)?.split_whitespace().next()).collect()
+}
+
+#[test]
+fn both_sides_of_a_join_may_be_joins() {
+    alone(|session| {
+        let sql = "SELECT COUNT(*) FROM customers c JOIN orders o ON o.customers_id = c.id JOIN items l ON l.place = o.place
+                   JOIN parts p ON l.parts_id = p.id WHERE c.name = 'name 5' AND p.name = 'name 6'";
+        let tree = plan(session, sql);
+        let mut order = tables(&tree);
+        order[..2].sort_unstable();
+        order[2..].sort_unstable();
+        let mut halves = [order[..2].to_vec(), order[2..].to_vec()];
+        halves.sort();
+        assert_eq!(halves, [vec!["c", "o"], vec!["l", "p"]], "{tree}");
+        let straight = sql.replacen("SELECT", "SELECT STRAIGHT_JOIN", 1);
+        assert_eq!(query(session, sql), query(session, &straight));
+    });
+}
+
+#[test]
+fn what_narrows_comes_before_a_left_join() {
+    alone(|session| {
+        let sql = "SELECT COUNT(l.note) FROM orders o LEFT JOIN items l ON l.place = o.place AND l.id < o.id
+                   JOIN customers c ON o.customers_id = c.id WHERE c.name = 'name 5'";
+        let tree = plan(session, sql);
+        assert_eq!(tables(&tree).last(), Some(&"l"), "{tree}");
+        // What the left join adds is asked above it, and not while it is made.
+        let sql = "SELECT COUNT(*) FROM orders o LEFT JOIN items l ON l.id = o.id + 19990
+                   JOIN customers c ON o.customers_id = c.id WHERE l.note IS NULL";
+        assert_eq!(query(session, sql), ["19990"], "{}", plan(session, sql));
+        let sql = "SELECT COUNT(*) FROM orders o LEFT JOIN items l ON l.id = o.id + 19990
+                   JOIN customers c ON IFNULL(l.parts_id, 3) = c.id";
+        assert_eq!(query(session, sql), ["20000"], "{}", plan(session, sql));
+    });
+}
+
+#[test]
+fn what_narrows_comes_before_a_semi_join() {
+    alone(|session| {
+        for not in ["", "NOT"] {
+            let sql = format!(
+                "SELECT COUNT(*) FROM orders o JOIN customers c ON o.customers_id = c.id WHERE c.name = 'name 5' AND {not} EXISTS
+                 (SELECT 1 FROM items l WHERE l.place = o.place AND l.note < o.note)"
+            );
+            let tree = plan(session, &sql);
+            assert_eq!(tables(&tree).last(), Some(&"l"), "{tree}");
+            let expected = if not.is_empty() { "0" } else { "20" };
+            assert_eq!(query(session, &sql), [expected]);
+        }
+    });
+}
+
+#[test]
+fn groups_that_are_looked_for_may_come_first() {
+    alone(|session| {
+        let sql = "SELECT COUNT(*) FROM orders o JOIN customers c ON o.customers_id = c.id WHERE o.id IN
+                   (SELECT parts_id FROM items WHERE id < 40 GROUP BY parts_id HAVING COUNT(*) = 1)";
+        let tree = plan(session, sql);
+        assert_eq!(tables(&tree)[0], "items", "{tree}");
+        assert!(!tree.contains("Semijoin"), "{tree}");
+        assert_eq!(query(session, sql), ["40"]);
+        // Equal under the comparison's collation is not the same as equal in the group.
+        query(session, "CREATE TABLE a (s VARCHAR(5) COLLATE utf8mb4_0900_ai_ci)");
+        query(session, "CREATE TABLE b (s VARCHAR(5) COLLATE utf8mb4_bin)");
+        query(session, "INSERT INTO a VALUES ('x')");
+        query(session, "INSERT INTO b VALUES ('x'), ('X')");
+        let sql = "SELECT COUNT(*) FROM a WHERE s IN (SELECT s COLLATE utf8mb4_0900_ai_ci FROM (SELECT DISTINCT s FROM b) x)";
+        assert_eq!(query(session, sql), ["1"], "{}", plan(session, sql));
+        let sql = "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT 1 FROM (SELECT DISTINCT s FROM b) x WHERE x.s COLLATE utf8mb4_0900_ai_ci = a.s)";
+        assert_eq!(query(session, sql), ["1"], "{}", plan(session, sql));
+        // Nor are numbers that are one DOUBLE the same group.
+        query(session, "CREATE TABLE r (d DOUBLE)");
+        query(session, "CREATE TABLE n (i BIGINT)");
+        query(session, "INSERT INTO r VALUES (9007199254740992)");
+        query(session, "INSERT INTO n VALUES (9007199254740992), (9007199254740993)");
+        let sql = "SELECT COUNT(*) FROM r WHERE EXISTS (SELECT 1 FROM (SELECT DISTINCT i FROM n) x WHERE x.i = r.d)";
+        assert_eq!(query(session, sql), ["1"], "{}", plan(session, sql));
+    });
+}

@@ -1,0 +1,449 @@
+//! A group of joins whose order is free: inner joins, and the LEFT, semi and anti joins among them.
+//!
+//! Relations of inner joins are joined in any order. What a LEFT, semi or anti join has on its right side is *attached*: it is one relation, and
+//! may be joined, as the right side, to whatever holds all relations that its conditions read. That changes no answer: a semi or anti join keeps or
+//! drops each row by what these relations hold; a LEFT join adds the same columns to each; and a condition above a LEFT join that reads those
+//! columns is asked above it, wherever it comes to stand.
+//!
+//! A semi join whose right side has at most one row for each left one ([`unique`](super::unique)) is an inner join: the right side may then come first.
+//!
+//! STRAIGHT_JOIN, and joins whose right side is computed for each left row, keep their sides and are relations as a whole.
+
+use std::collections::BTreeMap;
+
+use crate::expr::{ColumnId, Expr};
+use crate::logical::{BoundTable, JoinKind, Logical, TableIndex};
+use crate::physical::Node;
+use crate::progress;
+use crate::rewrite::{conjuncts, is_repeatable};
+
+use super::join::{Ways, joined_rows};
+use super::join_order::{self, Order, Side, Steps};
+use super::{Builder, Needed, unique};
+
+/// Relations of one group: each is one of 64 bits. Derived tables inside each other may join more than one query block may name.
+const RELATIONS_MAX: usize = 64;
+
+/// One relation of a group.
+struct Relation<'t> {
+    tree: &'t Logical,
+    /// A plain table and the conditions on it alone.
+    leaf: Option<(TableIndex, Vec<Expr>)>,
+    columns: Vec<ColumnId>,
+    /// The join that attaches it; else it is joined by inner joins.
+    attached: Option<Attached>,
+    /// Conditions that are asked when it has been read, or attached.
+    above: Vec<Expr>,
+    rows: f64,
+    cost: f64,
+    /// The plan of what is no plain table: made once, for its estimate, and then used. Made twice at each level, derived tables inside each
+    /// other would take twice the time for each.
+    node: Option<Node>,
+}
+
+struct Attached {
+    kind: JoinKind,
+    conditions: Vec<Expr>,
+    /// Relations that the conditions read, without itself.
+    needs: u64,
+    /// The conditions have an equality for a hash table.
+    may_hash: bool,
+    /// Share of the pairs that meet them.
+    share: f64,
+}
+
+/// A condition over several relations.
+struct JoinCondition {
+    /// Which, as bits.
+    touched: u64,
+    condition: Expr,
+    /// Share of the pairs that meet it.
+    share: f64,
+    /// What the sides of an equality read, if a hash table finds equal ones.
+    hashed: Option<(u64, u64)>,
+}
+
+impl JoinCondition {
+    /// Whether it can be asked when these are joined, and not before.
+    fn applies(&self, left: u64, right: u64) -> bool {
+        self.touched & !(left | right) == 0 && self.touched & left != 0 && self.touched & right != 0
+    }
+
+    fn may_hash(&self, left: u64, right: u64) -> bool {
+        self.hashed
+            .is_some_and(|(a, b)| a & !left == 0 && b & !right == 0 || a & !right == 0 && b & !left == 0)
+    }
+}
+
+type Attaching = (JoinKind, Vec<Expr>);
+
+/// What [`Builder::flatten`] finds.
+#[derive(Default)]
+struct Flat<'t> {
+    /// Each with the join that attaches it, and its conditions.
+    relations: Vec<(&'t Logical, Option<Attaching>)>,
+    conditions: Vec<Expr>,
+}
+
+/// Whether the tree is a join whose place among others is free.
+pub(super) fn is_free(tree: &Logical, tables: &[BoundTable]) -> bool {
+    match tree {
+        Logical::Join { kind: JoinKind::Inner, .. } => true,
+        Logical::Join { kind: JoinKind::Left | JoinKind::Semi | JoinKind::Anti, left, right, .. } => {
+            !right.has_subquery_over(&left.output(tables)) && relation_count(tree) <= RELATIONS_MAX
+        }
+        _ => false,
+    }
+}
+
+impl Builder<'_> {
+    /// A group of joins, and conditions above it.
+    pub(crate) fn join_group(&mut self, tree: &Logical, above: &[Expr], needed: &Needed) -> Node {
+        let mut flat = Flat::default();
+        for condition in above {
+            conjuncts(condition.clone(), &mut flat.conditions);
+        }
+        self.flatten(tree, &mut flat);
+        let mut inner = needed.clone();
+        flat.conditions.iter().for_each(|condition| inner.add_expr(condition));
+        for (_, attached) in &flat.relations {
+            attached.iter().flat_map(|(_, on)| on).for_each(|condition| inner.add_expr(condition));
+        }
+        let mut relations: Vec<Relation<'_>> =
+            flat.relations.iter().map(|(tree, _)| self.relation(tree, &inner)).collect();
+        for (at, (_, attached)) in flat.relations.into_iter().enumerate() {
+            let Some((kind, on)) = attached else { continue };
+            let columns = &relations[at].columns;
+            if kind == JoinKind::Semi && unique::is_unique_for(self.bound, relations[at].tree, columns, &on) {
+                flat.conditions.extend(on);
+                continue;
+            }
+            relations[at].attached = Some(self.attached(kind, on, at, &relations));
+        }
+        let (joins, rest) = self.place(flat.conditions, &mut relations);
+        let group = Group { builder: self, relations: &relations, joins: &joins, needed: &inner };
+        let order = join_order::best(relations.len(), &mut Costs { lookups: BTreeMap::new(), group })
+            .expect("in the order of the text all can be joined");
+        let node = self.ordered_node(order, &mut relations, &joins, &inner).0;
+        self.filter_node(node, &rest)
+    }
+
+    fn relation<'t>(&mut self, tree: &'t Logical, needed: &Needed) -> Relation<'t> {
+        let columns = tree.output(&self.bound.tables);
+        let leaf = match tree {
+            Logical::Scan { table } => Some((*table, Vec::new())),
+            Logical::Filter { input, conditions } => match **input {
+                Logical::Scan { table } => Some((table, conditions.clone())),
+                _ => None,
+            },
+            _ => None,
+        };
+        let mut built = None;
+        let (rows, cost) = match &leaf {
+            Some((table, conditions)) => {
+                let rows = self.table_rows(*table) * self.conditions_selectivity(conditions);
+                let best = self.cheapest(*table, conditions, needed);
+                (rows.min(best.rows), best.cost)
+            }
+            None => {
+                let node = built.insert(self.build(tree, needed));
+                (node.rows, node.cost)
+            }
+        };
+        let (attached, above) = (None, Vec::new());
+        Relation { tree, leaf, columns, attached, above, rows: rows.max(0.01), cost, node: built }
+    }
+
+    fn attached(&self, kind: JoinKind, on: Vec<Expr>, at: usize, relations: &[Relation<'_>]) -> Attached {
+        let mut conditions = Vec::new();
+        on.into_iter().for_each(|condition| conjuncts(condition, &mut conditions));
+        let own = 1u64 << at;
+        let (mut needs, mut may_hash) = (0, false);
+        for condition in &conditions {
+            needs |= touched(condition, relations);
+            may_hash |= self.hashed(condition, relations).is_some_and(|(a, b)| a == own || b == own);
+        }
+        let share = self.conditions_selectivity(&conditions);
+        Attached { kind, conditions, needs: needs & !own, may_hash, share }
+    }
+
+    /// What the two sides of an equality read, if a hash table may find equal ones.
+    fn hashed(&self, condition: &Expr, relations: &[Relation<'_>]) -> Option<(u64, u64)> {
+        let (a, b) = self.hash_sides(condition)?;
+        let (a, b) = (touched(a, relations), touched(b, relations));
+        (a != 0 && b != 0 && a & b == 0).then_some((a, b))
+    }
+
+    /// Gives conditions on one relation alone to it. The others are of joins, or asked above all.
+    fn place(
+        &self,
+        conditions: Vec<Expr>,
+        relations: &mut [Relation<'_>],
+    ) -> (Vec<JoinCondition>, Vec<Expr>) {
+        let (mut joins, mut rest) = (Vec::new(), Vec::new());
+        let mut narrowed = 0;
+        for condition in conditions {
+            let touched = touched(&condition, relations);
+            if touched == 0 {
+                rest.push(condition);
+            } else if touched.count_ones() == 1 {
+                let relation = &mut relations[touched.trailing_zeros() as usize];
+                match &mut relation.leaf {
+                    Some((_, own)) if relation.attached.is_none() => {
+                        own.push(condition);
+                        narrowed |= touched;
+                    }
+                    _ if is_repeatable(&condition) => relation.above.push(condition),
+                    _ => rest.push(condition),
+                }
+            } else {
+                let share = self.selectivity(&condition);
+                let hashed = self.hashed(&condition, relations);
+                joins.push(JoinCondition { touched, condition, share, hashed });
+            }
+        }
+        for (at, relation) in relations.iter_mut().enumerate() {
+            if relation.attached.is_some() {
+                continue;
+            }
+            if let Some((table, own)) = &relation.leaf
+                && narrowed & (1 << at) != 0
+            {
+                let rows = self.table_rows(*table) * self.conditions_selectivity(own);
+                relation.rows = relation.rows.min(rows).max(0.01);
+            }
+            if !relation.above.is_empty() {
+                relation.rows = (relation.rows * self.conditions_selectivity(&relation.above)).max(0.01);
+            }
+        }
+        (joins, rest)
+    }
+
+    fn relation_node(&mut self, relation: &mut Relation<'_>, needed: &Needed) -> Node {
+        let node = match (&relation.leaf, relation.node.take()) {
+            (Some((table, conditions)), _) => self.scan(*table, conditions, needed, None).0,
+            (None, Some(node)) => node,
+            (None, None) => self.build(relation.tree, needed),
+        };
+        match &relation.attached {
+            Some(_) => node,
+            None => self.filter_node(node, &relation.above),
+        }
+    }
+
+    /// The plan of an order, and its relations.
+    fn ordered_node(
+        &mut self,
+        order: Order,
+        relations: &mut [Relation<'_>],
+        joins: &[JoinCondition],
+        needed: &Needed,
+    ) -> (Node, u64) {
+        let (left, right) = match order {
+            Order::Relation(at) => return (self.relation_node(&mut relations[at], needed), 1 << at),
+            Order::Join(left, right) => (left, right),
+        };
+        let (left, left_set) = self.ordered_node(*left, relations, joins, needed);
+        let applicable = |right: u64| -> Vec<Expr> {
+            let applying = joins.iter().filter(|join| join.applies(left_set, right));
+            applying.map(|join| join.condition.clone()).collect()
+        };
+        let at = match *right {
+            Order::Relation(at) => at,
+            right @ Order::Join(..) => {
+                let (right, right_set) = self.ordered_node(right, relations, joins, needed);
+                let conditions = applicable(right_set);
+                let node = self.join_nodes(JoinKind::Inner, left, right, &conditions, false);
+                return (node, left_set | right_set);
+            }
+        };
+        let mut conditions = applicable(1 << at);
+        let set = left_set | 1 << at;
+        let relation = &mut relations[at];
+        let (kind, above) = match &relation.attached {
+            Some(attached) => {
+                let above = std::mem::replace(&mut conditions, attached.conditions.clone());
+                (attached.kind, [&above[..], &relation.above[..]].concat())
+            }
+            None => (JoinKind::Inner, Vec::new()),
+        };
+        let node = match &relation.leaf {
+            Some((table, own)) => self.join_leaf(kind, left, *table, own, &conditions, needed),
+            None => {
+                let right = self.relation_node(relation, needed);
+                self.join_nodes(kind, left, right, &conditions, false)
+            }
+        };
+        (self.filter_node(node, &above), set)
+    }
+
+    /// The relations and conditions of a group. Of one with too many relations the larger sides are relations as a whole.
+    fn flatten<'t>(&self, tree: &'t Logical, flat: &mut Flat<'t>) {
+        if relation_count(tree) <= RELATIONS_MAX {
+            self.flatten_all(tree, flat);
+        } else if let Logical::Join { left, right, conditions: own, .. } = tree {
+            for side in [left, right] {
+                if relation_count(side) <= RELATIONS_MAX / 2 {
+                    self.flatten_all(side, flat);
+                } else {
+                    flat.relations.push((side, None));
+                }
+            }
+            own.iter().for_each(|condition| conjuncts(condition.clone(), &mut flat.conditions));
+        } else if let Logical::Filter { input, conditions: own } = tree {
+            self.flatten(input, flat);
+            own.iter().for_each(|condition| conjuncts(condition.clone(), &mut flat.conditions));
+        } else {
+            flat.relations.push((tree, None));
+        }
+    }
+
+    fn flatten_all<'t>(&self, tree: &'t Logical, flat: &mut Flat<'t>) {
+        match tree {
+            Logical::Join { kind, left, right, conditions } if is_free(tree, &self.bound.tables) => {
+                self.flatten_all(left, flat);
+                if *kind == JoinKind::Inner {
+                    self.flatten_all(right, flat);
+                    for condition in conditions {
+                        conjuncts(condition.clone(), &mut flat.conditions);
+                    }
+                } else {
+                    flat.relations.push((right, Some((*kind, conditions.clone()))));
+                }
+            }
+            Logical::Filter { input, conditions } if may_lift(input, conditions, &self.bound.tables) => {
+                self.flatten_all(input, flat);
+                for condition in conditions {
+                    conjuncts(condition.clone(), &mut flat.conditions);
+                }
+            }
+            _ => flat.relations.push((tree, None)),
+        }
+    }
+}
+
+/// Conditions above a join may be asked above others that it is part of.
+fn may_lift(input: &Logical, conditions: &[Expr], tables: &[BoundTable]) -> bool {
+    match input {
+        Logical::Join { kind: JoinKind::Inner, .. } => true,
+        _ => is_free(input, tables) && conditions.iter().all(is_repeatable),
+    }
+}
+
+/// How many relations [`Builder::flatten_all`] finds.
+fn relation_count(tree: &Logical) -> usize {
+    progress::step();
+    match tree {
+        Logical::Join { kind: JoinKind::Inner, left, right, .. } => {
+            relation_count(left) + relation_count(right)
+        }
+        Logical::Join { kind: JoinKind::Left | JoinKind::Semi | JoinKind::Anti, left, .. } => {
+            1 + relation_count(left)
+        }
+        Logical::Filter { input, .. } if matches!(**input, Logical::Join { .. }) => relation_count(input),
+        _ => 1,
+    }
+}
+
+/// Which relations a condition reads, as bits.
+fn touched(condition: &Expr, relations: &[Relation<'_>]) -> u64 {
+    let mut bits = 0;
+    condition.each_column(&mut |id| {
+        if let Some(at) = relations.iter().position(|relation| relation.columns.contains(&id)) {
+            bits |= 1 << at;
+        }
+    });
+    bits
+}
+
+/// The joins of a group, by sets of its relations.
+struct Group<'g, 'b, 't> {
+    builder: &'g Builder<'b>,
+    relations: &'g [Relation<'t>],
+    joins: &'g [JoinCondition],
+    needed: &'g Needed,
+}
+
+struct Costs<'g, 'b, 't> {
+    group: Group<'g, 'b, 't>,
+    /// What a lookup in the relation costs, by what of the left side its conditions read. None: no index.
+    lookups: BTreeMap<(usize, u64), Option<f64>>,
+}
+
+impl Costs<'_, '_, '_> {
+    fn lookup(&mut self, at: usize, left: u64) -> Option<f64> {
+        let group = &self.group;
+        let relation = &group.relations[at];
+        let (table, own) = relation.leaf.as_ref()?;
+        let bit = 1u64 << at;
+        let applying = || group.joins.iter().filter(|join| join.applies(left, bit));
+        let read = match &relation.attached {
+            Some(_) => 0,
+            None => applying().fold(0, |read, join| read | join.touched),
+        };
+        if read == 0 && relation.attached.is_none() {
+            return None;
+        }
+        *self.lookups.entry((at, read)).or_insert_with(|| {
+            let mut conditions = own.clone();
+            match &relation.attached {
+                Some(attached) => conditions.extend_from_slice(&attached.conditions),
+                None => conditions.extend(applying().map(|join| join.condition.clone())),
+            }
+            group.builder.lookup(*table, &conditions, group.needed).map(|lookup| lookup.cost)
+        })
+    }
+}
+
+impl Steps for Costs<'_, '_, '_> {
+    fn start(&self, relation: usize) -> Side {
+        let relation_facts = &self.group.relations[relation];
+        Side { set: 1 << relation, rows: relation_facts.rows, cost: relation_facts.cost }
+    }
+
+    fn is_connected(&self, left: u64, right: u64) -> bool {
+        let attaches = |set: u64, other: u64| {
+            set.count_ones() == 1
+                && self.group.relations[set.trailing_zeros() as usize]
+                    .attached
+                    .as_ref()
+                    .is_some_and(|attached| attached.needs & !other == 0)
+        };
+        self.group.joins.iter().any(|join| join.applies(left, right))
+            || attaches(right, left)
+            || attaches(left, right)
+    }
+
+    fn join(&mut self, left: &Side, right: &Side) -> Option<Side> {
+        let relations = self.group.relations;
+        if left.only().is_some_and(|at| relations[at].attached.is_some()) {
+            return None;
+        }
+        let attached = right.only().and_then(|at| relations[at].attached.as_ref());
+        let joins = self.group.joins.iter().filter(|join| join.applies(left.set, right.set));
+        let (mut share, mut may_hash) = (1.0, false);
+        for join in joins {
+            share *= join.share;
+            may_hash |= join.may_hash(left.set, right.set);
+        }
+        let (kind, rows) = match attached {
+            Some(attached) if attached.needs & !left.set != 0 => return None,
+            Some(attached) => {
+                may_hash = attached.may_hash;
+                let rows = joined_rows(attached.kind, left.rows, left.rows * right.rows * attached.share);
+                (attached.kind, rows * share)
+            }
+            None => (JoinKind::Inner, left.rows * right.rows * share),
+        };
+        let ways = Ways {
+            kind,
+            left_rows: left.rows,
+            right_rows: right.rows,
+            right_cost: right.cost,
+            may_hash,
+            lookup_cost: right.only().and_then(|at| self.lookup(at, left.set)),
+        };
+        let (_, cost) = ways.cheapest();
+        Some(Side { set: left.set | right.set, rows: rows.max(0.01), cost: left.cost + cost })
+    }
+}
