@@ -26,9 +26,11 @@ use crate::server::{self, Cells, Server, show_row};
 use crate::value::Value;
 
 /// Session settings that force other plans, with their names.
-pub const SETTINGS: [(&str, &str); 5] = [
+pub const SETTINGS: [(&str, &str); 7] = [
     ("no semijoin", "SET optimizer_switch = 'semijoin=off'"),
     ("no hash join", "SET optimizer_switch = 'block_nested_loop=off'"),
+    ("no member sets", "SET optimizer_switch = 'materialization=off'"),
+    ("groups", "SET optimizer_switch = 'subquery_to_derived=on'"),
     ("no pushdown", "SET optimizer_switch = 'derived_condition_pushdown=off,semijoin=off'"),
     (
         "pairs of rows",

@@ -143,3 +143,49 @@ fn groups_that_are_looked_for_may_come_first() {
         assert_eq!(query(session, sql), ["1"], "{}", plan(session, sql));
     });
 }
+
+#[test]
+fn an_aggregate_for_many_rows_is_a_join_with_groups() {
+    alone(|session| {
+        let count = "(SELECT COUNT(*) FROM orders o WHERE o.customers_id = c.id)";
+        let all = format!("SELECT SUM(n) FROM (SELECT c.id, {count} AS n FROM customers c) x");
+        let tree = plan(session, &all);
+        assert!(tree.contains("Left hash") && !tree.contains("dependent"), "{tree}");
+        assert_eq!(query(session, &all), ["20000"]);
+        let few = format!("SELECT c.id, {count} AS n FROM customers c WHERE c.name = 'name 5'");
+        let tree = plan(session, &few);
+        assert!(tree.contains("dependent") && !tree.contains("Left hash"), "{tree}");
+        assert_eq!(query(session, &few), ["5|20"]);
+        // Without an index each would read the whole table; those of other values cannot fail, and are grouped.
+        let unindexed = "SELECT COUNT(*) FROM orders o WHERE o.id = (SELECT MAX(i.id) FROM items i WHERE i.id = o.id AND i.note = 'x')";
+        assert_eq!(query(session, unindexed), ["20000"]);
+        let all_numbers = "SELECT SUM(n) FROM (SELECT (SELECT MAX(i.id) FROM items i WHERE i.place = o.id) AS n FROM orders o) x";
+        let tree = plan(session, all_numbers);
+        assert!(tree.contains("Left hash"), "{tree}");
+        assert_eq!(query(session, all_numbers), ["139972"]);
+        // What may warn or fail is computed for the rows that ask for it alone.
+        let fails = "SELECT SUM(n) FROM (SELECT (SELECT MAX(i.id) FROM items i WHERE i.place = o.id AND i.note > 1) AS n FROM orders o) x";
+        let tree = plan(session, fails);
+        assert!(!tree.contains("Left hash"), "{tree}");
+    });
+}
+
+#[test]
+fn a_select_list_is_computed_after_order_and_limit() {
+    alone(|session| {
+        let count = "(SELECT COUNT(*) FROM orders o WHERE o.customers_id = c.id)";
+        for order in ["c.id", "c.name", "LENGTH(c.name), c.id DESC"] {
+            let sql = format!("SELECT c.id, {count} AS n FROM customers c ORDER BY {order} LIMIT 3");
+            let tree = plan(session, &sql);
+            let places = ["Limit", "on c", "Select"].map(|what| tree.find(what).expect(&tree));
+            assert!(places.is_sorted() && !tree.contains("Left hash"), "{tree}");
+            let first = tree.lines().nth(1).unwrap_or_default();
+            assert_eq!(first.contains("Sort"), order.starts_with("LENGTH"), "{tree}");
+        }
+        let sql = format!("SELECT c.id, {count} + c.id AS n FROM customers c ORDER BY n DESC, c.id LIMIT 2");
+        assert_eq!(query(session, &sql), ["999|1019", "998|1018"]);
+        // Nothing is computed for the rows that are cut off.
+        let sql = "SELECT c.id, CAST(9223372036854775807 AS SIGNED) + c.id AS n FROM customers c ORDER BY c.id LIMIT 1";
+        assert_eq!(query(session, sql), ["0|9223372036854775807"]);
+    });
+}

@@ -121,7 +121,7 @@ fn no_switch_changes_the_output() {
         let (blocks, _) = script::parse(&text).expect("a script");
         for command in blocks.iter().flat_map(|block| &block.commands) {
             let all = bind(&catalog, &command.text);
-            for bits in 0..64 {
+            for bits in 0..256 {
                 let switches = Switches {
                     semijoin: bits & 1 != 0,
                     outer_to_inner: bits & 2 != 0,
@@ -129,6 +129,8 @@ fn no_switch_changes_the_output() {
                     parts: bits & 8 != 0,
                     hash_join: bits & 16 != 0,
                     or_factors: bits & 32 != 0,
+                    member_sets: bits & 64 != 0,
+                    always_groups: bits & 128 != 0,
                 };
                 let mut bound = all.clone();
                 plan::passes::run(&mut bound, switches);

@@ -12,6 +12,7 @@ mod access;
 mod change;
 mod dives;
 mod estimate;
+mod grouped;
 mod guards;
 mod join;
 mod join_group;
@@ -636,6 +637,22 @@ impl<'b> Builder<'b> {
     ) -> Node {
         let mut inner = needed.clone();
         keys.iter().for_each(|key| inner.add_expr(&key.expr));
+        // What the order does not need is computed when the rest is cut off.
+        match input {
+            Logical::Project { input, items }
+                if limit.is_some() && !reads_items(keys, items) && !assigns(items) =>
+            {
+                let (inner, kept) = below_items(items, &inner);
+                let node = self.sort(input, keys, limit, &inner);
+                return self.project_node(node, &kept, needed);
+            }
+            Logical::Apply { input, subquery, column } if limit.is_some() && !reads_column(keys, *column) => {
+                let inner = self.below_apply(subquery, *column, &inner);
+                let node = self.sort(input, keys, limit, &inner);
+                return self.apply_in_order(node, subquery, *column, needed);
+            }
+            _ => {}
+        }
         let wanted = limit.map(|(count, offset)| row_limit(count) + offset.map_or(0.0, row_limit));
         if let Some(node) = self.ordered(input, keys, wanted, &inner) {
             return match limit {
@@ -703,6 +720,11 @@ impl<'b> Builder<'b> {
                 let node = self.ordered(input, keys, limit, &inner)?;
                 Some(self.project_node(node, &kept, needed))
             }
+            Logical::Apply { input, subquery, column } if !reads_column(keys, *column) => {
+                let inner = self.below_apply(subquery, *column, needed);
+                let node = self.ordered(input, keys, limit, &inner)?;
+                Some(self.apply_in_order(node, subquery, *column, needed))
+            }
             _ => None,
         }
     }
@@ -730,6 +752,11 @@ impl<'b> Builder<'b> {
                 let (inner, kept) = below_items(items, needed);
                 let node = self.sort_then_fetch(input, keys, limit, &inner)?;
                 return Some(self.project_node(node, &kept, needed));
+            }
+            Logical::Apply { input, subquery, column } if !reads_column(keys, *column) => {
+                let inner = self.below_apply(subquery, *column, needed);
+                let node = self.sort_then_fetch(input, keys, limit, &inner)?;
+                return Some(self.apply_in_order(node, subquery, *column, needed));
             }
             _ => return None,
         };
@@ -781,7 +808,17 @@ impl<'b> Builder<'b> {
             (Logical::Sort { input, keys }, Some(count)) => {
                 self.sort(input, keys, Some((count, offset)), needed)
             }
-            // A projection above the order changes no row: sort and cut below it.
+            // These give a row for each: the others are cut off before anything is computed for them.
+            (Logical::Project { input, items }, _) if !assigns(items) => {
+                let (inner, kept) = below_items(items, needed);
+                let node = self.limit(input, count, offset, &inner);
+                self.project_node(node, &kept, needed)
+            }
+            (Logical::Apply { input, subquery, column }, _) => {
+                let inner = self.below_apply(subquery, *column, needed);
+                let node = self.limit(input, count, offset, &inner);
+                self.apply_in_order(node, subquery, *column, needed)
+            }
             _ => {
                 let node = self.build(input, needed);
                 self.limit_node(node, count, offset, false)
@@ -812,25 +849,57 @@ impl<'b> Builder<'b> {
         column: ColumnId,
         needed: &Needed,
     ) -> Node {
+        let inner = self.below_apply(subquery, column, needed);
+        let node = self.build(input, &inner);
+        if is_ordered(input) {
+            return self.apply_in_order(node, subquery, column, needed);
+        }
+        self.apply_node(node, subquery, column, needed, false)
+    }
+
+    /// What is needed below the column that a subquery computes.
+    fn below_apply(&self, subquery: &crate::expr::Subquery, column: ColumnId, needed: &Needed) -> Needed {
         let mut inner = needed.clone();
         inner.remove(column);
-        let used = needed.has(column);
-        if !used {
-            return self.build(input, &inner);
+        if !needed.has(column) {
+            return inner;
         }
         subquery.outer.iter().for_each(|id| inner.add(*id));
-        let condition: &[Expr] = match &subquery.kind {
-            SubqueryKind::Quantified { condition, .. } => condition,
-            _ => &[],
-        };
-        for part in condition {
-            part.each_column(&mut |id| {
-                if !subquery.columns.contains(&id) {
-                    inner.add(id);
-                }
-            });
+        if let SubqueryKind::Quantified { condition, .. } = &subquery.kind {
+            for part in condition {
+                part.each_column(&mut |id| {
+                    if !subquery.columns.contains(&id) {
+                        inner.add(id);
+                    }
+                });
+            }
         }
-        let node = self.build(input, &inner);
+        inner
+    }
+
+    /// Computes a subquery for each row, in the order of the rows.
+    fn apply_in_order(
+        &mut self,
+        node: Node,
+        subquery: &crate::expr::Subquery,
+        column: ColumnId,
+        needed: &Needed,
+    ) -> Node {
+        self.apply_node(node, subquery, column, needed, true)
+    }
+
+    /// Computes a subquery for each row, if the column is needed.
+    fn apply_node(
+        &mut self,
+        node: Node,
+        subquery: &crate::expr::Subquery,
+        column: ColumnId,
+        needed: &Needed,
+        keeps_order: bool,
+    ) -> Node {
+        if !needed.has(column) {
+            return node;
+        }
         let plan = match subquery.kind {
             SubqueryKind::Exists => {
                 let nothing = self.nothing();
@@ -842,7 +911,7 @@ impl<'b> Builder<'b> {
             SubqueryKind::Scalar => ApplyKind::Scalar,
             SubqueryKind::Exists => ApplyKind::Exists,
             SubqueryKind::Quantified { all, single, condition } => {
-                let keys = match subquery.outer.is_empty() && !single {
+                let keys = match subquery.outer.is_empty() && !single && self.switches.member_sets {
                     true => self.member_keys(*all, condition, &node.columns, &subquery.columns),
                     false => Vec::new(),
                 };
@@ -858,9 +927,13 @@ impl<'b> Builder<'b> {
                 outer.push((self.slot(*id), position as u32));
             }
         }
+        let runs = self.runs(subquery, &node);
+        // A join gives rows without a group later than others.
+        if !keeps_order && let Some(joined) = self.joined_groups(&node, subquery, runs * plan.cost) {
+            return self.group_join(node, joined, column, needed);
+        }
         let mut columns = node.columns.clone();
         columns.push(column);
-        let runs = if outer.is_empty() { 1.0 } else { node.rows };
         let (rows, cost) = (node.rows, node.cost + runs * plan.cost);
         self.node(
             Op::Apply { input: Box::new(node), subquery: Box::new(plan), kind, outer },
@@ -869,6 +942,24 @@ impl<'b> Builder<'b> {
             cost,
         )
     }
+}
+
+/// Whether the rows of a tree come in an order that is asked for.
+fn is_ordered(tree: &Logical) -> bool {
+    match tree {
+        Logical::Sort { .. } => true,
+        Logical::Project { input, .. }
+        | Logical::Filter { input, .. }
+        | Logical::Limit { input, .. }
+        | Logical::Apply { input, .. } => is_ordered(input),
+        _ => false,
+    }
+}
+
+fn reads_column(keys: &[SortKey], column: ColumnId) -> bool {
+    let mut reads = false;
+    keys.iter().for_each(|key| key.expr.each_column(&mut |id| reads |= id == column));
+    reads
 }
 
 /// Whether an order needs what a projection computes.

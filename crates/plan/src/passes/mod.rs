@@ -29,7 +29,7 @@ mod wholes;
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{Bound, BoundAssignment, BoundKind, InsertRows, Logical};
 
-pub(crate) use or_factors::implied;
+pub(crate) use or_factors::{implied, is_quiet};
 pub(crate) use parts::can_be_large;
 
 /// Which passes run, and which operators may be chosen. All, unless a test or a session says otherwise.
@@ -47,6 +47,10 @@ pub struct Switches {
     pub parts: bool,
     /// Joins may be hash joins; else they look rows up by an index or compare all pairs.
     pub hash_join: bool,
+    /// What is looked for among the rows of a subquery is found in a hash table; else it is compared with each.
+    pub member_sets: bool,
+    /// An aggregate that a subquery computes for each row is always a join with groups; else where that costs less.
+    pub always_groups: bool,
 }
 
 impl Default for Switches {
@@ -58,6 +62,8 @@ impl Default for Switches {
             pushdown: true,
             parts: true,
             hash_join: true,
+            member_sets: true,
+            always_groups: false,
         }
     }
 }

@@ -172,7 +172,7 @@ fn disjunction(like: &Expr, branches: Vec<Vec<Expr>>) -> Expr {
 }
 
 /// Neither fails nor warns, whatever the row: columns and constants are compared as they are.
-fn is_quiet(expr: &Expr) -> bool {
+pub(crate) fn is_quiet(expr: &Expr) -> bool {
     let is_value = |expr: &Expr| {
         matches!(expr.kind, ExprKind::Column(_) | ExprKind::Literal(_) | ExprKind::Param(_))
             && expr.data_type.kind != TypeKind::Json

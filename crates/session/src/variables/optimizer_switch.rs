@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | `semijoin` | EXISTS and IN stay subqueries that run for each row |
 //! | `block_nested_loop` | no hash joins: joins look rows up by an index or compare all pairs |
+//! | `materialization` | what IN and NOT IN look for is compared with each row of a subquery, not looked up in a hash table |
+//! | `subquery_to_derived` | an aggregate of a subquery is computed for each row where that costs less; on: it is always joined as a group |
 //! | `derived_condition_pushdown` | conditions stay above the rows they are about, and an OR as it is written |
 //!
 //! The other flags are checked, kept and shown. Assigning a list changes the flags it names and keeps the others.
@@ -65,6 +67,8 @@ const fn bit_of(name: &str) -> u32 {
 
 const SEMIJOIN: u32 = bit_of("semijoin");
 const BLOCK_NESTED_LOOP: u32 = bit_of("block_nested_loop");
+const MATERIALIZATION: u32 = bit_of("materialization");
+const SUBQUERY_TO_DERIVED: u32 = bit_of("subquery_to_derived");
 const DERIVED_CONDITION_PUSHDOWN: u32 = bit_of("derived_condition_pushdown");
 
 impl Default for OptimizerSwitch {
@@ -141,6 +145,8 @@ impl OptimizerSwitch {
     pub(crate) fn plan_switches(self) -> plan::passes::Switches {
         let pushdown = self.0 & DERIVED_CONDITION_PUSHDOWN != 0;
         plan::passes::Switches {
+            member_sets: self.0 & MATERIALIZATION != 0,
+            always_groups: self.0 & SUBQUERY_TO_DERIVED != 0,
             semijoin: self.0 & SEMIJOIN != 0,
             or_factors: pushdown,
             pushdown,
