@@ -189,3 +189,63 @@ fn a_select_list_is_computed_after_order_and_limit() {
         assert_eq!(query(session, sql), ["0|9223372036854775807"]);
     });
 }
+
+#[test]
+fn an_index_gives_the_order_of_joined_rows() {
+    alone(|session| {
+        // Partners of each, of half, none, several; by a unique index and another one; with conditions that refuse some.
+        for join in [
+            "JOIN items i ON i.id = o.id",
+            "LEFT JOIN items i ON i.id = o.id * 2",
+            "LEFT JOIN items i ON i.id = o.id * 2 AND i.place < o.place",
+            "LEFT JOIN items i ON i.id = o.id + 1000000",
+            "LEFT JOIN items i ON i.parts_id = o.id",
+            "LEFT JOIN items i ON i.parts_id = o.id + 500 AND i.place = o.place",
+            "LEFT JOIN parts i ON i.id = o.customers_id LEFT JOIN items k ON k.parts_id = o.id * 3 AND k.id < 3000",
+        ] {
+            for order in ["o.id", "o.id DESC"] {
+                for (limit, offset) in [(5, 0), (300, 40), (50, 3000)] {
+                    let sql = |order: &str| {
+                        format!(
+                            "SELECT o.id, i.id FROM orders o {join} ORDER BY {order}, i.id LIMIT {limit} OFFSET {offset}"
+                        )
+                    };
+                    let by_index = format!(
+                        "SELECT o.id, i.id IS NULL FROM orders o {join} ORDER BY {order} LIMIT {limit} OFFSET {offset}"
+                    );
+                    let tree = plan(session, &by_index);
+                    assert!(offset > 40 || !tree.contains("Sort"), "{by_index}: {tree}");
+                    let firsts = |rows: Vec<String>| {
+                        rows.iter()
+                            .map(|row| row.split('|').next().unwrap_or_default().to_owned())
+                            .collect::<Vec<_>>()
+                    };
+                    let sorted = query(session, &sql(&order.replacen("o.id", "o.id + 0", 1)));
+                    assert_eq!(firsts(query(session, &by_index)), firsts(sorted), "{by_index}: {tree}");
+                }
+            }
+        }
+        // Few rows pass: sorting them is better than to look for them in the order.
+        let sql = "SELECT o.id FROM orders o JOIN customers c ON c.id = o.customers_id WHERE c.name = 'name 5' ORDER BY o.id LIMIT 3";
+        assert!(plan(session, sql).contains("Sort"), "{}", plan(session, sql));
+        assert_eq!(query(session, sql), ["5", "1005", "2005"]);
+    });
+}
+
+#[test]
+fn least_and_greatest_are_the_ends_of_indexes() {
+    alone(|session| {
+        let sql = "SELECT MIN(id), MAX(id), MAX(customers_id) FROM orders";
+        let tree = plan(session, sql);
+        assert_eq!(tree.matches("Limit: 1 row").count(), 3, "{tree}");
+        assert_eq!(query(session, sql), ["0|19999|999"]);
+        let sql = "SELECT MIN(id), MAX(id) FROM orders WHERE id > 5 AND place = 3";
+        assert_eq!(query(session, sql), ["10|19995"]);
+        let sql = "SELECT MIN(id), MAX(id) FROM orders WHERE id > 20000";
+        assert_eq!(query(session, sql), ["NULL|NULL"]);
+        let sql = "SELECT MIN(id), MAX(id), COUNT(*) FROM orders";
+        assert_eq!(query(session, sql), ["0|19999|20000"]);
+        let sql = "SELECT 1 FROM orders HAVING MIN(id) < MAX(id) AND MAX(customers_id) > 5";
+        assert_eq!(query(session, sql), ["1"]);
+    });
+}

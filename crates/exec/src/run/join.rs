@@ -69,6 +69,10 @@ pub(super) struct Pairs {
     pub(super) left_rows: Vec<u32>,
     /// Left rows that have had a partner.
     pub(super) matched: Vec<bool>,
+    /// Left rows of the pairs that were given last.
+    given: Vec<u32>,
+    /// Left rows before this one have been given with NULLs where they had no partner.
+    padded: usize,
 }
 
 impl Pairs {
@@ -80,6 +84,8 @@ impl Pairs {
             right_shapes: right,
             left_rows: Vec::new(),
             matched: Vec::new(),
+            given: Vec::new(),
+            padded: 0,
         }
     }
 
@@ -92,6 +98,8 @@ impl Pairs {
     pub(super) fn begin(&mut self, rows: usize) {
         self.matched.clear();
         self.matched.resize(rows, false);
+        self.given.clear();
+        self.padded = 0;
     }
 
     pub(super) fn gives_pairs(&self) -> bool {
@@ -129,6 +137,10 @@ impl Pairs {
         pairs.row_count = self.left_rows.len();
         let gives_pairs = self.gives_pairs();
         let selected = self.filter.select(&pairs, ctx)?;
+        if self.kind == JoinKind::Left {
+            self.given.clear();
+            self.given.extend(selected.iter().map(|&row| self.left_rows[row as usize]));
+        }
         for &row in selected {
             self.matched[self.left_rows[row as usize] as usize] = true;
         }
@@ -143,6 +155,36 @@ impl Pairs {
         }
         self.left_rows.clear();
         Ok(())
+    }
+
+    /// The partners of the left rows before `done` are all known: those of a LEFT join without one go among the pairs of `out`, in their order.
+    /// What was given before in `out` are the pairs of the last [`Pairs::check`].
+    fn pad(&mut self, left: &Batch, done: usize, out: &mut Batch) {
+        let given = std::mem::take(&mut self.given);
+        let lonely: Vec<u32> =
+            (self.padded..done).filter(|&row| !self.matched[row]).map(|row| row as u32).collect();
+        self.padded = done;
+        if lonely.is_empty() || planted::is(Plant::OuterRow) && self.filter.has_conditions() {
+            return;
+        }
+        let before = out.row_count as u32;
+        for (column, target) in left.columns.iter().zip(&mut out.columns) {
+            target.gather_from(column, &lonely);
+        }
+        for target in &mut out.columns[self.left_width..] {
+            (0..lonely.len()).for_each(|_| target.push_null());
+        }
+        out.row_count += lonely.len();
+        if before == 0 {
+            return;
+        }
+        let mut order: Vec<(u32, u32)> = given.into_iter().zip(0..).collect();
+        order.extend(lonely.into_iter().zip(before..));
+        order.sort_unstable();
+        let order: Vec<u32> = order.into_iter().map(|(_, row)| row).collect();
+        let mut merged = Batch::new(out.columns.iter().map(Column::physical));
+        merged.gather_from(out, &order);
+        *out = merged;
     }
 
     /// The left batch is done: rows that its kind gives now.
@@ -180,7 +222,7 @@ impl Pairs {
 /// Rows with strings looked up at first: their size is not known yet.
 const POINTS_FIRST: usize = 64;
 
-/// Looks rows up in an index, a batch of left rows at a time.
+/// Looks rows up in an index, a batch of left rows at a time. The rows come in the order of the left ones.
 struct LookupJoin<'p> {
     left: Source<'p>,
     table: StoredTable<'p>,
@@ -443,8 +485,15 @@ impl Operator for LookupJoin<'_> {
             let mut right = Batch::new(self.right_shapes.iter().copied());
             self.fill(ctx, &mut right)?;
             self.pairs.check(&self.left.batch, &mut right.columns, ctx, out)?;
+            if self.pairs.kind == JoinKind::Left {
+                // The left row that is open may have a partner yet.
+                let done = self.open.map_or(self.next_row, |row| row as usize);
+                self.pairs.pad(&self.left.batch, done, out);
+            }
             if self.next_row >= self.left.batch.row_count && self.open.is_none() {
-                self.pairs.finish(&self.left.batch, out);
+                if self.pairs.kind != JoinKind::Left {
+                    self.pairs.finish(&self.left.batch, out);
+                }
                 self.active = false;
             }
             if out.row_count > 0 {

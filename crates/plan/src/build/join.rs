@@ -56,7 +56,7 @@ impl Ways {
 }
 
 impl Builder<'_> {
-    fn read_columns(&self, table: TableIndex, conditions: &[Expr], needed: &Needed) -> Vec<usize> {
+    pub(super) fn read_columns(&self, table: TableIndex, conditions: &[Expr], needed: &Needed) -> Vec<usize> {
         let bound = &self.bound.tables[table.0 as usize];
         let mut read = needed.clone();
         conditions.iter().for_each(|condition| read.add_expr(condition));
@@ -231,6 +231,21 @@ impl Builder<'_> {
                 self.join_nodes(kind, left, right, joins, straight)
             }
         }
+    }
+
+    /// Joins a table by an index, in the order of the left rows. `None`: there is no such index.
+    pub(super) fn join_in_order(
+        &mut self,
+        kind: JoinKind,
+        left: Node,
+        table: TableIndex,
+        own: &[Expr],
+        joins: &[Expr],
+        needed: &Needed,
+    ) -> Option<Node> {
+        let all = [own, joins].concat();
+        let lookup = self.lookup(table, &all, needed)?;
+        Some(self.lookup_join(kind, left, table, own, joins, &lookup, needed))
     }
 
     fn lookup_join(

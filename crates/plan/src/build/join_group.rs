@@ -11,8 +11,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::cost;
 use crate::expr::{ColumnId, Expr};
-use crate::logical::{BoundTable, JoinKind, Logical, TableIndex};
+use crate::logical::{BoundTable, JoinKind, Logical, SortKey, TableIndex};
 use crate::physical::Node;
 use crate::progress;
 use crate::rewrite::{conjuncts, is_repeatable};
@@ -39,6 +40,19 @@ struct Relation<'t> {
     /// The plan of what is no plain table: made once, for its estimate, and then used. Made twice at each level, derived tables inside each
     /// other would take twice the time for each.
     node: Option<Node>,
+}
+
+impl Relation<'_> {
+    /// By which join it is joined where these conditions can be asked; its conditions, and those above it.
+    fn joined_by(&self, applying: Vec<Expr>) -> (JoinKind, Vec<Expr>, Vec<Expr>) {
+        match &self.attached {
+            Some(attached) => {
+                let above = [&applying[..], &self.above[..]].concat();
+                (attached.kind, attached.conditions.clone(), above)
+            }
+            None => (JoinKind::Inner, applying, Vec::new()),
+        }
+    }
 }
 
 struct Attached {
@@ -99,6 +113,17 @@ pub(super) fn is_free(tree: &Logical, tables: &[BoundTable]) -> bool {
 impl Builder<'_> {
     /// A group of joins, and conditions above it.
     pub(crate) fn join_group(&mut self, tree: &Logical, above: &[Expr], needed: &Needed) -> Node {
+        self.join_group_in_order(tree, above, None, needed).0
+    }
+
+    /// As [`Builder::join_group`]; whether the rows come in the wanted order, which is so if that costs less than sorting them.
+    pub(crate) fn join_group_in_order(
+        &mut self,
+        tree: &Logical,
+        above: &[Expr],
+        wanted: Option<Wanted<'_>>,
+        needed: &Needed,
+    ) -> (Node, bool) {
         let mut flat = Flat::default();
         for condition in above {
             conjuncts(condition.clone(), &mut flat.conditions);
@@ -122,10 +147,45 @@ impl Builder<'_> {
         }
         let (joins, rest) = self.place(flat.conditions, &mut relations);
         let group = Group { builder: self, relations: &relations, joins: &joins, needed: &inner };
-        let order = join_order::best(relations.len(), &mut Costs { lookups: BTreeMap::new(), group })
+        let mut costs = Costs { lookups: BTreeMap::new(), group };
+        let (order, best) = join_order::best(relations.len(), &mut costs)
             .expect("in the order of the text all can be joined");
+        let in_order = wanted.and_then(|wanted| costs.in_order(wanted, &best));
+        if let Some(in_order) = in_order
+            && let Some(node) = self.lookups_in_order(&in_order, &relations, &joins, &inner)
+        {
+            return (self.filter_node(node, &rest), true);
+        }
         let node = self.ordered_node(order, &mut relations, &joins, &inner).0;
-        self.filter_node(node, &rest)
+        (self.filter_node(node, &rest), false)
+    }
+
+    /// Reads the first relation in the wanted order, and looks up the others.
+    fn lookups_in_order(
+        &mut self,
+        in_order: &InOrder<'_>,
+        relations: &[Relation<'_>],
+        joins: &[JoinCondition],
+        needed: &Needed,
+    ) -> Option<Node> {
+        let (first, others) = in_order.relations.split_first()?;
+        let (table, own) = relations[*first].leaf.as_ref()?;
+        let (mut node, is_ordered) =
+            self.scan(*table, own, needed, Some((in_order.keys, Some(in_order.first_rows))));
+        if !is_ordered {
+            return None;
+        }
+        let mut set = 1u64 << first;
+        for &at in others {
+            let applying = joins.iter().filter(|join| join.applies(set, 1 << at));
+            let conditions: Vec<Expr> = applying.map(|join| join.condition.clone()).collect();
+            let (table, own) = relations[at].leaf.as_ref()?;
+            let (kind, on, above) = relations[at].joined_by(conditions);
+            node = self.join_in_order(kind, node, *table, own, &on, needed)?;
+            node = self.filter_node(node, &above);
+            set |= 1 << at;
+        }
+        Some(node)
     }
 
     fn relation<'t>(&mut self, tree: &'t Logical, needed: &Needed) -> Relation<'t> {
@@ -257,16 +317,10 @@ impl Builder<'_> {
                 return (node, left_set | right_set);
             }
         };
-        let mut conditions = applicable(1 << at);
+        let conditions = applicable(1 << at);
         let set = left_set | 1 << at;
         let relation = &mut relations[at];
-        let (kind, above) = match &relation.attached {
-            Some(attached) => {
-                let above = std::mem::replace(&mut conditions, attached.conditions.clone());
-                (attached.kind, [&above[..], &relation.above[..]].concat())
-            }
-            None => (JoinKind::Inner, Vec::new()),
-        };
+        let (kind, conditions, above) = relation.joined_by(conditions);
         let node = match &relation.leaf {
             Some((table, own)) => self.join_leaf(kind, left, *table, own, &conditions, needed),
             None => {
@@ -356,6 +410,24 @@ fn touched(condition: &Expr, relations: &[Relation<'_>]) -> u64 {
     bits
 }
 
+/// The order in which the rows of a group are wanted, and how many of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'k> {
+    pub(crate) keys: &'k [SortKey],
+    pub(crate) limit: Option<f64>,
+}
+
+/// A way to join a group that keeps the order of its first relation.
+struct InOrder<'k> {
+    relations: Vec<usize>,
+    keys: &'k [SortKey],
+    /// Rows of the first relation that are read.
+    first_rows: f64,
+}
+
+/// How many times later than they would if they lay evenly rows are assumed to come where reading stops at a limit.
+const LATE_FACTOR: f64 = 3.0;
+
 /// The joins of a group, by sets of its relations.
 struct Group<'g, 'b, 't> {
     builder: &'g Builder<'b>,
@@ -392,6 +464,52 @@ impl Costs<'_, '_, '_> {
             }
             group.builder.lookup(*table, &conditions, group.needed).map(|lookup| lookup.cost)
         })
+    }
+}
+
+impl Costs<'_, '_, '_> {
+    /// The way to have the order by reading a relation in it and looking up the others, if that costs less than sorting the rows of the `best` one.
+    fn in_order<'k>(&mut self, wanted: Wanted<'k>, best: &Side) -> Option<InOrder<'k>> {
+        let relations = self.group.relations;
+        let mut columns = Vec::new();
+        wanted.keys.iter().for_each(|key| key.expr.each_column(&mut |id| columns.push(id)));
+        let holds_all = |relation: &Relation<'_>| columns.iter().all(|id| relation.columns.contains(id));
+        let first = relations.iter().position(|relation| !columns.is_empty() && holds_all(relation))?;
+        let relation = &relations[first];
+        let (table, own) = relation.leaf.as_ref()?;
+        if relation.attached.is_some() {
+            return None;
+        }
+        let read = self.group.builder.read_columns(*table, own, self.group.needed);
+        let ways = self.group.builder.candidates(*table, own, &read, Some(wanted.keys));
+        let cost = ways.iter().filter(|way| way.ordered).map(|way| way.cost).min_by(f64::total_cmp)?;
+        let mut side = Side { set: 1 << first, rows: relation.rows, cost };
+        let mut order = vec![first];
+        while order.len() < relations.len() {
+            let rest = (0..relations.len()).filter(|at| side.set & (1 << at) == 0);
+            let next = rest.filter_map(|at| Some((at, self.looked_up(&side, at)?)));
+            let by_cost = |a: &(usize, Side), b: &(usize, Side)| {
+                (a.1.cost + a.1.rows * cost::ROW).total_cmp(&(b.1.cost + b.1.rows * cost::ROW))
+            };
+            let (at, joined) = next.min_by(by_cost)?;
+            order.push(at);
+            side = joined;
+        }
+        let share = wanted.limit.map_or(1.0, |limit| (limit / side.rows * LATE_FACTOR).min(1.0));
+        (side.cost * share < best.cost + cost::sort(best.rows)).then_some(InOrder {
+            relations: order,
+            keys: wanted.keys,
+            first_rows: relation.rows * share,
+        })
+    }
+
+    /// The relation joined by lookups in an index of it.
+    fn looked_up(&mut self, left: &Side, at: usize) -> Option<Side> {
+        progress::step();
+        let right = self.start(at);
+        let lookup = self.lookup(at, left.set)?;
+        let joined = self.join(left, &right)?;
+        Some(Side { cost: left.cost + left.rows * lookup, ..joined })
     }
 }
 

@@ -51,11 +51,11 @@ pub(super) enum Order {
     Join(Box<Order>, Box<Order>),
 }
 
-/// The cheapest order of `count` relations. None: they cannot be joined.
-pub(super) fn best(count: usize, steps: &mut impl Steps) -> Option<Order> {
+/// The cheapest order of `count` relations, and what it costs. None: they cannot be joined.
+pub(super) fn best(count: usize, steps: &mut impl Steps) -> Option<(Order, Side)> {
     match count {
         0 => None,
-        1 => Some(Order::Relation(0)),
+        1 => Some((Order::Relation(0), steps.start(0))),
         2..=EXHAUSTIVE_MAX => exhaustive(count, steps).or_else(|| cheapest_next(count, steps)),
         _ => cheapest_next(count, steps),
     }
@@ -68,7 +68,7 @@ struct Best {
     joined: Option<(usize, usize)>,
 }
 
-fn exhaustive(count: usize, steps: &mut impl Steps) -> Option<Order> {
+fn exhaustive(count: usize, steps: &mut impl Steps) -> Option<(Order, Side)> {
     let full = (1usize << count) - 1;
     let mut bests: Vec<Option<Best>> = vec![None; full + 1];
     for at in 0..count {
@@ -110,7 +110,7 @@ fn exhaustive(count: usize, steps: &mut impl Steps) -> Option<Order> {
             return None;
         }
     }
-    order_of(&bests, full)
+    Some((order_of(&bests, full)?, bests[full]?.side))
 }
 
 fn order_of(bests: &[Option<Best>], set: usize) -> Option<Order> {
@@ -122,7 +122,7 @@ fn order_of(bests: &[Option<Best>], set: usize) -> Option<Order> {
     })
 }
 
-fn cheapest_next(count: usize, steps: &mut impl Steps) -> Option<Order> {
+fn cheapest_next(count: usize, steps: &mut impl Steps) -> Option<(Order, Side)> {
     let mut parts: BTreeMap<u64, (Side, Order)> = BTreeMap::new();
     let mut pairs: Vec<(u64, u64, Side, bool)> = Vec::new();
     for at in 0..count {
@@ -143,7 +143,7 @@ fn cheapest_next(count: usize, steps: &mut impl Steps) -> Option<Order> {
         note_pairs(steps, &parts, &side, &mut pairs);
         parts.insert(side.set, (side, Order::Join(Box::new(left_order), Box::new(right_order))));
     }
-    parts.into_values().next().map(|(_, order)| order)
+    parts.into_values().next().map(|(side, order)| (order, side))
 }
 
 /// What joining each of `parts` with `side` costs; the last of a pair: a condition connects it.
@@ -261,7 +261,7 @@ mod tests {
     fn every_shape_is_considered() {
         // Two pairs that leave few rows each: joined with each other last.
         let mut steps = Sizes::new(&[1e4, 1e4, 1e4, 1e4], &[(0, 1, 1e-7), (2, 3, 1e-7), (1, 2, 1e-2)]);
-        let order = best(4, &mut steps).unwrap();
+        let order = best(4, &mut steps).unwrap().0;
         let pair = |a, b| Box::new(Order::Join(Box::new(Order::Relation(a)), Box::new(Order::Relation(b))));
         assert_eq!(order, Order::Join(pair(0, 1), pair(2, 3)));
     }
@@ -284,9 +284,11 @@ mod tests {
                     steps.attached.push((b, 1 << a));
                 }
             }
-            let order = best(count, &mut steps).expect("each is attached to one that stands before it");
+            let (order, side) =
+                best(count, &mut steps).expect("each is attached to one that stands before it");
             assert_eq!(set_of(&order), (1 << count) - 1);
             let found = cost_of(&order, &mut steps).cost;
+            assert_eq!(found, side.cost);
             let sides: Vec<Side> = (0..count).map(|at| steps.start(at)).collect();
             let least_cost = least(&sides, &mut steps);
             assert!(found <= least_cost * (1.0 + 1e-9), "{found} for {least_cost}: {order:?}");
@@ -301,7 +303,7 @@ mod tests {
             let all: Vec<_> = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b, 0.5))).collect();
             for conditions in [star, chain, all, Vec::new()] {
                 let mut steps = Sizes::new(&vec![1000.0; count], &conditions);
-                let order = best(count, &mut steps).unwrap();
+                let order = best(count, &mut steps).unwrap().0;
                 assert_eq!(set_of(&order).count_ones() as usize, count);
                 assert!(steps.joins <= 2 * PAIRS_MAX + 4096, "{count}: {}", steps.joins);
             }

@@ -29,13 +29,16 @@ use types::{CollationId, DataType};
 use crate::constants::{Constants, NoConstants};
 use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
-use crate::logical::{AggregateFunction, Bound, BoundKind, Logical, SortKey, TableIndex};
+use crate::logical::{AggregateFunction, Bound, BoundKind, JoinKind, Logical, SortKey, TableIndex};
 use crate::passes::{self, Switches};
 use crate::physical::{Aggregate, ApplyKind, Node, Op, PhysicalPlan, PlanKind, PlanTable};
 use crate::progress;
 
 /// Number of columns of a set that are copied in about the time of one step.
 const COLUMNS_PER_STEP: usize = 4096;
+
+/// Aggregates of one query that are each looked for in an index.
+const EXTREMES_MAX: usize = 8;
 
 /// `eq_range_index_dive_limit` as MySQL has it by default.
 const DIVE_LIMIT: usize = 200;
@@ -550,14 +553,29 @@ impl<'b> Builder<'b> {
         }
         let node = match self.first_by_index(input, keys, &kept, &inner) {
             Some(node) => node,
-            None => self.build(input, &inner),
+            None => {
+                if let Some(node) = self.extremes_by_index(input, keys, &kept) {
+                    return node;
+                }
+                self.build(input, &inner)
+            }
         };
+        self.aggregate_node(node, keys, &kept, rollup)
+    }
+
+    fn aggregate_node(
+        &mut self,
+        node: Node,
+        keys: &[(ColumnId, Expr)],
+        calls: &[&(ColumnId, crate::logical::AggregateCall)],
+        rollup: bool,
+    ) -> Node {
         let mut columns: Vec<ColumnId> = keys.iter().map(|(id, _)| *id).collect();
-        columns.extend(kept.iter().map(|(id, _)| *id));
+        columns.extend(calls.iter().map(|(id, _)| *id));
         let key_exprs: Vec<Expr> = keys.iter().map(|(_, expr)| expr.clone()).collect();
         let key_exprs = self.translate(&key_exprs, &node.columns);
-        let mut aggregates = Vec::with_capacity(kept.len());
-        for (_, call) in kept {
+        let mut aggregates = Vec::with_capacity(calls.len());
+        for (_, call) in calls {
             aggregates.push(Aggregate {
                 function: call.function,
                 distinct: call.distinct,
@@ -578,6 +596,30 @@ impl<'b> Builder<'b> {
             ordered: false,
         };
         self.node(op, columns, rows, cost)
+    }
+
+    /// Several MIN and MAX over a table: each the first row of an index that gives its order.
+    fn extremes_by_index(
+        &mut self,
+        input: &Logical,
+        keys: &[(ColumnId, Expr)],
+        calls: &[&(ColumnId, crate::logical::AggregateCall)],
+    ) -> Option<Node> {
+        if !(2..=EXTREMES_MAX).contains(&calls.len()) || !keys.is_empty() {
+            return None;
+        }
+        let mut all: Option<Node> = None;
+        for call in calls {
+            let mut needed = self.nothing();
+            call.1.args.iter().for_each(|arg| needed.add_expr(arg));
+            let first = self.first_by_index(input, keys, &[call], &needed)?;
+            let one = self.aggregate_node(first, keys, &[call], false);
+            all = Some(match all {
+                Some(left) => self.join_nodes(JoinKind::Inner, left, one, &[], true),
+                None => one,
+            });
+        }
+        all
     }
 
     /// MIN or MAX alone over a table: the first row of an index that gives the order.
@@ -653,6 +695,16 @@ impl<'b> Builder<'b> {
             }
             _ => {}
         }
+        if let Some((tree, conditions)) = self.joins_of(input) {
+            let wanted = limit.map(|(count, offset)| row_limit(count) + offset.map_or(0.0, row_limit));
+            let wanted = join_group::Wanted { keys, limit: wanted };
+            let (node, is_ordered) = self.join_group_in_order(tree, conditions, Some(wanted), &inner);
+            return match limit {
+                Some((count, offset)) if is_ordered => self.limit_node(node, Some(count), offset, false),
+                None if is_ordered => node,
+                _ => self.sort_node(node, keys, limit),
+            };
+        }
         let wanted = limit.map(|(count, offset)| row_limit(count) + offset.map_or(0.0, row_limit));
         if let Some(node) = self.ordered(input, keys, wanted, &inner) {
             return match limit {
@@ -666,6 +718,18 @@ impl<'b> Builder<'b> {
         }
         let node = self.build(input, &inner);
         self.sort_node(node, keys, limit)
+    }
+
+    /// The joins whose order is free that a tree is, and the conditions above them.
+    fn joins_of<'t>(&self, tree: &'t Logical) -> Option<(&'t Logical, &'t [Expr])> {
+        let (joins, conditions) = match tree {
+            Logical::Filter { input, conditions } if !conditions.iter().any(Expr::is_constant) => {
+                (&**input, &conditions[..])
+            }
+            _ => (tree, &[][..]),
+        };
+        (matches!(joins, Logical::Join { .. }) && join_group::is_free(joins, &self.bound.tables))
+            .then_some((joins, conditions))
     }
 
     fn sort_node(&mut self, node: Node, keys: &[SortKey], limit: Option<(&Expr, Option<&Expr>)>) -> Node {
