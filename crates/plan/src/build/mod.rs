@@ -1011,7 +1011,8 @@ impl<'b> Builder<'b> {
 /// Whether the rows of a tree come in an order that is asked for.
 fn is_ordered(tree: &Logical) -> bool {
     match tree {
-        Logical::Sort { .. } => true,
+        // Each total comes after its groups.
+        Logical::Sort { .. } | Logical::Aggregate { rollup: true, .. } => true,
         Logical::Project { input, .. }
         | Logical::Filter { input, .. }
         | Logical::Limit { input, .. }
