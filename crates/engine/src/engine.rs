@@ -24,7 +24,7 @@ use session::variables::{Access, Setting, Variables, assign, by_name};
 use session::{Server, Session};
 
 /// The version clients see first: the MySQL version whose behaviour this server follows, then our own.
-pub const SERVER_VERSION: &str = concat!("9.7.4-invar-", env!("CARGO_PKG_VERSION"));
+pub(crate) const SERVER_VERSION: &str = concat!("9.7.4-invar-", env!("CARGO_PKG_VERSION"));
 
 /// Why a server could not start. One line for the administrator.
 #[derive(Debug)]

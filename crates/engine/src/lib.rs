@@ -17,4 +17,4 @@ mod store_error;
 pub use check::{FolderReport, check_folder};
 use store_error::store_error;
 
-pub use engine::{Engine, SERVER_VERSION, StartError, StartOptions};
+pub use engine::{Engine, StartError, StartOptions};

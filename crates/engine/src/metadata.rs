@@ -29,7 +29,7 @@ pub fn lock_of(entry: &TableEntry) -> Option<&Arc<MetadataLock>> {
 /// What the client is told when a lock is not given.
 #[cold]
 #[must_use]
-pub fn lock_error(error: MetadataLockError) -> Box<SqlError> {
+pub(crate) fn lock_error(error: MetadataLockError) -> Box<SqlError> {
     match error {
         MetadataLockError::Timeout => ER_LOCK_WAIT_TIMEOUT.bare(),
         MetadataLockError::Killed => ER_QUERY_INTERRUPTED.bare(),
@@ -111,7 +111,7 @@ impl MetadataLocks {
     }
 
     /// Gives back those taken since `mark` (a statement that failed before it touched anything).
-    pub fn release_to(&mut self, mark: usize) {
+    pub(crate) fn release_to(&mut self, mark: usize) {
         for (lock, mode) in self.held.drain(mark.min(self.held.len())..) {
             lock.unlock(mode);
         }

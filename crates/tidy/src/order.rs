@@ -1,32 +1,16 @@
 //! Inside a crate, too, data flows one way: the order of its top-level modules.
 //!
-//! A module uses modules on lines before its own, and none beside it. Modules of a `Cycle` use each other: each such line is a debt,
-//! and may only become shorter.
+//! A module uses modules on lines before its own, and none beside it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::modules::{Module, of_crate, shown_by_root};
 
-/// A line of [`ORDER`].
-#[derive(Clone, Copy)]
-enum Line {
-    /// Modules that do not use each other.
-    Apart(&'static [&'static str]),
-    /// Modules that do.
-    Cycle(&'static [&'static str]),
-}
-use Line::{Apart, Cycle};
+/// A line of [`ORDER`]: modules that do not use each other.
+struct Apart(&'static [&'static str]);
 
-impl Line {
-    fn modules(self) -> &'static [&'static str] {
-        match self {
-            Apart(modules) | Cycle(modules) => modules,
-        }
-    }
-}
-
-/// The top-level modules of each crate that has several, lowest first.
-const ORDER: &[(&str, &[Line])] = &[
+/// The top-level modules of each crate that has several, lowest first; and the modules of a module that is as large as a crate.
+const ORDER: &[(&str, &[Apart])] = &[
     (
         "access",
         &[
@@ -185,6 +169,47 @@ const ORDER: &[(&str, &[Line])] = &[
         ],
     ),
     (
+        "session::conversation",
+        &[
+            Apart(&[
+                "attempt",
+                "client",
+                "current_account",
+                "cursor",
+                "diagnostics",
+                "function_state",
+                "listing",
+                "names",
+                "process",
+                "query_log",
+                "rendered_statement",
+                "results",
+                "statement_ids",
+                "transaction",
+                "unescaped",
+                "user_variables",
+            ]),
+            Apart(&[
+                "account_names",
+                "execution",
+                "locks",
+                "memory",
+                "prepared",
+                "routines",
+                "session_variables",
+            ]),
+            Apart(&["access", "context", "memory_limits", "parameters", "plan_fit", "running", "shared"]),
+            Apart(&["plans", "statement", "table_state"]),
+            Apart(&["lock_tables", "run"]),
+            Apart(&["prepared_commands", "recognise", "routine", "set", "transaction_statements"]),
+            Apart(&["accounts", "lifetime"]),
+            Apart(&["show"]),
+            Apart(&["definitions", "explain"]),
+            Apart(&["load"]),
+            Apart(&["dispatch"]),
+        ],
+    ),
+    (
         "sim",
         &[
             Apart(&["append", "inputs", "locks", "lost_sync", "model", "plants", "scheduler"]),
@@ -257,11 +282,11 @@ const ORDER: &[(&str, &[Line])] = &[
 ];
 
 /// What is wrong with the uses of a crate's modules, by its lines.
-fn violations(edges: &BTreeMap<String, BTreeMap<String, String>>, lines: &[Line]) -> Vec<String> {
-    let line_of = |module: &str| lines.iter().position(|line| line.modules().contains(&module));
+fn violations(edges: &BTreeMap<String, BTreeMap<String, String>>, lines: &[Apart]) -> Vec<String> {
+    let line_of = |module: &str| lines.iter().position(|line| line.0.contains(&module));
     let mut wrong = Vec::new();
     for line in lines {
-        for gone in line.modules().iter().filter(|module| !edges.contains_key(**module)) {
+        for gone in line.0.iter().filter(|module| !edges.contains_key(**module)) {
             wrong.push(format!("there is no module `{gone}`: take it out of tidy's ORDER"));
         }
     }
@@ -272,23 +297,9 @@ fn violations(edges: &BTreeMap<String, BTreeMap<String, String>>, lines: &[Line]
         };
         for (used, at) in used {
             let Some(line) = line_of(used) else { continue };
-            if line > own || (line == own && matches!(lines[own], Apart(_))) {
+            if line >= own {
                 wrong.push(format!(
                     "{at}: `{module}` must not use `{used}`, which is not on a line before it"
-                ));
-            }
-        }
-    }
-    for line in lines {
-        let Cycle(members) = line else { continue };
-        for member in *members {
-            let uses =
-                edges.get(*member).is_some_and(|used| members.iter().any(|other| used.contains_key(*other)));
-            let is_used =
-                members.iter().any(|other| edges.get(*other).is_some_and(|used| used.contains_key(*member)));
-            if !(uses && is_used) {
-                wrong.push(format!(
-                    "`{member}` is in a cycle no more: give it a line of its own in tidy's ORDER"
                 ));
             }
         }
@@ -296,27 +307,31 @@ fn violations(edges: &BTreeMap<String, BTreeMap<String, String>>, lines: &[Line]
     wrong
 }
 
-/// The top-level modules that each top-level module uses, with one line that says so.
-fn edges(modules: &[Module]) -> BTreeMap<String, BTreeMap<String, String>> {
+/// The modules below `parent` (empty: the top-level ones of the crate) that each of them uses, with one line that says so.
+fn edges(modules: &[Module], parent: &[&str]) -> BTreeMap<String, BTreeMap<String, String>> {
+    let depth = parent.len();
+    let is_below =
+        |path: &[String]| path.len() > depth && path.iter().zip(parent).all(|(own, name)| own == name);
     let tops: BTreeSet<&str> = modules
         .iter()
-        .filter(|module| module.path.len() == 1)
-        .map(|module| module.path[0].as_str())
+        .filter(|module| module.path.len() == depth + 1 && is_below(&module.path))
+        .map(|module| module.path[depth].as_str())
         .collect();
     let mut shown = HashMap::new();
-    for root in modules.iter().filter(|module| module.path.is_empty()) {
+    for root in modules.iter().filter(|module| module.path == parent) {
         shown.extend(shown_by_root(root));
     }
     let mut found: BTreeMap<String, BTreeMap<String, String>> =
         tops.iter().map(|top| ((*top).to_owned(), BTreeMap::new())).collect();
-    for module in modules.iter().filter(|module| !module.path.is_empty()) {
+    for module in modules.iter().filter(|module| is_below(&module.path)) {
+        let own = &module.path[depth];
         for path in module.named_paths() {
             let Some(names) = module.within_crate(&path) else { continue };
-            let Some(&first) = names.first() else { continue };
+            let Some(&first) = names.strip_prefix(parent).and_then(|names| names.first()) else { continue };
             let used = shown.get(first).map_or(first, String::as_str);
-            if tops.contains(used) && used != module.path[0] {
+            if tops.contains(used) && used != own {
                 let at = format!("{}:{}", module.file, path.line);
-                found.entry(module.path[0].clone()).or_default().entry(used.to_owned()).or_insert(at);
+                found.entry(own.clone()).or_default().entry(used.to_owned()).or_insert(at);
             }
         }
     }
@@ -327,15 +342,19 @@ fn edges(modules: &[Module]) -> BTreeMap<String, BTreeMap<String, String>> {
 fn a_module_uses_modules_on_lines_before_its_own() {
     let mut wrong = Vec::new();
     for name in crate::crate_names() {
-        let edges = edges(&of_crate(&name));
-        match ORDER.iter().find(|(ordered, _)| *ordered == name) {
-            Some((_, lines)) => {
-                wrong.extend(
-                    violations(&edges, lines).into_iter().map(|what| format!("crate `{name}`: {what}")),
-                );
+        let modules = of_crate(&name);
+        let mut is_ordered = false;
+        for (ordered, lines) in ORDER {
+            let parent: Vec<&str> = ordered.split("::").collect();
+            if parent[0] != name {
+                continue;
             }
-            None if edges.len() > 1 => wrong.push(format!("crate `{name}` has no lines in tidy's ORDER")),
-            None => {}
+            is_ordered |= parent.len() == 1;
+            let found = violations(&edges(&modules, &parent[1..]), lines);
+            wrong.extend(found.into_iter().map(|what| format!("`{ordered}`: {what}")));
+        }
+        if !is_ordered && edges(&modules, &[]).len() > 1 {
+            wrong.push(format!("crate `{name}` has no lines in tidy's ORDER"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -348,16 +367,12 @@ fn a_use_that_points_up_is_refused() {
             |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), "file:1".to_owned())).collect();
         uses.iter().map(|(name, names)| ((*name).to_owned(), used(names))).collect::<BTreeMap<_, _>>()
     };
-    let lines = [Apart(&["low", "beside"]), Cycle(&["one", "other"]), Apart(&["high"])];
-    let wrong = |low: &[&str], one: &[&str]| {
-        violations(
-            &edges(&[("low", low), ("beside", &[]), ("one", one), ("other", &["one"]), ("high", &["low"])]),
-            &lines,
-        )
+    let lines = [Apart(&["low", "beside"]), Apart(&["high"])];
+    let wrong = |low: &[&str], high: &[&str]| {
+        violations(&edges(&[("low", low), ("beside", &[]), ("high", high)]), &lines)
     };
-    assert_eq!(wrong(&[], &["other", "low"]), Vec::<String>::new());
-    assert_eq!(wrong(&["high"], &["other"]).len(), 1, "upwards");
-    assert_eq!(wrong(&["beside"], &["other"]).len(), 1, "on its own line");
-    assert_eq!(wrong(&[], &["low"]).len(), 2, "a cycle that is none any more");
+    assert_eq!(wrong(&[], &["low"]), Vec::<String>::new());
+    assert_eq!(wrong(&["high"], &[]).len(), 1, "upwards");
+    assert_eq!(wrong(&["beside"], &[]).len(), 1, "on its own line");
     assert_eq!(violations(&edges(&[("low", &[]), ("new", &[])]), &[Apart(&["low", "gone"])]).len(), 2);
 }

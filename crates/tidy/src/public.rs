@@ -63,9 +63,6 @@ fn public_names(module: &Module) -> Vec<Public> {
     found
 }
 
-/// Crates whose functions and constants may be public although only they use them, until they are gone through.
-const NOT_YET: &[&str] = &["engine"];
-
 #[test]
 fn what_is_public_is_used() {
     let mut counts: HashMap<String, usize> = HashMap::new();
@@ -85,10 +82,7 @@ fn what_is_public_is_used() {
                 let at = format!("{}:{}", module.file, item.line);
                 if counts[&item.name] == 1 {
                     wrong.push(format!("{at}: nothing uses `{}`: remove it", item.name));
-                } else if !item.is_type
-                    && !NOT_YET.contains(&name.as_str())
-                    && within[name].get(&item.name) == Some(&counts[&item.name])
-                {
+                } else if !item.is_type && within[name].get(&item.name) == Some(&counts[&item.name]) {
                     wrong.push(format!("{at}: only `{name}` uses `{}`: make it pub(crate)", item.name));
                 }
             }

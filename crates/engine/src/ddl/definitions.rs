@@ -99,7 +99,7 @@ impl Definitions {
     }
 
     /// Sets how many bytes writers may log while all rows are worked on (`innodb_online_alter_log_max_size`).
-    pub fn set_change_log_bytes_max(&self, bytes: u64) {
+    pub(crate) fn set_change_log_bytes_max(&self, bytes: u64) {
         self.change_log_bytes_max.store(bytes, Ordering::Relaxed);
     }
 
@@ -141,7 +141,7 @@ impl Definitions {
     ///
     /// # Errors
     /// The store's.
-    pub fn save_counters(&self) -> std::result::Result<(), table::WriteError> {
+    pub(crate) fn save_counters(&self) -> std::result::Result<(), table::WriteError> {
         for entry in self.catalog.load().base_tables() {
             if let Some(table) = entry.source.as_any().downcast_ref::<Table>() {
                 table.auto_increment().save(&self.store)?;

@@ -21,7 +21,7 @@ use syntax::ast::{
     Statement, VarScope,
 };
 
-use super::accounts::{account_meant, account_named};
+use super::account_names::{account_meant, account_named};
 use super::current_account::CurrentAccount;
 use super::names::{Names, name_text};
 use crate::privilege::{self, SessionAccount};

@@ -24,8 +24,10 @@ use syntax::ast::{
 
 use super::Session;
 use super::access::{self, AccountAdmin};
+use super::account_names::{account_meant, account_named, quoted};
 use super::listing::{Listing, text};
 use super::names::{Names, name_text};
+use super::transaction_statements;
 use crate::backend::Backend;
 use crate::core::Core;
 use crate::errors::not_supported;
@@ -93,11 +95,6 @@ fn shown(name: &Name<'_>) -> String {
     format!("'{}'@'{}'", name_text(name.user), name_text(name.host))
 }
 
-/// `` `user`@`host` ``
-pub(crate) fn quoted(user: &str, host: &str) -> String {
-    format!("`{}`@`{}`", user.replace('`', "``"), host.replace('`', "``"))
-}
-
 #[cold]
 fn cannot(operation: &str, names: &[String], why: &str) -> Box<SqlError> {
     let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
@@ -107,23 +104,6 @@ fn cannot(operation: &str, names: &[String], why: &str) -> Box<SqlError> {
 
 const EXISTS: &str = "User account already exists";
 const MISSING: &str = "User account does not exist";
-
-/// User and host of the account that is named; `own` is the one that runs the statement.
-pub(super) fn account_named(own: &SessionAccount, name: &Name<'_>) -> (String, String) {
-    if name.current {
-        (own.user.to_string(), own.host.to_string())
-    } else {
-        (name_text(name.user), name_text(name.host))
-    }
-}
-
-/// The same, where the account may be left out.
-pub(super) fn account_meant(own: &SessionAccount, name: &UserRef<'_>) -> (String, String) {
-    match name {
-        UserRef::Current => (own.user.to_string(), own.host.to_string()),
-        UserRef::Named(name) => account_named(own, name),
-    }
-}
 
 /// Runs statements about accounts. What they warn of is shown also if they fail.
 pub(super) struct AccountStatements<'a, B: Backend> {
@@ -887,43 +867,45 @@ pub(super) fn show_create_user(
     Ok(listing)
 }
 
-impl<B: Backend> Session<B> {
-    /// Runs a statement about accounts: commits what is open, and nothing changes definitions meanwhile.
-    pub(super) fn account_statement(
-        &mut self,
-        kind: Option<StatementKind>,
-        reply: &mut Reply<'_>,
-        run: impl FnOnce(&AccountStatements<'_, B>, &mut Vec<Diagnostic>) -> Outcome,
-    ) -> Outcome {
-        self.implicit_commit_then(reply, |session, reply| {
-            if let Some(kind) = kind {
-                session.count(kind);
-            }
-            let mut notes = Vec::new();
-            let ran = run(&session.account_statements(), &mut notes);
-            session.diagnostics.extend(notes, session.variables.settings().diagnostics);
-            ran?;
-            session.account.renew(&session.core);
-            session.send_ok(reply)
-        })
-    }
-
-    /// What statements about accounts need of it.
-    pub(super) fn account_statements(&self) -> AccountStatements<'_, B> {
-        AccountStatements {
-            core: &self.core,
-            backend: &*self.backend,
-            account: &self.account,
-            names: self.names(),
+/// Runs a statement about accounts: commits what is open, and nothing changes definitions meanwhile.
+pub(super) fn account_statement<B: Backend>(
+    session: &mut Session<B>,
+    kind: Option<StatementKind>,
+    reply: &mut Reply<'_>,
+    run: impl FnOnce(&AccountStatements<'_, B>, &mut Vec<Diagnostic>) -> Outcome,
+) -> Outcome {
+    transaction_statements::implicit_commit_then(session, reply, |session, reply| {
+        if let Some(kind) = kind {
+            session.count(kind);
         }
-    }
+        let mut notes = Vec::new();
+        let ran = run(&account_statements(session), &mut notes);
+        session.diagnostics.extend(notes, session.variables.settings().diagnostics);
+        ran?;
+        session.account.renew(&session.shared.core);
+        session.send_ok(reply)
+    })
+}
 
-    /// SET ROLE: which of the roles granted to the account are active in this session.
-    pub(super) fn set_role(&mut self, roles: &SetRole<'_>, reply: &mut Reply<'_>) -> Outcome {
-        let account = self.account_statements().with_roles(roles)?;
-        self.account.set_roles(account);
-        self.send_ok(reply)
+/// What statements about accounts need of it.
+pub(super) fn account_statements<B: Backend>(session: &Session<B>) -> AccountStatements<'_, B> {
+    AccountStatements {
+        core: &session.shared.core,
+        backend: &*session.shared.backend,
+        account: &session.account,
+        names: session.names(),
     }
+}
+
+/// SET ROLE: which of the roles granted to the account are active in this session.
+pub(super) fn set_role<B: Backend>(
+    session: &mut Session<B>,
+    roles: &SetRole<'_>,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    let account = account_statements(session).with_roles(roles)?;
+    session.account.set_roles(account);
+    session.send_ok(reply)
 }
 
 fn note(number: u16, message: String) -> Diagnostic {

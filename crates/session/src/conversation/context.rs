@@ -32,143 +32,138 @@ const OPERATOR_BYTES_DEFAULT: usize = 16 << 20;
 fn operator_bytes(variable: usize) -> usize {
     if variable == BUFFER_BYTES_DEFAULT { OPERATOR_BYTES_DEFAULT } else { variable }
 }
-impl<B: Backend> Session<B> {
-    pub(crate) fn now_micros(&self) -> i64 {
-        self.functions.fixed_timestamp_micros().unwrap_or_else(|| self.core.env.clock.wall_micros())
-    }
 
-    /// Runs `run` with everything operators need.
-    pub(crate) fn with_context<R>(
-        &mut self,
-        plan: &CachedPlan<B>,
-        values: &[ValueRef<'_>],
-        run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
-    ) -> SqlResult<R> {
-        // What system tables tell of: nobody's temporary tables.
-        let catalog = self.core.catalog().peek();
-        self.with_context_of(&catalog, plan, values, run)
-    }
+/// Runs `run` with everything operators need.
+pub(crate) fn with_context<B: Backend, R>(
+    session: &mut Session<B>,
+    plan: &CachedPlan<B>,
+    values: &[ValueRef<'_>],
+    run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
+) -> SqlResult<R> {
+    // What system tables tell of: nobody's temporary tables.
+    let catalog = session.shared.core.catalog().peek();
+    with_context_of(session, &catalog, plan, values, run)
+}
 
-    pub(super) fn with_context_of<R>(
-        &mut self,
-        catalog: &Arc<Catalog>,
-        plan: &CachedPlan<B>,
-        values: &[ValueRef<'_>],
-        run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
-    ) -> SqlResult<R> {
-        let changes = !matches!(plan.physical().kind, PlanKind::Query(_) | PlanKind::Do(_));
-        let ignore = match &plan.physical().kind {
-            PlanKind::Insert(insert) => insert.ignore,
-            PlanKind::Update(update) => update.ignore,
-            PlanKind::Delete(delete) => delete.ignore,
-            _ => false,
-        };
-        let settings = EvalSettings {
-            sql_mode: self.variables.settings().sql_mode.0,
-            time_zone: TimeZone::clone(&self.variables.settings().time_zone),
-            now_utc_micros: self.now_micros(),
-            connection_collation: self.variables.settings().connection_collation,
-            max_allowed_packet: usize::try_from(self.variables.unsigned(known::max_allowed_packet()))
-                .unwrap_or(usize::MAX),
-            locale: self.variables.settings().locale,
-            default_week_format: i64::try_from(self.variables.unsigned(known::default_week_format()))
-                .unwrap_or(0),
-            strict_dml: (changes || self.routines.is_assigning())
-                && self.variables.settings().sql_mode.is_strict()
-                && !ignore,
-        };
-        let bytes = |id| usize::try_from(self.variables.unsigned(id)).unwrap_or(usize::MAX);
-        let limits = MemoryLimits {
-            sort_bytes: operator_bytes(bytes(known::sort_buffer_size())),
-            sort_value_bytes: bytes(known::max_sort_length()),
-            join_bytes: operator_bytes(bytes(known::join_buffer_size())),
-            temporary_bytes: bytes(known::tmp_table_size()),
-            group_concat_bytes: bytes(known::group_concat_max_len()),
-            recursion_depth_max: self.variables.unsigned(known::cte_max_recursion_depth()),
-        };
-        let change = ChangeSettings {
-            no_auto_value_on_zero: self.variables.settings().sql_mode.has(SqlModes::NO_AUTO_VALUE_ON_ZERO),
-            auto_increment_increment: self.variables.unsigned(known::auto_increment_increment()),
-            auto_increment_offset: self.variables.unsigned(known::auto_increment_offset()),
-            insert_id: if changes { self.results.take_next_insert_id() } else { None },
-            foreign_key_checks: self.variables.boolean(known::foreign_key_checks()),
-            found_rows: self.client.has(Capabilities::FOUND_ROWS),
-            file_line: None,
-        };
-        let lock_wait = LockWait::Timeout(std::time::Duration::from_millis(
-            self.variables.settings().lock_wait_timeout_ms,
-        ));
-        let facts = plan.reads_system_tables().then(|| self.facts());
-        let no_facts = ();
-        let facts: &dyn std::any::Any = match &facts {
-            Some(facts) => facts,
-            None => &no_facts,
-        };
-        let rules = self.variables.settings().diagnostics;
-        let mut warnings = Warnings::new(rules.kept_max);
-        let borrows_view = !self.transaction.has_view();
-        if borrows_view {
-            self.transaction.view_now();
-        }
-        let lock_reads = self.transaction.locks_reads(plan.physical());
-        let uncommitted = self.transaction.reads_uncommitted();
-        let Some(Access { mut rows, snapshot, waits }) = self.transaction.start_access() else {
-            return Err(ER_INTERNAL_ERROR.with(&[&"a statement without a snapshot"]));
-        };
-        let mut functions = Functions {
-            core: &self.core,
-            connection_id: self.control.connection_id,
-            control: &self.control,
-            user_variables: &mut self.user_variables,
-            results: &mut self.results,
-            state: &mut self.functions,
-            database: self.database.as_deref(),
-            account: &self.account,
-            waits,
-        };
-        // A routine's own statement has the routine's variables as parameters.
-        let slots: Vec<ValueRef<'_>> = match self.routines.slots() {
-            Some(slots) if values.is_empty() => slots.iter().map(ValueRef::from).collect(),
-            _ => Vec::new(),
-        };
-        let values = if slots.is_empty() { values } else { &slots };
-        let eval = EvalContext {
-            settings: &settings,
-            params: values,
-            outer: Vec::new(),
-            session: &mut functions,
-            warnings: &mut warnings,
-        };
-        let mut context = ExecContext::new(eval, catalog, facts, &self.process.counts.status);
-        context.snapshot = Some(&snapshot);
-        context.transaction = Some(&mut rows);
-        context.read_uncommitted = uncommitted;
-        context.lock_reads = lock_reads;
-        context.lock_wait = lock_wait;
-        context.connection_id = self.control.connection_id;
-        context.account = Some(self.account.id);
-        context.limits = limits;
-        context.change = change;
-        context.spill = self.core.spill_folder();
-        if !self.running.long_values().is_empty() && !self.routines.are_running() {
-            context.long_values = self.running.long_values().to_vec();
-        }
-        let result = run(plan.prepared(), &mut context);
-        let examined = context.rows_examined;
-        let spilled = context.spill_counts();
-        // What holds the transaction ends before the transaction goes on.
-        drop(context);
-        drop((rows, snapshot));
-        self.core.counters.add_spilled(&spilled);
-        self.process.counts.add_spilled(&spilled);
-        self.transaction.add_rows_examined(examined);
-        if borrows_view {
-            self.transaction.park();
-        }
-        let total = warnings.total();
-        self.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, rules);
-        result
+pub(super) fn with_context_of<B: Backend, R>(
+    session: &mut Session<B>,
+    catalog: &Arc<Catalog>,
+    plan: &CachedPlan<B>,
+    values: &[ValueRef<'_>],
+    run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
+) -> SqlResult<R> {
+    let changes = !matches!(plan.physical().kind, PlanKind::Query(_) | PlanKind::Do(_));
+    let ignore = match &plan.physical().kind {
+        PlanKind::Insert(insert) => insert.ignore,
+        PlanKind::Update(update) => update.ignore,
+        PlanKind::Delete(delete) => delete.ignore,
+        _ => false,
+    };
+    let settings = EvalSettings {
+        sql_mode: session.variables.settings().sql_mode.0,
+        time_zone: TimeZone::clone(&session.variables.settings().time_zone),
+        now_utc_micros: session.functions.now_micros(&session.shared.core),
+        connection_collation: session.variables.settings().connection_collation,
+        max_allowed_packet: usize::try_from(session.variables.unsigned(known::max_allowed_packet()))
+            .unwrap_or(usize::MAX),
+        locale: session.variables.settings().locale,
+        default_week_format: i64::try_from(session.variables.unsigned(known::default_week_format()))
+            .unwrap_or(0),
+        strict_dml: (changes || session.routines.is_assigning())
+            && session.variables.settings().sql_mode.is_strict()
+            && !ignore,
+    };
+    let bytes = |id| usize::try_from(session.variables.unsigned(id)).unwrap_or(usize::MAX);
+    let limits = MemoryLimits {
+        sort_bytes: operator_bytes(bytes(known::sort_buffer_size())),
+        sort_value_bytes: bytes(known::max_sort_length()),
+        join_bytes: operator_bytes(bytes(known::join_buffer_size())),
+        temporary_bytes: bytes(known::tmp_table_size()),
+        group_concat_bytes: bytes(known::group_concat_max_len()),
+        recursion_depth_max: session.variables.unsigned(known::cte_max_recursion_depth()),
+    };
+    let change = ChangeSettings {
+        no_auto_value_on_zero: session.variables.settings().sql_mode.has(SqlModes::NO_AUTO_VALUE_ON_ZERO),
+        auto_increment_increment: session.variables.unsigned(known::auto_increment_increment()),
+        auto_increment_offset: session.variables.unsigned(known::auto_increment_offset()),
+        insert_id: if changes { session.results.take_next_insert_id() } else { None },
+        foreign_key_checks: session.variables.boolean(known::foreign_key_checks()),
+        found_rows: session.client.has(Capabilities::FOUND_ROWS),
+        file_line: None,
+    };
+    let lock_wait = LockWait::Timeout(std::time::Duration::from_millis(
+        session.variables.settings().lock_wait_timeout_ms,
+    ));
+    let facts = plan.reads_system_tables().then(|| session.facts());
+    let no_facts = ();
+    let facts: &dyn std::any::Any = match &facts {
+        Some(facts) => facts,
+        None => &no_facts,
+    };
+    let rules = session.variables.settings().diagnostics;
+    let mut warnings = Warnings::new(rules.kept_max);
+    let borrows_view = !session.tables.transaction.has_view();
+    if borrows_view {
+        session.tables.transaction.view_now();
     }
+    let lock_reads = session.tables.transaction.locks_reads(plan.physical());
+    let uncommitted = session.tables.transaction.reads_uncommitted();
+    let Some(Access { mut rows, snapshot, waits }) = session.tables.transaction.start_access() else {
+        return Err(ER_INTERNAL_ERROR.with(&[&"a statement without a snapshot"]));
+    };
+    let mut functions = Functions {
+        core: &session.shared.core,
+        connection_id: session.shared.control.connection_id,
+        control: &session.shared.control,
+        user_variables: &mut session.user_variables,
+        results: &mut session.results,
+        state: &mut session.functions,
+        database: session.database.as_deref(),
+        account: &session.account,
+        waits,
+    };
+    // A routine's own statement has the routine's variables as parameters.
+    let slots: Vec<ValueRef<'_>> = match session.routines.slots() {
+        Some(slots) if values.is_empty() => slots.iter().map(ValueRef::from).collect(),
+        _ => Vec::new(),
+    };
+    let values = if slots.is_empty() { values } else { &slots };
+    let eval = EvalContext {
+        settings: &settings,
+        params: values,
+        outer: Vec::new(),
+        session: &mut functions,
+        warnings: &mut warnings,
+    };
+    let mut context = ExecContext::new(eval, catalog, facts, &session.shared.process.counts.status);
+    context.snapshot = Some(&snapshot);
+    context.transaction = Some(&mut rows);
+    context.read_uncommitted = uncommitted;
+    context.lock_reads = lock_reads;
+    context.lock_wait = lock_wait;
+    context.connection_id = session.shared.control.connection_id;
+    context.account = Some(session.account.id);
+    context.limits = limits;
+    context.change = change;
+    context.spill = session.shared.core.spill_folder();
+    if !session.running.long_values().is_empty() && !session.routines.are_running() {
+        context.long_values = session.running.long_values().to_vec();
+    }
+    let result = run(plan.prepared(), &mut context);
+    let examined = context.rows_examined;
+    let spilled = context.spill_counts();
+    // What holds the transaction ends before the transaction goes on.
+    drop(context);
+    drop((rows, snapshot));
+    session.shared.core.counters.add_spilled(&spilled);
+    session.shared.process.counts.add_spilled(&spilled);
+    session.tables.transaction.add_rows_examined(examined);
+    if borrows_view {
+        session.tables.transaction.park();
+    }
+    let total = warnings.total();
+    session.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, rules);
+    result
 }
 
 /// What functions may read of the session and do to it.
@@ -237,7 +232,7 @@ impl SessionState for Functions<'_> {
             return "NONE".to_owned();
         }
         let mut shown: Vec<String> =
-            roles.iter().map(|(user, host)| crate::conversation::accounts::quoted(user, host)).collect();
+            roles.iter().map(|(user, host)| super::account_names::quoted(user, host)).collect();
         shown.sort_unstable();
         shown.join(",")
     }

@@ -5,10 +5,10 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use catalog::{Account, AccountId, Accounts, Catalog};
+use catalog::{Account, AccountId, Accounts, Catalog, Privileges};
 
 use crate::core::Core;
-use crate::privilege::SessionAccount;
+use crate::privilege::{self, SessionAccount};
 
 /// The session's account. Read as [`SessionAccount`].
 #[derive(Debug)]
@@ -90,6 +90,12 @@ impl CurrentAccount {
         let catalog = core.catalog().load();
         self.account = account.renewed(&catalog.accounts);
         self.accounts_seen = Arc::clone(&catalog.accounts);
+    }
+
+    /// Whether the account may do to connections what others may not.
+    pub(super) fn is_connection_admin(&self) -> bool {
+        self.account.global.contains(Privileges::SUPER)
+            || privilege::has_dynamic(&self.account, "CONNECTION_ADMIN")
     }
 
     /// `USER()`: the name the client gave, and where it comes from.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use catalog::Privileges;
 use exec::output::{ResultColumn, encode_columns_with_defaults};
 use plan::logical::{Created, OutputSource};
-use service::error::{ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_DB_ERROR};
+use service::error::{ER_BAD_DB_ERROR, ER_NO_DB_ERROR};
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{AlterAction, Maintain, MaintainKind, ObjectName, Statement};
 use types::charset::Charset;
@@ -17,6 +17,8 @@ use super::attempt::Attempt;
 use super::listing::{Listing, text};
 use super::lock_tables;
 use super::names::name_text;
+use super::run;
+use super::show;
 use super::{Session, access};
 use crate::backend::{Backend, CheckDepth, Defined, Definition, DefinitionContext, SelectedColumn};
 use crate::errors::not_supported;
@@ -26,13 +28,6 @@ use crate::system_schemas::rows::Cell;
 use crate::variables::definition::known;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
-
-impl<B: Backend> Session<B> {
-    /// The ordinal of a column by name, for LOAD DATA.
-    pub(crate) fn column_of(definition: &catalog::TableDefinition, name: &str) -> Result<usize> {
-        definition.column_ordinal(name).ok_or_else(|| ER_BAD_FIELD_ERROR.with(&[&name, &"field list"]))
-    }
-}
 
 /// Counts a defining statement.
 pub(super) fn count_definition<B: Backend>(session: &Session<B>, statement: &Statement<'_>) {
@@ -62,19 +57,19 @@ pub(crate) fn run_ddl<B: Backend>(
     let keeps_transaction = matches!(statement, Statement::CreateTable(create) if create.temporary)
         || matches!(statement, Statement::DropTable(drop) if drop.temporary);
     if !keeps_transaction {
-        session.commit_transaction()?;
-        session.wait_for_commit(reply);
+        session.tables.commit(&session.shared, &session.variables)?;
+        session.tables.wait_for_commit(reply);
     }
     // A read-only transaction that was open is over; only what the session says of all counts.
-    session.ready_access_mode();
-    session.require_writable()?;
-    lock_tables::require_locked_definition(session, statement)?;
+    session.tables.transaction.ready_access_mode(session.variables.settings());
+    session.tables.require_writable(&session.shared, &session.account)?;
+    lock_tables::require_locked_definition(&session.tables, session.names(), statement)?;
     if !keeps_transaction {
-        session.enter_change(false)?;
-        return session.with_backup_lock(|session| define(session, statement, sql, reply));
+        session.tables.enter_change(&session.shared, &session.variables, false)?;
+        return lock_tables::with_backup_lock(session, |session| define(session, statement, sql, reply));
     }
     define(session, statement, sql, reply)?;
-    session.transaction.note_temporary_definition(matches!(statement, Statement::CreateTable(_)));
+    session.tables.transaction.note_temporary_definition(matches!(statement, Statement::CreateTable(_)));
     Ok(())
 }
 
@@ -124,12 +119,12 @@ fn change_definition<B: Backend>(
     sql: &[u8],
     definition: Definition<'_>,
 ) -> Result<Defined> {
-    let core = Arc::clone(&session.core);
+    let core = Arc::clone(&session.shared.core);
     let zone = Arc::clone(&session.variables.settings().time_zone);
     let server_collation = core.globals().text(known::collation_server()).to_owned();
     let mut warnings = Vec::new();
-    let now_micros = session.now_micros();
-    let control = Arc::clone(&session.control);
+    let now_micros = session.functions.now_micros(&session.shared.core);
+    let control = Arc::clone(&session.shared.control);
     let time = session.variables.lock_wait();
     let lock_wait = ::access::MetadataWait { time, killed: &|| control.is_killed(), may_requeue: false };
     let context = DefinitionContext {
@@ -143,15 +138,15 @@ fn change_definition<B: Backend>(
         foreign_key_checks: session.variables.boolean(known::foreign_key_checks()),
         restrict_foreign_keys: session.variables.boolean(known::restrict_fk_on_non_standard_key()),
         lock_wait,
-        locked_tables: session.locks.kept(),
+        locked_tables: session.tables.locks.kept(),
         now_micros,
-        temporary: &mut session.temporary,
+        temporary: &mut session.tables.temporary,
         warnings: &mut warnings,
     };
-    let result = session.backend.define(context, definition);
+    let result = session.shared.backend.define(context, definition);
     session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
-    if !session.transaction.has_begun() {
-        session.drop_temporary_rows();
+    if !session.tables.transaction.has_begun() {
+        session.tables.drop_temporary_rows(&session.shared);
     }
     result
 }
@@ -166,7 +161,7 @@ fn create_table_as<B: Backend>(
 ) -> Attempt<()> {
     let owned = session.running.take_parameters();
     let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
-    let planned = session.plan_definition(&Statement::Query(query), sql, &values)?;
+    let planned = session.planner().plan_definition(&Statement::Query(query), sql, &values)?;
     access::require_plan(&session.account, planned.physical())?;
     let plan = planned.physical();
     let selected: Vec<SelectedColumn> = plan
@@ -208,7 +203,7 @@ fn create_table_as<B: Backend>(
     // The table is there: what fills it cannot begin the whole statement again.
     let follows_others = session.running.follows_others();
     session.running.set_follows_others(true);
-    let filled = session.run_planned(&parsed.statement, &text, &values, reply);
+    let filled = run::run_planned(session, &parsed.statement, &text, &values, reply);
     session.running.set_follows_others(follows_others);
     if filled.is_err() {
         // MySQL's statement is atomic: without its rows the table must not stay.
@@ -230,8 +225,8 @@ pub(crate) fn maintain_tables<B: Backend>(
     maintain: &Maintain<'_>,
     reply: &mut Reply<'_>,
 ) -> Outcome {
-    session.commit_transaction()?;
-    session.wait_for_commit(reply);
+    session.tables.commit(&session.shared, &session.variables)?;
+    session.tables.wait_for_commit(reply);
     if !maintain.histogram_columns.is_empty() {
         return Err(not_supported("histograms"));
     }
@@ -269,7 +264,7 @@ pub(crate) fn maintain_tables<B: Backend>(
                 continue;
             }
         };
-        if !session.backend.looks_after(&entry) {
+        if !session.shared.backend.looks_after(&entry) {
             // The views of information_schema are sound by nature.
             if maintain.kind == MaintainKind::Check && schema.eq_ignore_ascii_case("information_schema") {
                 row("status", "OK");
@@ -279,12 +274,12 @@ pub(crate) fn maintain_tables<B: Backend>(
             continue;
         }
         let write = matches!(maintain.kind, MaintainKind::Repair | MaintainKind::Optimize);
-        if let Err(error) = session.require_locked_table(&schema, &table, write) {
+        if let Err(error) = session.tables.require_locked(&schema, &table, write) {
             row("Error", &error.message);
             row("status", "Operation failed");
             continue;
         }
-        if write && session.holds_read_lock() {
+        if write && session.tables.locks.has_read_lock() {
             row("Error", &service::error::ER_CANT_UPDATE_WITH_READLOCK.message(&[]));
             row("status", "Operation failed");
             continue;
@@ -298,14 +293,14 @@ pub(crate) fn maintain_tables<B: Backend>(
                 match rebuild_table(session, *name, reply) {
                     Ok(()) => row("status", "OK"),
                     Err(error) => {
-                        crate::limits::check_interrupted(&session.control)?;
+                        crate::limits::check_interrupted(&session.shared.control)?;
                         row("error", &error.message);
                         row("status", "Operation failed");
                     }
                 }
             }
             MaintainKind::Analyze => {
-                session.backend.analyze(&entry);
+                session.shared.backend.analyze(&entry);
                 row("status", "OK");
             }
             MaintainKind::Check | MaintainKind::Checksum => {
@@ -317,11 +312,11 @@ pub(crate) fn maintain_tables<B: Backend>(
                 };
                 let mut go_on = || {
                     env::blocking::tick();
-                    crate::limits::check_interrupted(&session.control)
+                    crate::limits::check_interrupted(&session.shared.control)
                 };
-                let problems = session.backend.check(&entry, depth, &mut go_on)?;
+                let problems = session.shared.backend.check(&entry, depth, &mut go_on)?;
                 for problem in &problems {
-                    crate::error_log::error(&session.core.env, &format!("table {full}: {problem}"));
+                    crate::error_log::error(&session.shared.core.env, &format!("table {full}: {problem}"));
                     row("Warning", problem);
                 }
                 if problems.is_empty() {
@@ -332,7 +327,7 @@ pub(crate) fn maintain_tables<B: Backend>(
             }
         }
     }
-    session.send_listing(&listing, reply)
+    show::send_listing(session, &listing, reply)
 }
 
 /// OPTIMIZE TABLE: rows and indexes in new trees, as ALTER TABLE ... FORCE has it; the old ones' space is free when no
@@ -345,14 +340,15 @@ fn rebuild_table<B: Backend>(
     let actions = &[AlterAction::Force];
     let statement =
         syntax::ast::AlterTable { table: name, actions, algorithm: None, lock: None, validation: None };
-    session.enter_change(false)?;
-    let outcome = session
-        .with_backup_lock(|session| change_definition(session, &[], Definition::AlterTable(&statement)))?;
+    session.tables.enter_change(&session.shared, &session.variables, false)?;
+    let outcome = lock_tables::with_backup_lock(session, |session| {
+        change_definition(session, &[], Definition::AlterTable(&statement))
+    })?;
     if let Some(position) = outcome.position {
         reply.wait_for(position);
     }
     let entry = session.names().entry(&name)?;
-    session.backend.analyze(&entry);
+    session.shared.backend.analyze(&entry);
     Ok(())
 }
 

@@ -3,9 +3,28 @@
 //! Invariant: at most `max_error_count` are kept, but all are counted. Without `sql_notes` notes are neither.
 
 use service::{Diagnostic, Level};
+use syntax::ast::ConditionItem;
 
-use super::routine::ConditionDetails;
 use crate::variables::settings::DiagnosticRules;
+
+/// What SIGNAL said of a condition besides number, SQLSTATE and text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ConditionDetails {
+    items: Vec<(ConditionItem, String)>,
+}
+
+impl ConditionDetails {
+    /// SIGNAL said this of it, in place of what was said before.
+    pub(super) fn set(&mut self, item: ConditionItem, text: String) {
+        self.items.retain(|(other, _)| *other != item);
+        self.items.push((item, text));
+    }
+
+    /// What was said.
+    pub(super) fn get(&self, item: ConditionItem) -> Option<&str> {
+        self.items.iter().find(|(said, _)| *said == item).map(|(_, text)| &**text)
+    }
+}
 
 /// Diagnostics of the statement that runs, or ran last.
 #[derive(Clone, Debug, Default)]

@@ -10,8 +10,13 @@ use types::ValueRef;
 use types::vector::Batch;
 
 use super::attempt::Attempt;
+use super::context;
+use super::execution;
 use super::listing::{Listing, text, unsigned};
 use super::plans::has_plan;
+use super::recognise;
+use super::run;
+use super::show;
 use super::{Session, access};
 use crate::backend::Backend;
 use crate::errors::not_supported;
@@ -29,98 +34,96 @@ impl RowSink for Forget {
     }
 }
 
-impl<B: Backend> Session<B> {
-    pub(crate) fn explain(
-        &mut self,
-        explain: &Explain<'_>,
-        sql: &[u8],
-        parameters: &[ValueRef<'_>],
-        reply: &mut Reply<'_>,
-    ) -> Attempt<()> {
-        self.count(StatementKind::ExplainOther);
-        let ExplainTarget::Statement(statement, span) = explain.target else {
-            return Err(not_supported("EXPLAIN FOR CONNECTION").into());
-        };
-        if explain.into.is_some() {
-            return Err(not_supported("EXPLAIN INTO").into());
-        }
-        if explain.schema.is_some() {
-            return Err(not_supported("EXPLAIN FOR SCHEMA").into());
-        }
-        if !has_plan(statement) {
-            return Err(not_supported("EXPLAIN of this statement").into());
-        }
-        let format = match explain.format {
-            Some(format) => String::from_utf8_lossy(format).to_ascii_uppercase(),
-            // EXPLAIN ANALYZE without a format has no traditional one to fall back to.
-            None => match self.variables.text(known::explain_format()) {
-                "TRADITIONAL" | "TRADITIONAL_STRICT" if explain.analyze => "TREE".to_owned(),
-                format => format.to_owned(),
-            },
-        };
-        let tree = match format.as_str() {
-            "TREE" => true,
-            "TRADITIONAL" | "TRADITIONAL_STRICT" if !explain.analyze => false,
-            "JSON" => return Err(not_supported("EXPLAIN FORMAT=JSON").into()),
-            "TRADITIONAL" | "TRADITIONAL_STRICT" => {
-                return Err(not_supported("EXPLAIN ANALYZE with TRADITIONAL format").into());
-            }
-            other => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other]).into()),
-        };
-        let explained = if parameters.is_empty() { self.plan_as_shared(sql, span) } else { None };
-        let (mut plan, values) = match explained {
-            Some(explained) => explained,
-            None => (
-                self.plan_statement(statement, sql, parameters)?,
-                parameters.iter().map(|value| value.to_value()).collect(),
-            ),
-        };
-        let parameters: Vec<ValueRef<'_>> = values.iter().map(ValueRef::from).collect();
-        access::require_plan(&self.account, plan.physical())?;
-        if !tree {
-            let rows = plan::explain::table(plan.physical());
-            return Ok(self.send_listing(&traditional(&rows), reply)?);
-        }
-        let actual = if explain.analyze { Some(self.analyze(&mut plan, &parameters, reply)?) } else { None };
-        let mut listing = Listing::new(&[("EXPLAIN", text(65_535))]);
-        let shown = plan::explain::tree(plan.physical(), actual.as_deref(), &values);
-        listing.push(&[Cell::Text(&shown)]);
-        Ok(self.send_listing(&listing, reply)?)
+pub(crate) fn explain<B: Backend>(
+    session: &mut Session<B>,
+    explain: &Explain<'_>,
+    sql: &[u8],
+    parameters: &[ValueRef<'_>],
+    reply: &mut Reply<'_>,
+) -> Attempt<()> {
+    session.count(StatementKind::ExplainOther);
+    let ExplainTarget::Statement(statement, span) = explain.target else {
+        return Err(not_supported("EXPLAIN FOR CONNECTION").into());
+    };
+    if explain.into.is_some() {
+        return Err(not_supported("EXPLAIN INTO").into());
     }
+    if explain.schema.is_some() {
+        return Err(not_supported("EXPLAIN FOR SCHEMA").into());
+    }
+    if !has_plan(statement) {
+        return Err(not_supported("EXPLAIN of this statement").into());
+    }
+    let format = match explain.format {
+        Some(format) => String::from_utf8_lossy(format).to_ascii_uppercase(),
+        // EXPLAIN ANALYZE without a format has no traditional one to fall back to.
+        None => match session.variables.text(known::explain_format()) {
+            "TRADITIONAL" | "TRADITIONAL_STRICT" if explain.analyze => "TREE".to_owned(),
+            format => format.to_owned(),
+        },
+    };
+    let tree = match format.as_str() {
+        "TREE" => true,
+        "TRADITIONAL" | "TRADITIONAL_STRICT" if !explain.analyze => false,
+        "JSON" => return Err(not_supported("EXPLAIN FORMAT=JSON").into()),
+        "TRADITIONAL" | "TRADITIONAL_STRICT" => {
+            return Err(not_supported("EXPLAIN ANALYZE with TRADITIONAL format").into());
+        }
+        other => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other]).into()),
+    };
+    let explained = if parameters.is_empty() { recognise::plan_as_shared(session, sql, span) } else { None };
+    let (mut plan, values) = match explained {
+        Some(explained) => explained,
+        None => (
+            session.planner().plan_statement(statement, sql, parameters)?,
+            parameters.iter().map(|value| value.to_value()).collect(),
+        ),
+    };
+    let parameters: Vec<ValueRef<'_>> = values.iter().map(ValueRef::from).collect();
+    access::require_plan(&session.account, plan.physical())?;
+    if !tree {
+        let rows = plan::explain::table(plan.physical());
+        return Ok(show::send_listing(session, &traditional(&rows), reply)?);
+    }
+    let actual = if explain.analyze { Some(analyze(session, &mut plan, &parameters, reply)?) } else { None };
+    let mut listing = Listing::new(&[("EXPLAIN", text(65_535))]);
+    let shown = plan::explain::tree(plan.physical(), actual.as_deref(), &values);
+    listing.push(&[Cell::Text(&shown)]);
+    Ok(show::send_listing(session, &listing, reply)?)
+}
 
-    /// Runs a query and tells what its nodes did.
-    fn analyze(
-        &mut self,
-        plan: &mut HeldPlan<B>,
-        parameters: &[ValueRef<'_>],
-        reply: &mut Reply<'_>,
-    ) -> Attempt<Vec<Actual>> {
-        let physical = plan.physical();
-        if !matches!(physical.kind, PlanKind::Query(_)) {
-            return Err(not_supported("EXPLAIN ANALYZE of a statement that changes rows").into());
-        }
-        let node_count = physical.node_count as usize;
-        let counters = self.run_limited(plan, |session, plan| {
-            session.in_statement(plan, false, |session, in_transaction| {
-                let counters = session.with_context(plan, parameters, |prepared, context| {
-                    context.node_counters = vec![exec::NodeCounter::default(); node_count];
-                    exec::run_query(prepared, context, &mut Forget)?;
-                    Ok(std::mem::take(&mut context.node_counters))
-                })?;
-                session.finish(in_transaction, reply)?;
-                Ok(counters)
-            })
-        })?;
-        Ok(counters
-            .into_iter()
-            .map(|counter| Actual {
-                loops: counter.loops,
-                rows: counter.rows,
-                micros: counter.micros,
-                spilled: counter.spilled,
-            })
-            .collect())
+/// Runs a query and tells what its nodes did.
+fn analyze<B: Backend>(
+    session: &mut Session<B>,
+    plan: &mut HeldPlan<B>,
+    parameters: &[ValueRef<'_>],
+    reply: &mut Reply<'_>,
+) -> Attempt<Vec<Actual>> {
+    let physical = plan.physical();
+    if !matches!(physical.kind, PlanKind::Query(_)) {
+        return Err(not_supported("EXPLAIN ANALYZE of a statement that changes rows").into());
     }
+    let node_count = physical.node_count as usize;
+    let counters = execution::run_limited(session, plan, |session, plan| {
+        execution::in_statement(session, plan, false, |session, in_transaction| {
+            let counters = context::with_context(session, plan, parameters, |prepared, context| {
+                context.node_counters = vec![exec::NodeCounter::default(); node_count];
+                exec::run_query(prepared, context, &mut Forget)?;
+                Ok(std::mem::take(&mut context.node_counters))
+            })?;
+            run::finish(&mut session.tables, &session.shared, in_transaction, reply)?;
+            Ok(counters)
+        })
+    })?;
+    Ok(counters
+        .into_iter()
+        .map(|counter| Actual {
+            loops: counter.loops,
+            rows: counter.rows,
+            micros: counter.micros,
+            spilled: counter.spilled,
+        })
+        .collect())
 }
 
 /// The rows of the traditional format.

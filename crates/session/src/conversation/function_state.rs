@@ -1,5 +1,7 @@
 //! What functions remember from one statement to the next: the seeds of RAND(), and the time that `timestamp` fixes for NOW().
 
+use crate::core::Core;
+
 /// MySQL's generator steps modulo this.
 const RANDOM_MODULUS: u64 = 0x3FFF_FFFF;
 
@@ -46,9 +48,8 @@ impl FunctionState {
         self.fixed_timestamp_micros = micros;
     }
 
-    /// The time that was fixed.
-    #[inline]
-    pub(super) fn fixed_timestamp_micros(&self) -> Option<i64> {
-        self.fixed_timestamp_micros
+    /// Now: the time that was fixed, or the clock's.
+    pub(super) fn now_micros(&self, core: &Core) -> i64 {
+        self.fixed_timestamp_micros.unwrap_or_else(|| core.env.clock.wall_micros())
     }
 }

@@ -11,15 +11,16 @@
 //! | FOUND_ROWS(), what the client can do | stay | stay | dropped |
 //! | plans of texts, programs of routines (each use looks at account, catalog and settings) | stay | stay | dropped |
 
-use service::{ChangeUserRequest, ConnectionControl, Outcome};
+use service::{ChangeUserRequest, Outcome};
 
 use super::Session;
-use super::lock_tables::leave_change;
-use super::routine::Routines;
+use super::routine;
+use super::routines::Routines;
+use super::shared::{Shared, leave_change};
+use super::statement;
+use super::table_state::{TableState, drop_rows_of};
 use crate::backend::Backend;
-use crate::core::Core;
 use crate::processes::kept_attributes;
-use crate::temporary::TemporaryTables;
 
 /// How a conversation ends.
 #[derive(Clone, Copy, Debug)]
@@ -39,19 +40,14 @@ impl<B: Backend> Session<B> {
     /// The rollback's. Everything is released and reset all the same, but the account does not change.
     pub(super) fn end_conversation(&mut self, end: End<'_>) -> Outcome {
         let Self {
-            core,
-            backend,
-            shared_plans: _,
-            control,
-            process,
+            // What others share is never half changed, but for the session's own entry.
+            shared: Shared { core, backend, plans: _, control, process },
+            tables: TableState { transaction, temporary, locks },
             client,
             account,
             database,
             variables,
             user_variables,
-            transaction,
-            temporary,
-            locks,
             prepared,
             diagnostics,
             results,
@@ -110,27 +106,21 @@ impl<B: Backend> Session<B> {
     /// The rollback's. Everything else has been done.
     pub(super) fn abandon_statement(&mut self) -> Outcome {
         // Routines put back what they had changed of the session.
-        self.pop_frames();
+        routine::pop_frames(self);
         let Self {
-            core,
-            backend,
-            control,
-            process,
-            transaction,
-            temporary,
+            // What others share is never half changed.
+            shared: Shared { core, backend, plans: _, control, process },
+            tables: TableState { transaction, temporary, locks: _ },
             prepared,
             running,
             templates,
             routines,
-            // What others share is never half changed.
-            shared_plans: _,
             // What the client has said and been answered.
             client: _,
             account: _,
             database: _,
             variables: _,
             user_variables: _,
-            locks: _,
             diagnostics: _,
             results: _,
             functions: _,
@@ -151,26 +141,10 @@ impl<B: Backend> Session<B> {
     }
 }
 
-/// Drops the rows of temporary tables that the session has dropped.
-#[cold]
-pub(super) fn drop_rows_of<B: Backend>(
-    temporary: &mut TemporaryTables,
-    backend: &B,
-    core: &Core,
-    control: &ConnectionControl,
-) {
-    if let Err(error) = backend.drop_temporary(&temporary.take_dropped()) {
-        // That is no failure of who dropped the tables.
-        let (connection, why) = (control.connection_id, &error.message);
-        let text = format!("The space of connection {connection}'s temporary tables is freed later: {why}");
-        crate::error_log::warning(&core.env, &text);
-    }
-}
-
 impl<B: Backend> Drop for Session<B> {
     fn drop(&mut self) {
-        if self.core.logs.general_is_on() {
-            self.log_general("Quit", &&b""[..]);
+        if self.shared.core.logs.general_is_on() {
+            statement::log_general(&self.shared, self.variables.settings(), "Quit", &&b""[..]);
         }
         // An error has been written to the log by the store, and there is no client any more.
         let _ = self.end_conversation(End::Close);

@@ -14,13 +14,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::access::MetadataMode;
-use catalog::{TableEntry, TableKind};
+use catalog::{TableDefinition, TableEntry, TableKind};
 use env::disk::FileOptions;
 use exec::FileLine;
 use service::error::{
-    EE_FILENOTFOUND, EE_STAT, ER_CLIENT_LOCAL_FILES_DISABLED, ER_INVALID_CHARACTER_STRING,
-    ER_OPTION_PREVENTS_STATEMENT, ER_TEXTFILE_NOT_READABLE, ER_WARN_TOO_MANY_RECORDS,
-    ER_WRONG_FIELD_TERMINATORS,
+    EE_FILENOTFOUND, EE_STAT, ER_BAD_FIELD_ERROR, ER_CLIENT_LOCAL_FILES_DISABLED,
+    ER_INVALID_CHARACTER_STRING, ER_OPTION_PREVENTS_STATEMENT, ER_TEXTFILE_NOT_READABLE,
+    ER_WARN_TOO_MANY_RECORDS, ER_WRONG_FIELD_TERMINATORS,
 };
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{Duplicates, Insert, LoadColumn, LoadData, Statement};
@@ -30,12 +30,16 @@ use types::{Value, ValueRef};
 
 use super::attempt::Stop;
 use super::definitions::file_charset;
+use super::execution;
 use super::names::name_text;
+use super::run;
 use super::{Session, access};
 use crate::backend::Backend;
+use crate::core::Core;
 use crate::plans::HeldPlan;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
+use crate::variables::settings::Settings;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -295,10 +299,10 @@ pub(crate) fn load_data<B: Backend>(
 ) -> Outcome {
     session.count(StatementKind::Load);
     let format = Format::of(load)?;
-    let mark = session.transaction.table_mark();
+    let mark = session.tables.transaction.table_mark();
     let outcome = load_into(session, load, &format, sql, reply);
-    if outcome.is_err() && !session.in_transaction() {
-        session.transaction.release_tables_to(mark);
+    if outcome.is_err() && !session.tables.transaction.is_open() {
+        session.tables.transaction.release_tables_to(mark);
     }
     outcome
 }
@@ -308,20 +312,20 @@ pub(crate) fn load_data<B: Backend>(
 /// # Errors
 /// Those of finding the table, of privileges and of waiting for the lock.
 fn lock_loaded_table<B: Backend>(session: &mut Session<B>, load: &LoadData<'_>) -> Result<Arc<TableEntry>> {
-    let mark = session.transaction.table_mark();
+    let mark = session.tables.transaction.table_mark();
     let mut entry = session.names().entry(&load.table)?;
     loop {
         let definition = &entry.definition;
         if definition.kind != TableKind::Temporary {
-            session.require_writable()?;
+            session.tables.require_writable(&session.shared, &session.account)?;
         }
-        session.enter_change(false)?;
-        session.lock_entry(&entry, MetadataMode::Write)?;
+        session.tables.enter_change(&session.shared, &session.variables, false)?;
+        session.tables.lock_entry(&session.shared, &session.variables, &entry, MetadataMode::Write)?;
         // While we waited the table may have changed, or the name have come to mean another.
         match session.names().entry(&load.table) {
             Ok(now) if Arc::ptr_eq(&now.definition, &entry.definition) => return Ok(now),
             now => {
-                session.transaction.release_tables_to(mark);
+                session.tables.transaction.release_tables_to(mark);
                 entry = now?;
             }
         }
@@ -361,7 +365,7 @@ fn load_into<B: Backend>(
     for column in load.columns {
         match column {
             LoadColumn::Column(column) => {
-                let ordinal = Session::<B>::column_of(definition, &name_text(column.name.text))?;
+                let ordinal = column_of(definition, &name_text(column.name.text))?;
                 names.push(quote(&definition.columns[ordinal].name));
                 values.push(b"?".to_vec());
                 targets.push(None);
@@ -397,10 +401,10 @@ fn load_into<B: Backend>(
         collation,
     )?;
     let mut splitter = Splitter::new(format.clone());
-    let mut pieces = open_source(session, load, reply)?;
-    session.begin_table_statement(false);
-    session.process.counts.status.add(exec::StatusKind::ExternalLock, 2);
-    let loaded = session.atomically(|session| {
+    let mut pieces = open_source(&session.shared.core, load, reply)?;
+    session.tables.begin_statement(&session.shared, session.variables.settings(), false);
+    session.shared.process.counts.status.add(exec::StatusKind::ExternalLock, 2);
+    let loaded = execution::atomically(session, |session| {
         let mut loaded = Loaded::default();
         load_lines(
             session,
@@ -413,10 +417,10 @@ fn load_into<B: Backend>(
             reply,
             &mut loaded,
         )?;
-        session.end_table_statement()?;
+        session.tables.end_statement(&session.shared)?;
         Ok(loaded)
     })?;
-    session.wait_for_commit(reply);
+    session.tables.wait_for_commit(reply);
     let info = format!(
         "Records: {}  Deleted: {}  Skipped: {}  Warnings: {}",
         loaded.records,
@@ -436,12 +440,8 @@ fn load_into<B: Backend>(
 }
 
 /// The INSERT of a line. A column may have a field and a value by SET: the last one counts.
-fn parse_row<'a, B: Backend>(
-    session: &Session<B>,
-    text: &'a [u8],
-    arena: &'a bumpalo::Bump,
-) -> Result<Statement<'a>> {
-    let parsed = syntax::parse(text, arena, session.variables.settings().sql_mode.for_syntax())
+fn parse_row<'a>(settings: &Settings, text: &'a [u8], arena: &'a bumpalo::Bump) -> Result<Statement<'a>> {
+    let parsed = syntax::parse(text, arena, settings.sql_mode.for_syntax())
         .map_err(|error| crate::errors::syntax_error(&error))?;
     Ok(match parsed.statement {
         Statement::Insert(insert) => {
@@ -459,28 +459,24 @@ fn require_columns_of_load<B: Backend>(
     collation: CollationId,
 ) -> Outcome {
     let arena = bumpalo::Bump::new();
-    let statement = parse_row(session, text, &arena)?;
+    let statement = parse_row(session.variables.settings(), text, &arena)?;
     let value = Value::string(Vec::new(), collation);
     let values: Vec<ValueRef<'_>> = (0..parameters).map(|_| ValueRef::from(&value)).collect();
-    let plan = session.plan_definition(&statement, text, &values)?;
+    let plan = session.planner().plan_definition(&statement, text, &values)?;
     access::require_plan(&session.account, plan.physical())
 }
 
 /// Opens the file, the client's or the server's.
-fn open_source<B: Backend>(
-    session: &Session<B>,
-    load: &LoadData<'_>,
-    reply: &mut Reply<'_>,
-) -> Result<Source> {
+fn open_source(core: &Core, load: &LoadData<'_>, reply: &mut Reply<'_>) -> Result<Source> {
     if load.local {
-        if !session.core.globals().boolean(known::local_infile()) {
+        if !core.globals().boolean(known::local_infile()) {
             return Err(ER_CLIENT_LOCAL_FILES_DISABLED.bare());
         }
         reply.request_local_file(load.path)?;
         return Ok(Source::Client);
     }
     let path = name_text(load.path);
-    let allowed = session.core.globals().text(known::secure_file_priv()).to_owned();
+    let allowed = core.globals().text(known::secure_file_priv()).to_owned();
     let path = Path::new(&path);
     let inside = allowed.is_empty()
         || (path.starts_with(&allowed) && !path.components().any(|part| part.as_os_str() == ".."));
@@ -497,10 +493,10 @@ fn open_source<B: Backend>(
     else {
         return Err(EE_STAT.with(&[&path.display(), &2, &"No such file or directory"]));
     };
-    if session.core.env.disk.folder(path, false).is_ok() {
+    if core.env.disk.folder(path, false).is_ok() {
         return Err(ER_TEXTFILE_NOT_READABLE.with(&[&path.display()]));
     }
-    let folder = session.core.env.disk.folder(folder, false).map_err(|error| missing(&error))?;
+    let folder = core.env.disk.folder(folder, false).map_err(|error| missing(&error))?;
     let file = folder.open(name, FileOptions::read_only()).map_err(|error| missing(&error))?;
     let length = file.len().map_err(|error| missing(&error))?;
     Ok(Source::File { file, at: 0, length })
@@ -519,7 +515,7 @@ fn load_lines<B: Backend>(
     loaded: &mut Loaded,
 ) -> Outcome {
     let arena = bumpalo::Bump::new();
-    let statement = parse_row(session, text, &arena)?;
+    let statement = parse_row(session.variables.settings(), text, &arena)?;
     let strict = session.variables.settings().sql_mode.is_strict() && !text.starts_with(IGNORING.as_bytes());
     let mut plan: Option<HeldPlan<B>> = None;
     let mut fields = Vec::new();
@@ -528,7 +524,7 @@ fn load_lines<B: Backend>(
     let mut last = false;
     loop {
         // A piece may end inside a line, and so may the next thousand: a statement of one endless line ends as any other.
-        crate::limits::check_interrupted(&session.control)?;
+        crate::limits::check_interrupted(&session.shared.control)?;
         // Lines that are skipped are cut at their terminators only.
         while to_skip > 0 && splitter.next_line(last, 0, &mut fields).is_some() {
             to_skip -= 1;
@@ -562,10 +558,10 @@ fn load_lines<B: Backend>(
             let values: Vec<ValueRef<'_>> = row.iter().map(ValueRef::from).collect();
             let summary = loop {
                 let current = match plan.take() {
-                    Some(current) if session.plan_is_current(&current, &values) => current,
-                    _ => session.plan_definition(&statement, text, &values)?,
+                    Some(current) if session.plan_fit().is_current(&current, &values) => current,
+                    _ => session.planner().plan_definition(&statement, text, &values)?,
                 };
-                let ran = session.run_file_line(&current, &values, line);
+                let ran = run::run_file_line(session, &current, &values, line);
                 plan = Some(current);
                 match ran.map_err(|stop| *stop) {
                     Ok(summary) => break summary,
@@ -574,7 +570,7 @@ fn load_lines<B: Backend>(
                     // Another table of the plan changed. The client has been asked for its file: only the line is run again.
                     Err(Stop::Replan) => {
                         plan = None;
-                        session.transaction.ensure_view();
+                        session.tables.transaction.ensure_view();
                     }
                 }
             };
@@ -591,7 +587,7 @@ fn load_lines<B: Backend>(
                 loaded.deleted += summary.affected.saturating_sub(1);
             }
             env::blocking::tick();
-            crate::limits::check_interrupted(&session.control)?;
+            crate::limits::check_interrupted(&session.shared.control)?;
         }
         if last {
             return Ok(());
@@ -667,6 +663,11 @@ impl Source {
             }
         }
     }
+}
+
+/// The ordinal of a column by name, for LOAD DATA.
+fn column_of(definition: &TableDefinition, name: &str) -> Result<usize> {
+    definition.column_ordinal(name).ok_or_else(|| ER_BAD_FIELD_ERROR.with(&[&name, &"field list"]))
 }
 
 #[cfg(test)]

@@ -153,7 +153,7 @@ impl<B: Backend> SessionLocks<B> {
     /// Takes the metadata locks of a plan's tables for `transaction`; under LOCK TABLES, looks whether they are among those locked.
     ///
     /// # Errors
-    /// As [`super::Session::lock_metadata`]; what was taken before stays.
+    /// As [`super::table_state::TableState::lock_plan`]; what was taken before stays.
     pub(super) fn lock_plan(
         &self,
         plan: &PhysicalPlan,

@@ -15,7 +15,7 @@ use bumpalo::Bump;
 use syntax::DigestScratch;
 use types::ValueRef;
 
-use super::recognise::UnescapedTexts;
+use super::unescaped::UnescapedTexts;
 use crate::backend::PointMemory;
 
 /// How much memory of each kind is kept for the next statement.

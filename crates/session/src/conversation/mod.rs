@@ -7,12 +7,22 @@
 //! Invariants:
 //! 1. A statement that fails leaves the transaction as it was before the statement, or (deadlock) rolled back whole.
 //! 2. Every statement answers exactly once, by a result or by the error it returns.
-//! 3. Each part of the state owns its fields; what a client may have reset is reset in one place that names every part.
+//! 3. Each part of the state is a file with private fields and its own reset; what a client may have reset is reset in one place that
+//!    names every part ([`lifetime`]).
+//! 4. What a statement does is functions, which get the parts that they need. [`Session`] has methods only for its beginning and end, for
+//!    what it gives out (names, account's rights, planner), and for its answers.
 //!
-//! Read next: [`dispatch`] (which statement goes where), [`transaction`], [`plans`] and [`run`] (statements with a plan), `set`,
-//! `show`.
+//! ```text
+//! parts      variables, user variables, prepared, routines, diagnostics, results, functions, running, client, account, query log
+//!            Shared: the server, the connection's switch, the entry in the process list
+//!            TableState: transaction, LOCK TABLES, temporary tables; commit and rollback of them together
+//! functions  statement (begin, end, logs) < execution (the one sequence) < run < set, routine, recognise, show ... < dispatch
+//! ```
+//!
+//! Read next: [`dispatch`] (which statement goes where), [`table_state`], [`plans`] and [`run`] (statements with a plan), [`set`], [`show`].
 
 mod access;
+mod account_names;
 pub mod accounts;
 pub(crate) mod attempt;
 mod client;
@@ -34,6 +44,7 @@ mod memory;
 mod memory_limits;
 mod names;
 mod parameters;
+mod plan_fit;
 pub mod plans;
 pub mod prepared;
 mod prepared_commands;
@@ -43,14 +54,19 @@ mod recognise;
 mod rendered_statement;
 mod results;
 pub(crate) mod routine;
+mod routines;
 pub mod run;
 mod running;
 mod session_variables;
 pub mod set;
+mod shared;
 pub mod show;
+mod statement;
 mod statement_ids;
+mod table_state;
 pub mod transaction;
 mod transaction_statements;
+mod unescaped;
 mod user_variables;
 
 use std::borrow::Cow;
@@ -59,9 +75,11 @@ use std::sync::Arc;
 use catalog::Catalog;
 use service::error::ER_NO_SUCH_THREAD;
 use service::{
-    Capabilities, ChangeUserRequest, CommandOutcome, ConnectRequest, ConnectionControl, ExecuteRequest,
-    OkSummary, Outcome, Reply, SetOption, SqlError, StatusFlags,
+    Capabilities, ChangeUserRequest, CommandOutcome, ConnectRequest, ExecuteRequest, OkSummary, Outcome,
+    Reply, SetOption, SqlError, StatusFlags,
 };
+use syntax::ast::Statement;
+use types::ValueRef;
 use types::charset::Charset;
 
 use crate::backend::Backend;
@@ -72,24 +90,27 @@ use crate::plans::shared::SharedPlans;
 use crate::privilege;
 use crate::processes::{Identity, kept_attributes};
 use crate::status::StatementKind;
-use crate::temporary::TemporaryTables;
 use crate::variables::Variables;
 use crate::variables::definition::known;
 
 use access::Access;
+use attempt::Attempt;
 use client::Client;
 use current_account::CurrentAccount;
 use diagnostics::Diagnostics;
 use function_state::FunctionState;
 use lifetime::End;
 use names::Names;
-use prepared::{LongDataLimits, PreparedStatements};
+use plan_fit::PlanFit;
+use plans::Planner;
+use prepared::PreparedStatements;
 use process::SessionProcess;
 use query_log::QueryLog;
 use results::LastResults;
 use running::RunningStatement;
 use session_variables::SessionVariables;
-use transaction::TransactionState;
+use shared::Shared;
+use table_state::TableState;
 use user_variables::UserVariables;
 
 /// What the sessions of a server are started with, and share.
@@ -105,29 +126,23 @@ pub struct Server<B: Backend> {
 
 /// One client's conversation.
 pub struct Session<B: Backend> {
-    core: Arc<Core>,
-    backend: Arc<B>,
-    shared_plans: Arc<SharedPlans<B>>,
-    control: Arc<ConnectionControl>,
-    process: SessionProcess,
+    /// The server, the connection's switch, the entry in the process list.
+    shared: Shared<B>,
+    /// Transaction, LOCK TABLES, temporary tables.
+    tables: TableState<B>,
     account: CurrentAccount,
     client: Client,
     variables: SessionVariables,
     user_variables: UserVariables,
     database: Option<Arc<str>>,
-    transaction: TransactionState<B::Transaction>,
     prepared: PreparedStatements<B>,
     diagnostics: Diagnostics,
     results: LastResults,
     functions: FunctionState,
     running: RunningStatement,
     query_log: QueryLog,
-    /// CREATE TEMPORARY TABLE.
-    temporary: TemporaryTables,
-    /// LOCK TABLES and its kin.
-    locks: locks::SessionLocks<B>,
     /// Stored procedures: those in run, and those this session has run.
-    routines: routine::Routines<B>,
+    routines: routines::Routines<B>,
     /// What it knows of its texts; away while one of them is looked up.
     templates: Option<Box<recognise::SessionTemplates<B>>>,
 }
@@ -136,7 +151,7 @@ impl<B: Backend> std::fmt::Debug for Session<B> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Session")
-            .field("connection_id", &self.control.connection_id)
+            .field("connection_id", &self.shared.control.connection_id)
             .field("user", &self.account.user_at_host())
             .finish_non_exhaustive()
     }
@@ -166,8 +181,7 @@ impl<B: Backend> Session<B> {
         let seed = core.random_u64();
         let mut session = Self {
             variables: SessionVariables::new(&core.globals(), request.control.connection_id),
-            transaction: TransactionState::new(backend.new_transaction()),
-            process: SessionProcess::new(process),
+            tables: TableState::new(backend.new_transaction()),
             account: CurrentAccount::at_login(&catalog, &request.account, &request.user, &request.host.name),
             client: Client::new(request.capabilities, request.tls),
             user_variables: UserVariables::default(),
@@ -178,16 +192,17 @@ impl<B: Backend> Session<B> {
             functions: FunctionState::new(seed),
             running: RunningStatement::default(),
             query_log: QueryLog::default(),
-            temporary: TemporaryTables::default(),
-            locks: locks::SessionLocks::default(),
-            routines: routine::Routines::default(),
+            routines: routines::Routines::default(),
             templates: Some(Box::default()),
-            control: request.control,
-            core,
-            backend,
-            shared_plans: plans,
+            shared: Shared {
+                core,
+                backend,
+                plans,
+                control: request.control,
+                process: SessionProcess::new(process),
+            },
         };
-        session.transaction.obey(&session.control);
+        session.tables.transaction.obey(&session.shared.control);
         session.variables.set_client_collation(request.collation);
         session.variables.set_wait_timeout(&session.client);
         if let Some(database) = request.database.filter(|name| !name.is_empty()) {
@@ -198,15 +213,15 @@ impl<B: Backend> Session<B> {
     }
 
     fn log_connect(&self, command: &str, database: Option<&str>) {
-        if self.core.logs.general_is_on() {
+        if self.shared.core.logs.general_is_on() {
             let database = database.unwrap_or("");
-            let how = match (self.client.tls(), self.control.peer) {
+            let how = match (self.client.tls(), self.shared.control.peer) {
                 (Some(_), _) => "SSL/TLS",
                 (None, Some(_)) => "TCP/IP",
                 (None, None) => "Socket",
             };
             let text = format!("{} on {database} using {how}", self.account.user_at_host());
-            self.log_general(command, &text.as_bytes());
+            statement::log_general(&self.shared, self.variables.settings(), command, &text.as_bytes());
         }
     }
 
@@ -218,13 +233,13 @@ impl<B: Backend> Session<B> {
         if name.is_empty() {
             return Err(service::error::ER_NO_DB_ERROR.bare());
         }
-        let catalog = self.core.catalog().load();
+        let catalog = self.shared.core.catalog().load();
         if !privilege::enters_schema(&self.account, name) {
             return Err(privilege::schema_denied(&self.account, name));
         }
         let Some(schema) = catalog.schema(name) else { return Err(no_schema(name)) };
         self.database = Some(Arc::clone(&schema.name));
-        self.process.identity.lock().database = Some(schema.name.to_string());
+        self.shared.process.identity.lock().database = Some(schema.name.to_string());
         self.variables.set_database_collation(schema.collation);
         Ok(())
     }
@@ -233,18 +248,18 @@ impl<B: Backend> Session<B> {
     pub(crate) fn forget_database(&mut self, name: &str) {
         if self.database.as_deref() == Some(name) {
             self.database = None;
-            self.process.identity.lock().database = None;
+            self.shared.process.identity.lock().database = None;
         }
     }
 
     /// Makes `name` the default database, or none, without asking whether the account may.
     pub(crate) fn switch_database(&mut self, name: Option<Arc<str>>) {
         let collation =
-            name.as_deref().and_then(|name| Some(self.core.catalog().load().schema(name)?.collation));
+            name.as_deref().and_then(|name| Some(self.shared.core.catalog().load().schema(name)?.collation));
         if let Some(collation) = collation {
             self.variables.set_database_collation(collation);
         }
-        self.process.identity.lock().database = name.as_deref().map(str::to_owned);
+        self.shared.process.identity.lock().database = name.as_deref().map(str::to_owned);
         self.database = name;
     }
 
@@ -255,7 +270,7 @@ impl<B: Backend> Session<B> {
 
     /// What names mean to it.
     fn names(&self) -> Names<'_> {
-        Names { core: &self.core, database: self.database.as_ref(), temporary: &self.temporary }
+        Names { core: &self.shared.core, database: self.database.as_ref(), temporary: &self.tables.temporary }
     }
 
     /// What its account may do.
@@ -266,28 +281,61 @@ impl<B: Backend> Session<B> {
     /// Counts a statement of a kind.
     #[inline]
     pub(crate) fn count(&self, kind: StatementKind) {
-        self.process.counts.count(kind);
+        self.shared.process.counts.count(kind);
     }
 
     pub(crate) fn facts(&self) -> Facts {
         Facts {
-            counts: self.process.counts.values(),
-            core: Arc::clone(&self.core),
+            counts: self.shared.process.counts.values(),
+            core: Arc::clone(&self.shared.core),
             variables: Variables::clone(&self.variables),
             account: Some(Arc::clone(&self.account)),
             tls: self.client.tls().cloned(),
         }
     }
 
-    pub(crate) fn in_transaction(&self) -> bool {
-        self.transaction.is_open()
+    /// What makes its plans.
+    fn planner(&self) -> Planner<'_, B> {
+        Planner {
+            shared: &self.shared,
+            names: self.names(),
+            account: &self.account,
+            variables: &self.variables,
+            user_variables: &self.user_variables,
+            results: &self.results,
+            diagnostics: &self.diagnostics,
+            functions: &self.functions,
+            running: &self.running,
+            routines: &self.routines,
+        }
+    }
+
+    /// What it has of what plans are made for.
+    #[inline]
+    fn plan_fit(&self) -> PlanFit<'_> {
+        PlanFit { names: self.names(), variables: &self.variables }
+    }
+
+    /// Runs a parsed statement, with the values of its parameters. Also for statements within others (EXECUTE, CALL): the one place where
+    /// what a statement does leads back to where statements are told apart.
+    fn dispatch(
+        &mut self,
+        statement: &Statement<'_>,
+        text: &[u8],
+        parameters: &[ValueRef<'_>],
+        reply: &mut Reply<'_>,
+    ) -> Attempt<()> {
+        dispatch::dispatch(self, statement, text, parameters, reply)
     }
 
     pub(crate) fn status_flags(&self) -> StatusFlags {
         StatusFlags::NONE
             .set(StatusFlags::AUTOCOMMIT, self.variables.settings().autocommit)
-            .set(StatusFlags::IN_TRANS, self.in_transaction())
-            .set(StatusFlags::IN_TRANS_READONLY, self.in_transaction() && self.transaction.is_read_only())
+            .set(StatusFlags::IN_TRANS, self.tables.transaction.is_open())
+            .set(
+                StatusFlags::IN_TRANS_READONLY,
+                self.tables.transaction.is_open() && self.tables.transaction.is_read_only(),
+            )
             .set(
                 StatusFlags::NO_BACKSLASH_ESCAPES,
                 self.variables
@@ -322,7 +370,7 @@ impl<B: Backend> Session<B> {
         self.diagnostics.push(error.diagnostic(), self.variables.settings().diagnostics);
         self.results.set_row_count(-1);
         if crate::limits::closes_connection(error) {
-            self.control.kill(service::Kill::Connection);
+            self.shared.control.kill(service::Kill::Connection);
         }
     }
 }
@@ -351,35 +399,35 @@ impl<B: Backend> service::Session for Session<B> {
     }
 
     fn note_traffic(&mut self, received_bytes: u64, sent_bytes: u64) {
-        self.process.counts.bytes_received.add(received_bytes);
-        self.process.counts.bytes_sent.add(sent_bytes);
+        self.shared.process.counts.bytes_received.add(received_bytes);
+        self.shared.process.counts.bytes_sent.add(sent_bytes);
     }
 
     fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> CommandOutcome {
-        self.run_text(sql, reply)
+        dispatch::run_text(self, sql, reply)
     }
 
     fn prepare(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
-        self.prepare_statement(sql, reply)
+        prepared_commands::prepare_statement(self, sql, reply)
     }
 
     fn execute(&mut self, request: ExecuteRequest<'_>, reply: &mut Reply<'_>) -> CommandOutcome {
-        self.execute_statement(request, reply)
+        prepared_commands::execute_statement(self, request, reply)
     }
 
     fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8]) {
-        self.process.counts.com_stmt_send_long_data.increment();
-        let limits = self.long_data_limits();
-        let folder = self.core.spill_folder();
+        self.shared.process.counts.com_stmt_send_long_data.increment();
+        let limits = prepared::long_data_limits(&self.variables, &self.shared.core);
+        let folder = self.shared.core.spill_folder();
         self.prepared.add_long_data(statement_id, parameter, data, limits, folder.as_ref());
     }
 
     fn fetch(&mut self, statement_id: u32, row_count: u32, reply: &mut Reply<'_>) -> Outcome {
-        self.fetch_rows(statement_id, row_count, reply)
+        prepared_commands::fetch_rows(self, statement_id, row_count, reply)
     }
 
     fn reset_statement(&mut self, statement_id: u32, reply: &mut Reply<'_>) -> Outcome {
-        self.process.counts.com_stmt_reset.increment();
+        self.shared.process.counts.com_stmt_reset.increment();
         self.prepared.reset(statement_id)?;
         self.send_ok(reply)
     }
@@ -387,9 +435,9 @@ impl<B: Backend> service::Session for Session<B> {
     fn recover(&mut self) {
         let mode = self.variables.settings().sql_mode.for_syntax();
         crate::panics::note_statement(
-            &self.core.env,
-            self.control.connection_id,
-            &self.process.statement(),
+            &self.shared.core.env,
+            self.shared.control.connection_id,
+            &self.shared.process.statement(),
             mode,
         );
         env::memory::forget_exceeded();
@@ -399,13 +447,13 @@ impl<B: Backend> service::Session for Session<B> {
     }
 
     fn close_statement(&mut self, statement_id: u32) {
-        self.process.counts.com_stmt_close.increment();
-        self.prepared.close(statement_id, &self.core);
+        self.shared.process.counts.com_stmt_close.increment();
+        self.prepared.close(statement_id, &self.shared.core);
     }
 
     fn init_db(&mut self, database: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.diagnostics.clear();
-        self.log_general("Init DB", &database);
+        statement::log_general(&self.shared, self.variables.settings(), "Init DB", &database);
         self.use_database(&String::from_utf8_lossy(database))?;
         self.send_use_ok(reply)
     }
@@ -415,14 +463,14 @@ impl<B: Backend> service::Session for Session<B> {
     }
 
     fn statistics(&mut self, reply: &mut Reply<'_>) -> Outcome {
-        let uptime = self.core.env.clock.now().since(self.core.started).as_secs();
-        let counts = self.core.processes.count_sums();
+        let uptime = self.shared.core.env.clock.now().since(self.shared.core.started).as_secs();
+        let counts = self.shared.core.processes.count_sums();
         let questions = counts.of("Questions");
         #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
         let rate = questions as f64 / uptime.max(1) as f64;
         let text = format!(
             "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: 0  Flush tables: 1  Open tables: 0  Queries per second avg: {rate:.3}",
-            self.core.processes.count(),
+            self.shared.core.processes.count(),
             counts.of("Slow_queries"),
         );
         reply.raw(text.as_bytes());
@@ -456,7 +504,7 @@ impl<B: Backend> service::Session for Session<B> {
     }
 
     fn may_hold_locks(&self) -> bool {
-        self.transaction.is_open() || self.locks.any_held()
+        self.tables.transaction.is_open() || self.tables.locks.any_held()
     }
 
     fn ping(&mut self, reply: &mut Reply<'_>) -> Outcome {
@@ -468,7 +516,7 @@ impl<B: Backend> service::Session for Session<B> {
     }
 
     fn hold_input(&mut self, bytes: u64) -> Outcome {
-        self.note_input(bytes)
+        memory_limits::note_input(self, bytes)
     }
 
     fn max_allowed_packet(&self) -> u32 {
@@ -477,13 +525,6 @@ impl<B: Backend> service::Session for Session<B> {
 }
 
 impl<B: Backend> Session<B> {
-    fn long_data_limits(&self) -> LongDataLimits {
-        LongDataLimits {
-            packet_bytes_max: self.variables.unsigned(known::max_allowed_packet()),
-            streamed_bytes_max: self.core.globals().unsigned(known::max_long_data_size()),
-        }
-    }
-
     pub(crate) fn send_use_ok(&mut self, reply: &mut Reply<'_>) -> Outcome {
         let Some(database) = self.database.clone() else { return self.send_ok(reply) };
         self.results.set_row_count(0);
@@ -497,22 +538,16 @@ impl<B: Backend> Session<B> {
         })
     }
 
-    /// Whether the account may do to connections what others may not.
-    pub(crate) fn is_connection_admin(&self) -> bool {
-        self.account.global.contains(catalog::Privileges::SUPER)
-            || privilege::has_dynamic(&self.account, "CONNECTION_ADMIN")
-    }
-
     /// KILL: ends another connection or its statement.
     ///
     /// # Errors
     /// 1094 if there is none, 1095 without the right.
     pub(crate) fn kill(&self, connection_id: u64, query_only: bool) -> Result<(), Box<SqlError>> {
-        let Some(entry) = self.core.processes.get(connection_id) else {
+        let Some(entry) = self.shared.core.processes.get(connection_id) else {
             return Err(ER_NO_SUCH_THREAD.with(&[&connection_id]));
         };
         let victim = entry.identity.lock().clone();
-        let catalog = self.core.catalog().load();
+        let catalog = self.shared.core.catalog().load();
         access::require_kill(&self.account, &catalog.accounts, &victim)
             .map_err(|_| service::error::ER_KILL_DENIED_ERROR.with(&[&connection_id]))?;
         entry.control.kill(if query_only { service::Kill::Query } else { service::Kill::Connection });

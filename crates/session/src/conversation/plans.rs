@@ -5,27 +5,36 @@
 //! ```
 //!
 //! A prepared statement keeps what lengths and scales depend on (`div_precision_increment` and others) from when it was prepared, as in
-//! MySQL; a session that takes over another one's plan has the same ([`Session::would_make`]).
+//! MySQL; a session that takes over another one's plan has the same ([`PlanFit::would_make`]).
 
-use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use catalog::Catalog;
-use exec::expr::EvalSettings;
 use exec::{PlannedConstants, Prepared};
 use plan::logical::Bound;
 use plan::{PlanError, PlanResult};
 use service::SqlError;
 use service::error::{self as e, ER_INCORRECT_GLOBAL_LOCAL_VAR};
+use syntax::Digested;
 use syntax::ast::{Into, QueryBody, Statement, VarScope};
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::data_type::FRACTION_DIGITS_MAX;
-use types::temporal::zone::TimeZone;
 use types::{DataType, TypeKind, Value, ValueRef};
 
-use super::run::variables_of;
-use super::{Session, access};
+use super::access;
+use super::current_account::CurrentAccount;
+use super::diagnostics::Diagnostics;
+use super::execution::time_limit;
+use super::function_state::FunctionState;
+use super::names::Names;
+use super::plan_fit::{self, PlanFit, estimate_settings, planning_settings};
+use super::results::LastResults;
+use super::routines::Routines;
+use super::running::RunningStatement;
+use super::session_variables::SessionVariables;
+use super::shared::Shared;
+use super::user_variables::UserVariables;
 use crate::backend::Backend;
 use crate::errors::plan_error;
 use crate::plans::parameter_types::{ParameterClass, fits, is_held, own_type, reads_as_number};
@@ -111,12 +120,26 @@ fn check_held(value: Option<&ValueRef<'_>>, collation: CollationId) -> Result<()
     }
 }
 
+/// Makes plans: what that asks of a session.
+pub(super) struct Planner<'a, B: Backend> {
+    pub(super) shared: &'a Shared<B>,
+    pub(super) names: Names<'a>,
+    pub(super) account: &'a CurrentAccount,
+    pub(super) variables: &'a SessionVariables,
+    pub(super) user_variables: &'a UserVariables,
+    pub(super) results: &'a LastResults,
+    pub(super) diagnostics: &'a Diagnostics,
+    pub(super) functions: &'a FunctionState,
+    pub(super) running: &'a RunningStatement,
+    pub(super) routines: &'a Routines<B>,
+}
+
 /// What binding asks of a session.
 struct BindSession<'a, B: Backend> {
-    session: &'a Session<B>,
+    session: &'a Planner<'a, B>,
     parameters: Option<&'a [ValueRef<'a>]>,
     /// The literals that are the parameters.
-    literals: Option<&'a syntax::Digested<'a>>,
+    literals: Option<&'a Digested<'a>>,
     /// The types that the parameters of a client got from their context, where a value does not fit.
     typed_before: Option<&'a DerivedTypes>,
     /// The statement runs next: if it is a SELECT, its time begins now.
@@ -127,7 +150,7 @@ struct BindSession<'a, B: Backend> {
 
 impl<'a, B: Backend> BindSession<'a, B> {
     /// For a query or change that runs next, with these parameters.
-    fn new(session: &'a Session<B>, parameters: Option<&'a [ValueRef<'a>]>) -> BindSession<'a, B> {
+    fn new(session: &'a Planner<'a, B>, parameters: Option<&'a [ValueRef<'a>]>) -> BindSession<'a, B> {
         BindSession {
             session,
             parameters,
@@ -154,7 +177,7 @@ impl<B: Backend> BindSession<'_, B> {
         catalog: &Catalog,
     ) -> Result<(Bound, DerivedTypes), Box<SqlError>> {
         let denied = |error: Box<PlanError>| {
-            access::denied_instead(&self.session.account, &error).unwrap_or_else(|| plan_error(&error))
+            access::denied_instead(self.session.account, &error).unwrap_or_else(|| plan_error(&error))
         };
         let bound = plan::bind::bind(statement, text, catalog, self).map_err(denied)?;
         let Some(values) = self.parameters.filter(|_| self.has_client_parameters()) else {
@@ -200,7 +223,7 @@ impl<B: Backend> BindSession<'_, B> {
 
 impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
     fn database(&self) -> Option<&str> {
-        self.session.database.as_deref()
+        self.session.names.database.map(|name| &**name)
     }
 
     fn connection_collation(&self) -> CollationId {
@@ -262,7 +285,7 @@ impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
     }
 
     fn constant(&self, constant: &plan::Expr) -> Option<Value> {
-        exec::expr::fold(constant, &self.session.planning_settings())
+        exec::expr::fold(constant, &planning_settings(self.session.variables.settings()))
     }
 
     fn date_mode(&self) -> types::temporal::parse::DateMode {
@@ -293,30 +316,7 @@ impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
     }
 }
 
-impl<B: Backend> Session<B> {
-    /// How constants are computed while a statement is planned.
-    fn planning_settings(&self) -> EvalSettings {
-        let settings = self.variables.settings();
-        EvalSettings {
-            sql_mode: settings.sql_mode.0,
-            connection_collation: settings.connection_collation,
-            max_allowed_packet: settings.packet_bytes_max as usize,
-            locale: settings.locale,
-            ..EvalSettings::default()
-        }
-    }
-
-    /// How they are computed for estimates of how many rows there are.
-    fn estimate_settings(&self) -> EvalSettings {
-        let settings = self.variables.settings();
-        EvalSettings {
-            time_zone: TimeZone::clone(&settings.time_zone),
-            default_week_format: i64::try_from(self.variables.unsigned(known::default_week_format()))
-                .unwrap_or(0),
-            ..self.planning_settings()
-        }
-    }
-
+impl<'a, B: Backend> Planner<'a, B> {
     /// The value of `@@name`.
     ///
     /// # Errors
@@ -350,9 +350,9 @@ impl<B: Backend> Session<B> {
         }
         if id == known::timestamp() {
             #[allow(clippy::cast_precision_loss, reason = "MySQL shows it as a double as well")]
-            return Ok(Value::Double(self.now_micros() as f64 / 1e6));
+            return Ok(Value::Double(self.functions.now_micros(&self.shared.core) as f64 / 1e6));
         }
-        let globals = self.core.globals();
+        let globals = self.shared.core.globals();
         let setting = if global || definition.scope == Scope::Global {
             globals.get(id)
         } else {
@@ -381,7 +381,7 @@ impl<B: Backend> Session<B> {
         values: &[ValueRef<'_>],
     ) -> Result<HeldPlan<B>, Box<SqlError>> {
         let bind = BindSession::new(self, Some(values));
-        self.plan_bound(statement, text, &self.catalog(), &bind)
+        self.plan_bound(statement, text, &self.names.catalog(), &bind)
     }
 
     /// Plans a prepared statement for an execution of it.
@@ -394,9 +394,9 @@ impl<B: Backend> Session<B> {
         text: &[u8],
         values: &[ValueRef<'_>],
     ) -> Result<HeldPlan<B>, Box<SqlError>> {
-        let for_all_values = self.shared_plans.is_restless(self.prepared_key(text, values), text);
+        let for_all_values = self.shared.plans.is_restless(self.fit().prepared_key(text, values), text);
         let bind = BindSession { for_all_values, ..BindSession::new(self, Some(values)) };
-        self.plan_bound(statement, text, &self.catalog(), &bind)
+        self.plan_bound(statement, text, &self.names.catalog(), &bind)
     }
 
     /// Plans a statement with its literals as parameters.
@@ -408,13 +408,13 @@ impl<B: Backend> Session<B> {
         statement: &Statement<'_>,
         text: &[u8],
         values: &[ValueRef<'_>],
-        literals: &syntax::Digested<'_>,
+        literals: &Digested<'_>,
     ) -> Result<HeldPlan<B>, Box<SqlError>> {
-        let key = self.shared_key(self.key_of(literals), values);
-        let for_all_values = self.shared_plans.is_restless(key, literals.template);
+        let key = self.fit().template_key(plan_fit::key_of(self.variables.settings(), literals), values);
+        let for_all_values = self.shared.plans.is_restless(key, literals.template);
         let bind =
             BindSession { literals: Some(literals), for_all_values, ..BindSession::new(self, Some(values)) };
-        self.plan_bound(statement, text, &self.catalog(), &bind)
+        self.plan_bound(statement, text, &self.names.catalog(), &bind)
     }
 
     /// Plans a statement whose parameters have the types of their values, wherever they stand: the query that a table's columns
@@ -426,7 +426,7 @@ impl<B: Backend> Session<B> {
         values: &[ValueRef<'_>],
     ) -> Result<HeldPlan<B>, Box<SqlError>> {
         let bind = BindSession { begins_time: false, ..BindSession::new(self, Some(values)) };
-        self.plan_bound(statement, text, &self.catalog(), &bind)
+        self.plan_bound(statement, text, &self.names.catalog(), &bind)
     }
 
     /// Plans a statement that is only prepared (`values`: none), or is no SELECT of a client: it has no time limit.
@@ -451,13 +451,17 @@ impl<B: Backend> Session<B> {
         let bytes_before = env::memory::command_bytes().0;
         let kind = kind_of(statement);
         let max_execution_ms = hinted_time(statement, text);
-        let limit = if bind.begins_time { self.time_limit(kind, max_execution_ms) } else { None };
+        let limit = if bind.begins_time {
+            time_limit(self.variables.settings(), kind, max_execution_ms)
+        } else {
+            None
+        };
         let deadline = match limit {
             None => None,
             // One that is planned again has the time that is left.
             Some(limit) => Some(match self.running.take_deadline() {
                 Some(deadline) => deadline,
-                None => self.begin_deadline(limit)?,
+                None => self.shared.begin_deadline(limit)?,
             }),
         };
         let mut derived = DerivedTypes::default();
@@ -470,13 +474,13 @@ impl<B: Backend> Session<B> {
                 dive_limit: self.variables.unsigned(known::eq_range_index_dive_limit()) as usize,
                 ..plan::Options::new(catalog)
             };
-            let settings = self.estimate_settings();
+            let settings = estimate_settings(self.variables);
             let params = bind.parameters.filter(|_| !bind.for_all_values).unwrap_or_default();
             let constants = PlannedConstants { settings: &settings, params };
             let plan = plan::optimize_for(bound, &options, &constants);
             Prepared::new(Arc::new(plan))
         });
-        let planned = planned.unwrap_or_else(|why| Err(crate::limits::stopped(why, &self.control)));
+        let planned = planned.unwrap_or_else(|why| Err(crate::limits::stopped(why, &self.shared.control)));
         let prepared = planned.map_err(|error| match &deadline {
             None => error,
             Some(deadline) => deadline.explain(error),
@@ -484,7 +488,7 @@ impl<B: Backend> Session<B> {
         let made_for = MadeFor {
             kind,
             catalog_version: catalog.version,
-            database: self.database.clone(),
+            database: self.names.database.cloned(),
             parameter_classes: bind.classes(&derived),
             max_execution_ms,
             bytes: env::memory::command_bytes().0.saturating_sub(bytes_before),
@@ -492,37 +496,10 @@ impl<B: Backend> Session<B> {
         Ok(HeldPlan::made(CachedPlan::new(prepared, made_for, self.variables.settings()), deadline))
     }
 
-    /// Plans a statement for PREPARE, parameters unknown; `None` for statements without a plan.
-    pub(crate) fn plan_for_prepare(
-        &mut self,
-        statement: &Statement<'_>,
-        text: &[u8],
-    ) -> Result<Option<HeldPlan<B>>, Box<SqlError>> {
-        if !has_plan(statement) {
-            return Ok(None);
-        }
-        self.account.renew(&self.core);
-        if let Some(into) = into_of(statement) {
-            // It has no columns to tell of, but may be wrong.
-            let plan = self.plan_with(statement, text, None, &self.catalog())?;
-            access::require_plan(&self.account, plan.physical())?;
-            return variables_of(plan.physical(), into).map(|_| None);
-        }
-        let found = self.find_prepared(text, &[]);
-        if let Known::Plan(_, plan) = found {
-            access::require_plan(&self.account, plan.physical())?;
-            return Ok(Some(HeldPlan::new(plan)));
-        }
-        let plan = self.plan_with(statement, text, None, &self.catalog())?;
-        access::require_plan(&self.account, plan.physical())?;
-        self.share_prepared(&found, text, &[], &plan);
-        Ok(Some(plan))
-    }
-
     /// The plan of a prepared text that another session made for such parameters; none: they are unknown.
     pub(super) fn find_prepared(&self, text: &[u8], values: &[ValueRef<'_>]) -> KnownPlan<B> {
-        let key = self.prepared_key(text, values);
-        self.take_if(self.shared_plans.find(key, text, values.len()), values)
+        let key = self.fit().prepared_key(text, values);
+        self.take_if(self.shared.plans.find(key, text, values.len()), values)
     }
 
     /// Lets others run the plan of a prepared text, about which `found` was known.
@@ -534,14 +511,14 @@ impl<B: Backend> Session<B> {
         plan: &HeldPlan<B>,
     ) {
         if matches!(found, Known::Keep) {
-            self.offer(self.prepared_key(text, values), text.into(), values, plan);
+            self.offer(self.fit().prepared_key(text, values), text.into(), values, plan);
         }
     }
 
     /// Lets others run a plan, if it is not this session's alone.
     pub(super) fn offer(&self, key: u64, template: Arc<[u8]>, values: &[ValueRef<'_>], plan: &HeldPlan<B>) {
-        if self.would_make(plan, values) && !plan.reads_system_tables() {
-            self.shared_plans.put(key, template, Arc::clone(plan.shared()));
+        if self.fit().would_make(plan, values) && !plan.reads_system_tables() {
+            self.shared.plans.put(key, template, Arc::clone(plan.shared()));
         }
     }
 
@@ -549,7 +526,7 @@ impl<B: Backend> Session<B> {
     pub(super) fn take_if(&self, found: Found<B>, values: &[ValueRef<'_>]) -> KnownPlan<B> {
         match found {
             Known::Plan(template, plans) => {
-                let fitting = plans.into_iter().find(|plan| self.would_make(plan, values));
+                let fitting = plans.into_iter().find(|plan| self.fit().would_make(plan, values));
                 fitting.map_or(Known::Keep, |plan| Known::Plan(template, plan))
             }
             Known::Keep => Known::Keep,
@@ -557,62 +534,28 @@ impl<B: Backend> Session<B> {
         }
     }
 
-    /// Whether a cached plan may run now with these parameters.
-    #[inline]
-    pub(crate) fn plan_is_current(&self, plan: &CachedPlan<B>, values: &[ValueRef<'_>]) -> bool {
-        self.settings_fit(plan)
-            && plan.takes(values)
-            && (plan.is_always_best() || self.is_plan_for(plan.physical(), values))
+    /// What is looked for in a plan that is there.
+    pub(super) fn fit(&self) -> PlanFit<'a> {
+        PlanFit { names: self.names, variables: self.variables }
     }
 
-    /// Whether a plan is the one for tables as large as these are and for these values: its ranges hold about as many rows as those it
-    /// was made for.
-    #[inline(never)]
-    fn is_plan_for(&self, plan: &plan::PhysicalPlan, values: &[ValueRef<'_>]) -> bool {
-        plan.sizes_hold() && (plan.guards.is_empty() || self.guards_hold(plan, values))
+    /// What all sessions know of a template, if it holds for this one.
+    #[cold]
+    pub(super) fn find_shared(
+        &self,
+        key: u64,
+        digested: &Digested<'_>,
+        values: &[ValueRef<'_>],
+    ) -> KnownPlan<B> {
+        let key = self.fit().template_key(key, values);
+        self.take_if(self.shared.plans.find(key, digested.template, digested.literals.len()), values)
     }
 
-    fn guards_hold(&self, plan: &plan::PhysicalPlan, values: &[ValueRef<'_>]) -> bool {
-        let settings = self.estimate_settings();
-        plan.guards_hold(&PlannedConstants { settings: &settings, params: values })
-    }
-
-    /// Whether this session would have made such a plan now: beside what may change under a plan, what a prepared statement keeps from
-    /// when it was prepared.
-    pub(super) fn would_make(&self, plan: &CachedPlan<B>, values: &[ValueRef<'_>]) -> bool {
-        plan.has_shapes_of(self.variables.settings()) && self.plan_is_current(plan, values)
-    }
-
-    /// Whether a cached plan may run now, with parameters of the types it was made for.
-    #[inline]
-    pub(crate) fn plan_fits(&self, plan: &CachedPlan<B>) -> bool {
-        self.settings_fit(plan) && plan.physical().sizes_hold()
-    }
-
-    #[inline]
-    fn settings_fit(&self, plan: &CachedPlan<B>) -> bool {
-        self.temporary.is_empty()
-            && plan.fits(self.variables.settings(), self.core.catalog().version(), self.database.as_ref())
-    }
-
-    /// A template's key among all sessions' plans: `key`, and what a plan with these literals depends on here.
-    pub(super) fn shared_key(&self, key: u64, values: &[ValueRef<'_>]) -> u64 {
-        self.key_here(("template", key), values)
-    }
-
-    /// The same of a prepared text and its parameters.
-    fn prepared_key(&self, text: &[u8], values: &[ValueRef<'_>]) -> u64 {
-        self.key_here(("text", text), values)
-    }
-
-    fn key_here(&self, what: impl Hash, values: &[ValueRef<'_>]) -> u64 {
-        let mut hasher = foldhash::fast::FixedState::default().build_hasher();
-        let settings = self.variables.settings();
-        what.hash(&mut hasher);
-        (settings.sql_mode.0, settings.connection_collation, settings.shapes).hash(&mut hasher);
-        settings.optimizer_switch.hash(&mut hasher);
-        (self.database.as_deref(), settings.results_charset).hash(&mut hasher);
-        values.iter().for_each(|value| ParameterClass::of(value).hash(&mut hasher));
-        hasher.finish()
+    /// What the statement before has counted of warnings and errors; in a routine what has been counted so far.
+    fn counts_before(&self) -> (u64, u64) {
+        if self.routines.are_running() {
+            return (self.diagnostics.warning_count(), self.diagnostics.error_count());
+        }
+        self.diagnostics.counts_before()
     }
 }

@@ -27,6 +27,7 @@ use super::statement_ids::ByNumber;
 use crate::backend::Backend;
 use crate::core::Core;
 use crate::plans::HeldPlan;
+use crate::variables::Variables;
 use crate::variables::definition::known;
 
 /// Long data of all parameters of a statement is at most this many times that of one.
@@ -360,4 +361,12 @@ pub(super) fn long_data_too_long() -> Box<SqlError> {
         "Parameter of prepared statement which is set through mysql_send_long_data() is longer than \
          'max_allowed_packet' bytes",
     )
+}
+
+/// What bounds long data of this session.
+pub(super) fn long_data_limits(variables: &Variables, core: &Core) -> LongDataLimits {
+    LongDataLimits {
+        packet_bytes_max: variables.unsigned(known::max_allowed_packet()),
+        streamed_bytes_max: core.globals().unsigned(known::max_long_data_size()),
+    }
 }

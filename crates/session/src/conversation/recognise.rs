@@ -8,12 +8,11 @@
 //! Texts that differ only in literals share one plan, whose parameters the literals are. Sharing must not be seen, so a
 //! plan is shared only if every literal stands where its value decides nothing about the plan: compared with a column
 //! of its own kind, in `LIMIT`, as a value to store. Every other statement is remembered as one that is planned each
-//! time. The literals become exactly the values that binding makes of them, and [`Session::plan_is_current`] has
+//! time. The literals become exactly the values that binding makes of them, and [`PlanFit::is_current`](plan_fit::PlanFit::is_current) has
 //! the plan made again when their classes, or anything else it was made for, changed.
 //!
 //! What a session knows of its texts is its own: no lock. What it does not know it asks [`crate::plans::shared`] once.
 
-use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use catalog::TableKind;
@@ -30,10 +29,14 @@ use types::{TypeKind, Value, ValueRef};
 use super::Session;
 use super::attempt::Attempt;
 use super::memory::{self, TextMemory};
+use super::plan_fit;
+use super::run;
+use super::unescaped::{Unescaped, UnescapedTexts};
 use crate::backend::Backend;
 use crate::plans::HeldPlan;
-use crate::plans::shared::{Known, KnownPlan, TEMPLATE_BYTES_MAX};
+use crate::plans::shared::{Known, TEMPLATE_BYTES_MAX};
 use crate::plans::templates::Templates;
+use crate::variables::settings::Settings;
 use crate::variables::sql_mode::SqlModes;
 
 /// Most literals of a statement that is remembered: two for each column of the widest row.
@@ -259,51 +262,6 @@ fn is_remembered(digested: &Digested<'_>) -> bool {
         && digested.template.len() <= TEMPLATE_BYTES_MAX
 }
 
-/// The texts of a statement's escaped literals, in order, without their escapes.
-#[derive(Default)]
-pub(super) struct UnescapedTexts {
-    bytes: Vec<u8>,
-    lengths: Vec<usize>,
-}
-
-impl UnescapedTexts {
-    /// Gives memory back that has grown beyond `bytes_max`.
-    #[inline]
-    pub(super) fn keep_at_most(&mut self, bytes_max: usize) {
-        if self.bytes.capacity() + self.lengths.capacity() * size_of::<usize>() > bytes_max {
-            *self = Self::default();
-        }
-    }
-
-    #[inline]
-    fn read(&mut self, cells: &[Cell], sql: &[u8], backslash: bool) -> Option<Unescaped<'_>> {
-        self.bytes.clear();
-        self.lengths.clear();
-        for cell in cells.iter().filter(|cell| cell.kind == CellKind::StringEscaped) {
-            let text = sql.get(cell.start as usize..(cell.start + cell.len) as usize)?;
-            let quote = *sql.get((cell.start as usize).checked_sub(1)?)?;
-            let before = self.bytes.len();
-            syntax::unescape(text, quote, backslash, &mut self.bytes);
-            self.lengths.push(self.bytes.len() - before);
-        }
-        Some(Unescaped { rest: &self.bytes, lengths: self.lengths.iter() })
-    }
-}
-
-/// Gives them out.
-struct Unescaped<'a> {
-    rest: &'a [u8],
-    lengths: std::slice::Iter<'a, usize>,
-}
-
-impl<'a> Unescaped<'a> {
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let (text, rest) = self.rest.split_at_checked(*self.lengths.next()?)?;
-        self.rest = rest;
-        Some(text)
-    }
-}
-
 /// The value binding makes of a literal; `None` for what is no value (DEFAULT) or depends on its place (hexadecimals).
 #[inline]
 fn value_of<'a>(
@@ -342,198 +300,196 @@ fn value_of<'a>(
     }
 }
 
-impl<B: Backend> Session<B> {
-    /// Runs the first statement of `sql` if its plan is known.
-    pub(super) fn run_recognised(&mut self, sql: &[u8], reply: &mut Reply<'_>) -> Attempt<Recognised> {
-        // They leave the session while a plan of theirs runs.
-        let Some(mut templates) = self.templates.take() else { return Ok(Recognised::Parse) };
-        let recognised = memory::lend(|memory| self.recognise(sql, memory, &mut templates, reply));
-        self.templates = Some(templates);
-        recognised
-    }
+/// Runs the first statement of `sql` if its plan is known.
+pub(super) fn run_recognised<B: Backend>(
+    session: &mut Session<B>,
+    sql: &[u8],
+    reply: &mut Reply<'_>,
+) -> Attempt<Recognised> {
+    // They leave the session while a plan of theirs runs.
+    let Some(mut templates) = session.templates.take() else { return Ok(Recognised::Parse) };
+    let recognised = memory::lend(|memory| recognise(session, sql, memory, &mut templates, reply));
+    session.templates = Some(templates);
+    recognised
+}
 
-    fn recognise(
-        &mut self,
-        sql: &[u8],
-        memory: &mut TextMemory,
-        templates: &mut SessionTemplates<B>,
-        reply: &mut Reply<'_>,
-    ) -> Attempt<Recognised> {
-        let TextMemory { digest, unescaped } = memory;
-        let Some(digested) = syntax::digest(sql, self.variables.settings().sql_mode.for_syntax(), digest)
-        else {
-            return Ok(Recognised::Parse);
-        };
-        if !is_remembered(&digested) || digested.more && !self.client.may_send_several() {
-            return Ok(Recognised::Parse);
-        }
-        let key = self.key_of(&digested);
-        let found = match templates.find(key, digested.template) {
-            Some(None) => return Ok(Recognised::Parse),
-            found => found.flatten(),
-        };
-        let mut values = memory::take_values();
-        if !self.take_values(sql, &digested, unescaped, &mut values) {
-            memory::keep_values(values);
-            return Ok(if found.is_some() { Recognised::Parse } else { Recognised::Keep });
-        }
-        let plan = match found {
-            Some(known) if self.plan_is_current(&known.plan, &values) => &mut known.plan,
-            _ => match self.find_shared(key, &digested, &values) {
-                Known::Plan(template, plan) => templates.put(key, template, HeldPlan::new(plan)),
-                other => {
-                    memory::keep_values(values);
-                    let keeps = matches!(other, Known::Keep);
-                    return Ok(if keeps { Recognised::Keep } else { Recognised::Parse });
-                }
-            },
-        };
-        self.core.counters.plan_cache_hits.increment();
-        self.diagnostics.clear();
-        self.account.renew(&self.core);
-        reply.more_results(digested.more);
-        let outcome = self.run_cached(plan, &values, false, reply);
+fn recognise<B: Backend>(
+    session: &mut Session<B>,
+    sql: &[u8],
+    memory: &mut TextMemory,
+    templates: &mut SessionTemplates<B>,
+    reply: &mut Reply<'_>,
+) -> Attempt<Recognised> {
+    let TextMemory { digest, unescaped } = memory;
+    let Some(digested) = syntax::digest(sql, session.variables.settings().sql_mode.for_syntax(), digest)
+    else {
+        return Ok(Recognised::Parse);
+    };
+    if !is_remembered(&digested) || digested.more && !session.client.may_send_several() {
+        return Ok(Recognised::Parse);
+    }
+    let key = plan_fit::key_of(session.variables.settings(), &digested);
+    let found = match templates.find(key, digested.template) {
+        Some(None) => return Ok(Recognised::Parse),
+        found => found.flatten(),
+    };
+    let mut values = memory::take_values();
+    if !take_values(session.variables.settings(), sql, &digested, unescaped, &mut values) {
         memory::keep_values(values);
-        outcome?;
-        Ok(Recognised::Ran(digested.more.then_some(digested.end)))
+        return Ok(if found.is_some() { Recognised::Parse } else { Recognised::Keep });
     }
-
-    /// What all sessions know of a template, if it holds for this one.
-    #[cold]
-    fn find_shared(&self, key: u64, digested: &Digested<'_>, values: &[ValueRef<'_>]) -> KnownPlan<B> {
-        let found =
-            self.shared_plans.find(self.shared_key(key, values), digested.template, digested.literals.len());
-        self.take_if(found, values)
-    }
-
-    /// What this session knows a template by: with its hash all that its plan depends on and that is not compared later.
-    pub(super) fn key_of(&self, digested: &Digested<'_>) -> u64 {
-        let mut hasher = foldhash::fast::FixedState::default().build_hasher();
-        hasher.write_u64(digested.hash);
-        hasher.write_u32(digested.rows.map_or(0, |rows| rows.row_count));
-        hasher.write_u64(self.variables.settings().shapes);
-        hasher.finish()
-    }
-
-    /// Appends the values of the literals; false if one has none.
-    fn take_values<'v>(
-        &self,
-        sql: &'v [u8],
-        digested: &Digested<'_>,
-        unescaped: &'v mut UnescapedTexts,
-        values: &mut Vec<ValueRef<'v>>,
-    ) -> bool {
-        let backslash = !self.variables.settings().sql_mode.has(SqlModes::NO_BACKSLASH_ESCAPES);
-        let collation = self.variables.settings().connection_collation;
-        let Some(mut unescaped) = unescaped.read(digested.literals, sql, backslash) else { return false };
-        let literals = digested.literals.iter();
-        values.extend(literals.map_while(|cell| value_of(cell, sql, &mut unescaped, collation)));
-        values.len() == digested.literals.len()
-    }
-
-    /// The plan that a statement of EXPLAIN would run by, if it has one that others share, and the values of its literals: the
-    /// one that is kept for them, or that would be made and kept now. `span`: its text within `sql`.
-    pub(super) fn plan_as_shared(&mut self, sql: &[u8], span: Span) -> Option<(HeldPlan<B>, Vec<Value>)> {
-        let mode = self.variables.settings().sql_mode.for_syntax();
-        let text = sql.get(span.start as usize..span.end as usize)?;
-        let mut scratch = DigestScratch::default();
-        let digested = syntax::digest(text, mode, &mut scratch)?;
-        let (mut unescaped, mut values) = (UnescapedTexts::default(), Vec::new());
-        if !is_remembered(&digested) || !self.take_values(text, &digested, &mut unescaped, &mut values) {
-            return None;
-        }
-        let key = self.key_of(&digested);
-        let templates = self.templates.as_mut();
-        let own = match templates.and_then(|templates| templates.find(key, digested.template)) {
-            Some(None) => return None,
-            Some(Some(known)) => Some(Arc::clone(known.plan.shared())),
-            None => None,
-        };
-        let plan = match own.filter(|plan| self.plan_is_current(plan, &values)) {
-            Some(plan) => HeldPlan::new(plan),
-            None => match self.find_shared(key, &digested, &values) {
-                Known::Plan(_, plan) => HeldPlan::new(plan),
-                Known::Keep => self.plan_to_share(text, &values, &digested)?,
-                Known::Rare => return None,
-            },
-        };
-        let values = values.iter().map(|value| value.to_value()).collect();
-        Some((plan, values))
-    }
-
-    /// The plan that a text would get whose plan is kept for others, if it can be.
-    fn plan_to_share(
-        &mut self,
-        text: &[u8],
-        values: &[ValueRef<'_>],
-        digested: &Digested<'_>,
-    ) -> Option<HeldPlan<B>> {
-        // Literals have their places in the statement's own text.
-        let arena = bumpalo::Bump::new();
-        let parsed = syntax::parse(text, &arena, self.variables.settings().sql_mode.for_syntax()).ok()?;
-        let mut places = Places { digested, count: 0, compared: Vec::new() };
-        if !places.statement(&parsed.statement) {
-            return None;
-        }
-        let plan = self.plan_shared(&parsed.statement, text, values, digested).ok()?;
-        if !columns_fit(plan.physical(), &places.compared) {
-            self.running.keep_deadline_of(plan);
-            return None;
-        }
-        Some(plan)
-    }
-
-    /// Plans a parsed statement so that others share its plan, runs it and keeps the plan; false if nothing ran, because it
-    /// cannot be shared.
-    pub(super) fn run_shared(
-        &mut self,
-        statement: &Statement<'_>,
-        sql: &[u8],
-        reply: &mut Reply<'_>,
-    ) -> Attempt<bool> {
-        let Some(mut templates) = self.templates.take() else { return Ok(false) };
-        let outcome = memory::lend(|memory| self.share(statement, sql, memory, &mut templates, reply));
-        self.templates = Some(templates);
-        outcome
-    }
-
-    fn share(
-        &mut self,
-        statement: &Statement<'_>,
-        sql: &[u8],
-        memory: &mut TextMemory,
-        templates: &mut SessionTemplates<B>,
-        reply: &mut Reply<'_>,
-    ) -> Attempt<bool> {
-        let TextMemory { digest, unescaped } = memory;
-        let Some(digested) = syntax::digest(sql, self.variables.settings().sql_mode.for_syntax(), digest)
-        else {
-            return Ok(false);
-        };
-        self.core.counters.plan_cache_misses.increment();
-        let key = self.key_of(&digested);
-        let mut places = Places { digested: &digested, count: 0, compared: Vec::new() };
-        let mut plan = None;
-        let mut values = Vec::new();
-        if places.statement(statement) && self.take_values(sql, &digested, unescaped, &mut values) {
-            // A statement in error is planned again without parameters: its error must be the same as ever.
-            plan = self.plan_shared(statement, sql, &values, &digested).ok();
-            if let Some(rejected) = plan.take_if(|plan| !columns_fit(plan.physical(), &places.compared)) {
-                // Planned again it has the time that is left.
-                self.running.keep_deadline_of(rejected);
+    let plan = match found {
+        Some(known) if session.plan_fit().is_current(&known.plan, &values) => &mut known.plan,
+        _ => match session.planner().find_shared(key, &digested, &values) {
+            Known::Plan(template, plan) => templates.put(key, template, HeldPlan::new(plan)),
+            other => {
+                memory::keep_values(values);
+                let keeps = matches!(other, Known::Keep);
+                return Ok(if keeps { Recognised::Keep } else { Recognised::Parse });
             }
-        }
-        let Some(plan) = plan else {
-            templates.put_without_plan(key);
-            return Ok(false);
-        };
-        let template: Arc<[u8]> = digested.template.into();
-        self.offer(self.shared_key(key, &values), Arc::clone(&template), &values, &plan);
-        self.diagnostics.clear();
-        self.account.renew(&self.core);
-        let plan = templates.put(key, template, plan);
-        self.run_cached(plan, &values, false, reply).map(|_| true)
+        },
+    };
+    session.shared.core.counters.plan_cache_hits.increment();
+    session.diagnostics.clear();
+    session.account.renew(&session.shared.core);
+    reply.more_results(digested.more);
+    let outcome = run::run_cached(session, plan, &values, false, reply);
+    memory::keep_values(values);
+    outcome?;
+    Ok(Recognised::Ran(digested.more.then_some(digested.end)))
+}
+
+/// Appends the values of the literals; false if one has none.
+fn take_values<'v>(
+    settings: &Settings,
+    sql: &'v [u8],
+    digested: &Digested<'_>,
+    unescaped: &'v mut UnescapedTexts,
+    values: &mut Vec<ValueRef<'v>>,
+) -> bool {
+    let backslash = !settings.sql_mode.has(SqlModes::NO_BACKSLASH_ESCAPES);
+    let collation = settings.connection_collation;
+    let Some(mut unescaped) = unescaped.read(digested.literals, sql, backslash) else { return false };
+    let literals = digested.literals.iter();
+    values.extend(literals.map_while(|cell| value_of(cell, sql, &mut unescaped, collation)));
+    values.len() == digested.literals.len()
+}
+
+/// The plan that a statement of EXPLAIN would run by, if it has one that others share, and the values of its literals: the
+/// one that is kept for them, or that would be made and kept now. `span`: its text within `sql`.
+pub(super) fn plan_as_shared<B: Backend>(
+    session: &mut Session<B>,
+    sql: &[u8],
+    span: Span,
+) -> Option<(HeldPlan<B>, Vec<Value>)> {
+    let mode = session.variables.settings().sql_mode.for_syntax();
+    let text = sql.get(span.start as usize..span.end as usize)?;
+    let mut scratch = DigestScratch::default();
+    let digested = syntax::digest(text, mode, &mut scratch)?;
+    let (mut unescaped, mut values) = (UnescapedTexts::default(), Vec::new());
+    if !is_remembered(&digested)
+        || !take_values(session.variables.settings(), text, &digested, &mut unescaped, &mut values)
+    {
+        return None;
     }
+    let key = plan_fit::key_of(session.variables.settings(), &digested);
+    let templates = session.templates.as_mut();
+    let own = match templates.and_then(|templates| templates.find(key, digested.template)) {
+        Some(None) => return None,
+        Some(Some(known)) => Some(Arc::clone(known.plan.shared())),
+        None => None,
+    };
+    let plan = match own.filter(|plan| session.plan_fit().is_current(plan, &values)) {
+        Some(plan) => HeldPlan::new(plan),
+        None => match session.planner().find_shared(key, &digested, &values) {
+            Known::Plan(_, plan) => HeldPlan::new(plan),
+            Known::Keep => plan_to_share(session, text, &values, &digested)?,
+            Known::Rare => return None,
+        },
+    };
+    let values = values.iter().map(|value| value.to_value()).collect();
+    Some((plan, values))
+}
+
+/// The plan that a text would get whose plan is kept for others, if it can be.
+fn plan_to_share<B: Backend>(
+    session: &mut Session<B>,
+    text: &[u8],
+    values: &[ValueRef<'_>],
+    digested: &Digested<'_>,
+) -> Option<HeldPlan<B>> {
+    // Literals have their places in the statement's own text.
+    let arena = bumpalo::Bump::new();
+    let parsed = syntax::parse(text, &arena, session.variables.settings().sql_mode.for_syntax()).ok()?;
+    let mut places = Places { digested, count: 0, compared: Vec::new() };
+    if !places.statement(&parsed.statement) {
+        return None;
+    }
+    let plan = session.planner().plan_shared(&parsed.statement, text, values, digested).ok()?;
+    if !columns_fit(plan.physical(), &places.compared) {
+        session.running.keep_deadline_of(plan);
+        return None;
+    }
+    Some(plan)
+}
+
+/// Plans a parsed statement so that others share its plan, runs it and keeps the plan; false if nothing ran, because it
+/// cannot be shared.
+pub(super) fn run_shared<B: Backend>(
+    session: &mut Session<B>,
+    statement: &Statement<'_>,
+    sql: &[u8],
+    reply: &mut Reply<'_>,
+) -> Attempt<bool> {
+    let Some(mut templates) = session.templates.take() else { return Ok(false) };
+    let outcome = memory::lend(|memory| share(session, statement, sql, memory, &mut templates, reply));
+    session.templates = Some(templates);
+    outcome
+}
+
+fn share<B: Backend>(
+    session: &mut Session<B>,
+    statement: &Statement<'_>,
+    sql: &[u8],
+    memory: &mut TextMemory,
+    templates: &mut SessionTemplates<B>,
+    reply: &mut Reply<'_>,
+) -> Attempt<bool> {
+    let TextMemory { digest, unescaped } = memory;
+    let Some(digested) = syntax::digest(sql, session.variables.settings().sql_mode.for_syntax(), digest)
+    else {
+        return Ok(false);
+    };
+    session.shared.core.counters.plan_cache_misses.increment();
+    let key = plan_fit::key_of(session.variables.settings(), &digested);
+    let mut places = Places { digested: &digested, count: 0, compared: Vec::new() };
+    let mut plan = None;
+    let mut values = Vec::new();
+    if places.statement(statement)
+        && take_values(session.variables.settings(), sql, &digested, unescaped, &mut values)
+    {
+        // A statement in error is planned again without parameters: its error must be the same as ever.
+        plan = session.planner().plan_shared(statement, sql, &values, &digested).ok();
+        if let Some(rejected) = plan.take_if(|plan| !columns_fit(plan.physical(), &places.compared)) {
+            // Planned again it has the time that is left.
+            session.running.keep_deadline_of(rejected);
+        }
+    }
+    let Some(plan) = plan else {
+        templates.put_without_plan(key);
+        return Ok(false);
+    };
+    let template: Arc<[u8]> = digested.template.into();
+    session.planner().offer(
+        session.plan_fit().template_key(key, &values),
+        Arc::clone(&template),
+        &values,
+        &plan,
+    );
+    session.diagnostics.clear();
+    session.account.renew(&session.shared.core);
+    let plan = templates.put(key, template, plan);
+    run::run_cached(session, plan, &values, false, reply).map(|_| true)
 }
 
 #[cfg(test)]

@@ -19,405 +19,433 @@ use types::{Value, ValueRef};
 use wire::EncodedColumns;
 
 use super::attempt::{Attempt, until_planned};
+use super::context;
 use super::cursor::{Cursor, CursorSink};
+use super::execution;
 use super::memory;
 use super::plans::into_of;
+use super::routines::Routines;
+use super::shared::Shared;
+use super::table_state::TableState;
 use super::{Session, access};
 use crate::backend::{Backend, PointMemory, PointOutcome, PointRead, Reads};
 use crate::errors::not_supported;
 use crate::plans::{CachedPlan, HeldPlan};
+use crate::variables::settings::Settings;
 
-impl<B: Backend> Session<B> {
-    /// Plans and runs a statement.
-    pub(crate) fn run_planned(
-        &mut self,
-        statement: &Statement<'_>,
-        text: &[u8],
-        parameters: &[ValueRef<'_>],
-        reply: &mut Reply<'_>,
-    ) -> Attempt<()> {
-        let mut plan = self.plan_statement(statement, text, parameters)?;
-        if let Some(into) = into_of(statement) {
-            return self.run_into(&mut plan, into, parameters, reply);
-        }
-        self.run_cached(&mut plan, parameters, false, reply).map(|_| ())
+/// Plans and runs a statement.
+pub(crate) fn run_planned<B: Backend>(
+    session: &mut Session<B>,
+    statement: &Statement<'_>,
+    text: &[u8],
+    parameters: &[ValueRef<'_>],
+    reply: &mut Reply<'_>,
+) -> Attempt<()> {
+    let mut plan = session.planner().plan_statement(statement, text, parameters)?;
+    if let Some(into) = into_of(statement) {
+        return run_into(session, &mut plan, into, parameters, reply);
     }
+    run_cached(session, &mut plan, parameters, false, reply).map(|_| ())
+}
 
-    /// Runs a query over virtual tables of a catalog of its own.
-    pub(crate) fn run_over(
-        &mut self,
-        catalog: &Arc<Catalog>,
-        statement: &Statement<'_>,
-        text: &[u8],
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
-        let owned = self.running.take_parameters();
-        let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
-        let plan = self.plan_with(statement, text, Some(&values), catalog)?;
-        let results = self.variables.settings().results_charset;
-        reply.columns(&plan.encoded_columns(results), self.status_flags(), 0)?;
-        let mut sink = ReplySink::new(reply, plan.output_types(), results, u64::MAX);
-        self.with_context_of(catalog, &plan, &values, |prepared, context| {
-            exec::run_query(prepared, context, &mut sink)
-        })?;
-        self.results.end_query(sink.row_count());
-        reply.end_rows(self.status_flags(), self.diagnostics.packet_count())
+/// Runs a query over virtual tables of a catalog of its own.
+pub(crate) fn run_over<B: Backend>(
+    session: &mut Session<B>,
+    catalog: &Arc<Catalog>,
+    statement: &Statement<'_>,
+    text: &[u8],
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    let owned = session.running.take_parameters();
+    let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
+    let plan = session.planner().plan_with(statement, text, Some(&values), catalog)?;
+    let results = session.variables.settings().results_charset;
+    reply.columns(&plan.encoded_columns(results), session.status_flags(), 0)?;
+    let mut sink = ReplySink::new(reply, plan.output_types(), results, u64::MAX);
+    context::with_context_of(session, catalog, &plan, &values, |prepared, context| {
+        exec::run_query(prepared, context, &mut sink)
+    })?;
+    session.results.end_query(sink.row_count());
+    reply.end_rows(session.status_flags(), session.diagnostics.packet_count())
+}
+
+/// Runs a plan and answers; rows stay behind a cursor if one is wanted and there are rows.
+pub(crate) fn run_cached<B: Backend>(
+    session: &mut Session<B>,
+    plan: &mut HeldPlan<B>,
+    values: &[ValueRef<'_>],
+    wants_cursor: bool,
+    reply: &mut Reply<'_>,
+) -> Attempt<Option<Box<Cursor>>> {
+    let last_insert_id = session.results.last_insert_id();
+    execution::run_limited(session, plan, |session, plan| {
+        let ran = run_unlimited(session, plan, values, wants_cursor, reply);
+        ran.map_err(|stop| execution::requeued_instead(session, stop, last_insert_id, reply))
+    })
+}
+
+fn run_unlimited<B: Backend>(
+    session: &mut Session<B>,
+    plan: &mut HeldPlan<B>,
+    values: &[ValueRef<'_>],
+    wants_cursor: bool,
+    reply: &mut Reply<'_>,
+) -> Attempt<Option<Box<Cursor>>> {
+    plan.require_limits(values, session.running.executes_named())?;
+    if !reply.is_requeued() {
+        session.count(plan.kind());
     }
-
-    /// Runs a plan and answers; rows stay behind a cursor if one is wanted and there are rows.
-    pub(crate) fn run_cached(
-        &mut self,
-        plan: &mut HeldPlan<B>,
-        values: &[ValueRef<'_>],
-        wants_cursor: bool,
-        reply: &mut Reply<'_>,
-    ) -> Attempt<Option<Box<Cursor>>> {
-        let last_insert_id = self.results.last_insert_id();
-        self.run_limited(plan, |session, plan| {
-            let ran = session.run_unlimited(plan, values, wants_cursor, reply);
-            ran.map_err(|stop| session.requeued_instead(stop, last_insert_id, reply))
-        })
+    if !plan.is_allowed(&session.account) {
+        access::require_plan(&session.account, plan.physical())?;
+        plan.allow(&session.account);
     }
-
-    fn run_unlimited(
-        &mut self,
-        plan: &mut HeldPlan<B>,
-        values: &[ValueRef<'_>],
-        wants_cursor: bool,
-        reply: &mut Reply<'_>,
-    ) -> Attempt<Option<Box<Cursor>>> {
-        plan.require_limits(values, self.running.executes_named())?;
-        if !reply.is_requeued() {
-            self.count(plan.kind());
-        }
-        if !plan.is_allowed(&self.account) {
-            access::require_plan(&self.account, plan.physical())?;
-            plan.allow(&self.account);
-        }
-        if !wants_cursor && self.run_point(plan, values, reply)? {
-            return Ok(None);
-        }
-        self.in_statement(plan, self.may_requeue(), |session, in_transaction| {
-            session.run_body(plan, values, wants_cursor, reply, in_transaction)
-        })
+    if !wants_cursor && run_point(session, plan, values, reply)? {
+        return Ok(None);
     }
+    execution::in_statement(session, plan, execution::may_requeue(session), |session, in_transaction| {
+        run_body(session, plan, values, wants_cursor, reply, in_transaction)
+    })
+}
 
-    /// Runs a point SELECT's program; false if the plan has none or a value does not fit it, and nothing was sent.
-    fn run_point(
-        &mut self,
-        plan: &CachedPlan<B>,
-        values: &[ValueRef<'_>],
-        reply: &mut Reply<'_>,
-    ) -> Attempt<bool> {
-        let results = self.variables.settings().results_charset;
-        let Some((point, columns)) = plan.point(results) else { return Ok(false) };
-        let serializable = self.transaction.isolation_now(self.variables.settings())
-            == crate::variables::isolation::Isolation::Serializable;
-        if self.variables.settings().select_limit == 0 || serializable {
-            return Ok(false);
-        }
-        let in_transaction = self.transaction.is_open() || !self.variables.settings().autocommit;
-        memory::lend(|memory: &mut PointMemory| {
-            match self.read_point(plan, point, values, in_transaction, reply.row_format(), memory)? {
-                PointOutcome::NotHere => Ok(false),
-                PointOutcome::Rows(rows) => {
-                    self.send_point(rows, columns, &memory.row, in_transaction, reply)?;
-                    Ok(true)
-                }
-            }
-        })
+/// Runs a point SELECT's program; false if the plan has none or a value does not fit it, and nothing was sent.
+fn run_point<B: Backend>(
+    session: &mut Session<B>,
+    plan: &CachedPlan<B>,
+    values: &[ValueRef<'_>],
+    reply: &mut Reply<'_>,
+) -> Attempt<bool> {
+    let results = session.variables.settings().results_charset;
+    let Some((point, columns)) = plan.point(results) else { return Ok(false) };
+    let serializable = session.tables.transaction.isolation_now(session.variables.settings())
+        == crate::variables::isolation::Isolation::Serializable;
+    if session.variables.settings().select_limit == 0 || serializable {
+        return Ok(false);
     }
-
-    fn read_point(
-        &mut self,
-        plan: &CachedPlan<B>,
-        point: &B::PointProgram,
-        values: &[ValueRef<'_>],
-        in_transaction: bool,
-        format: RowFormat,
-        memory: &mut PointMemory,
-    ) -> Attempt<PointOutcome> {
-        if in_transaction {
-            self.begin_table_statement(self.may_requeue());
-            self.lock_metadata(plan.physical())?;
-            let zone = &*self.variables.settings().time_zone;
-            let uncommitted = self.transaction.reads_uncommitted();
-            let reads = if uncommitted { Reads::Uncommitted } else { Reads::Own };
-            return Ok(self.transaction.read_point(
-                point,
-                values,
-                PointRead { reads, zone, format },
-                memory,
-            )?);
-        }
-        // An autocommit read holds its snapshot only here; DDL waits for the latch at most.
-        self.transaction.view_now();
-        // A definition that changed before the snapshot was taken may have rows that this plan cannot read.
-        let current = self.core.catalog().version() == plan.physical().catalog_version;
-        let outcome = if current && self.reads_unlocked() {
-            let zone = &*self.variables.settings().time_zone;
-            let read = PointRead { reads: Reads::Snapshot, zone, format };
-            self.transaction.read_point(point, values, read, memory)
-        } else {
-            Ok(PointOutcome::NotHere)
-        };
-        self.transaction.park();
-        Ok(outcome?)
-    }
-
-    fn send_point(
-        &mut self,
-        rows: u64,
-        columns: &EncodedColumns,
-        row: &[u8],
-        in_transaction: bool,
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
-        self.process.counts.count_point();
-        if in_transaction {
-            self.transaction.keep_view();
-        }
-        self.transaction.set_rows_examined(rows);
-        self.results.end_query(rows);
-        let status = self.status_flags();
-        reply.columns(columns, status, 0)?;
-        if rows > 0 {
-            reply.begin_row().extend_from_slice(row);
-            reply.end_row()?;
-        }
-        reply.end_rows(status, self.diagnostics.packet_count())
-    }
-
-    /// `sql_select_limit`, where it counts: not with a LIMIT, and not for the statements of a routine.
-    fn rows_max(&self, plan: &CachedPlan<B>) -> u64 {
-        match plan.physical().has_limit || self.routines.are_running() {
-            true => u64::MAX,
-            false => self.variables.settings().select_limit,
-        }
-    }
-
-    /// `max_join_size`, without `sql_big_selects`: refuses a plan that is expected to read more rows.
-    #[allow(clippy::cast_precision_loss, reason = "an estimate is compared")]
-    pub(crate) fn require_join_size(&self, plan: &CachedPlan<B>, values: &[ValueRef<'_>]) -> Outcome {
-        let rows_max = self.variables.settings().join_size_max;
-        if rows_max != u64::MAX && plan.physical().row_accesses(values) > rows_max as f64 {
-            return Err(service::error::ER_TOO_BIG_SELECT.with(&[]));
-        }
-        Ok(())
-    }
-
-    fn run_body(
-        &mut self,
-        plan: &CachedPlan<B>,
-        values: &[ValueRef<'_>],
-        wants_cursor: bool,
-        reply: &mut Reply<'_>,
-        in_transaction: bool,
-    ) -> Result<Option<Box<Cursor>>, Box<SqlError>> {
-        self.require_join_size(plan, values)?;
-        match &plan.physical().kind {
-            PlanKind::Query(_) if wants_cursor => {
-                let mut sink = CursorSink::default();
-                let found = self.with_context(plan, values, |prepared, context| {
-                    exec::run_query(prepared, context, &mut sink)
-                })?;
-                self.results.set_found_rows(found);
-                self.finish(in_transaction, reply)?;
-                let columns = plan.encoded_columns(self.variables.settings().results_charset);
-                reply.columns_with_cursor(&columns, self.status_flags(), self.diagnostics.packet_count())?;
-                Ok(Some(sink.into_cursor(plan.output_types().cloned().collect())))
-            }
-            PlanKind::Query(_) => {
-                let columns = plan.encoded_columns(self.variables.settings().results_charset);
-                let (results, rows_max) = (self.variables.settings().results_charset, self.rows_max(plan));
-                if !plan.physical().constant_checks.is_empty() {
-                    self.with_context(plan, values, |prepared, context| {
-                        prepared.check_constants(&mut context.eval)
-                    })?;
-                }
-                reply.columns(&columns, self.status_flags(), 0)?;
-                let mut sink = ReplySink::new(reply, plan.output_types(), results, rows_max);
-                let found = self.with_context(plan, values, |prepared, context| {
-                    exec::run_query(prepared, context, &mut sink)
-                })?;
-                let is_counted = plan.physical().calc_found_rows;
-                self.results.end_query(if is_counted { found } else { sink.row_count() });
-                self.finish(in_transaction, reply)?;
-                reply.end_rows(self.status_flags(), self.diagnostics.packet_count())?;
-                Ok(None)
-            }
-            PlanKind::Do(_) => {
-                let mut sink = CollectSink::new(Vec::new(), 0);
-                self.with_context(plan, values, |prepared, context| {
-                    exec::run_query(prepared, context, &mut sink)
-                })?;
-                self.finish(in_transaction, reply)?;
-                self.send_ok(reply)?;
-                Ok(None)
-            }
-            PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_) => {
-                if self.variables.settings().safe_updates && plan.physical().changes_without_key() {
-                    return Err(service::error::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE.with(&[&""]));
-                }
-                let summary = self.with_context(plan, values, exec::run_change)?;
-                self.finish(in_transaction, reply)?;
-                self.send_changes(&summary, reply)?;
-                Ok(None)
+    let in_transaction = session.tables.transaction.is_open() || !session.variables.settings().autocommit;
+    memory::lend(|memory: &mut PointMemory| {
+        match read_point(session, plan, point, values, in_transaction, reply.row_format(), memory)? {
+            PointOutcome::NotHere => Ok(false),
+            PointOutcome::Rows(rows) => {
+                send_point(session, rows, columns, &memory.row, in_transaction, reply)?;
+                Ok(true)
             }
         }
-    }
+    })
+}
 
-    pub(super) fn finish(&mut self, in_transaction: bool, reply: &mut Reply<'_>) -> Outcome {
-        if in_transaction {
-            self.end_table_statement()?;
-            self.wait_for_commit(reply);
-        }
-        Ok(())
+fn read_point<B: Backend>(
+    session: &mut Session<B>,
+    plan: &CachedPlan<B>,
+    point: &B::PointProgram,
+    values: &[ValueRef<'_>],
+    in_transaction: bool,
+    format: RowFormat,
+    memory: &mut PointMemory,
+) -> Attempt<PointOutcome> {
+    if in_transaction {
+        session.tables.begin_statement(
+            &session.shared,
+            session.variables.settings(),
+            execution::may_requeue(session),
+        );
+        session.tables.lock_plan(&session.shared, &session.variables, plan.physical())?;
+        let zone = &*session.variables.settings().time_zone;
+        let uncommitted = session.tables.transaction.reads_uncommitted();
+        let reads = if uncommitted { Reads::Uncommitted } else { Reads::Own };
+        return Ok(session.tables.transaction.read_point(
+            point,
+            values,
+            PointRead { reads, zone, format },
+            memory,
+        )?);
     }
+    // An autocommit read holds its snapshot only here; DDL waits for the latch at most.
+    session.tables.transaction.view_now();
+    // A definition that changed before the snapshot was taken may have rows that this plan cannot read.
+    let current = session.shared.core.catalog().version() == plan.physical().catalog_version;
+    let outcome = if current && session.shared.reads_unlocked() {
+        let zone = &*session.variables.settings().time_zone;
+        let read = PointRead { reads: Reads::Snapshot, zone, format };
+        session.tables.transaction.read_point(point, values, read, memory)
+    } else {
+        Ok(PointOutcome::NotHere)
+    };
+    session.tables.transaction.park();
+    Ok(outcome?)
+}
 
-    /// Answers a statement that changed rows.
-    fn send_changes(&mut self, summary: &Changed, reply: &mut Reply<'_>) -> Outcome {
-        let affected = summary.affected;
-        let info = summary.info(self.diagnostics.warning_count());
-        self.results.set_row_count(i64::try_from(affected).unwrap_or(i64::MAX));
-        // LAST_INSERT_ID(n) inside the statement is told to the client too.
-        let told = self.results.take_set_by_function();
-        if let Some(id) = summary.last_insert_id {
-            self.results.set_last_insert_id(id);
-        }
-        reply.ok(&OkSummary {
-            affected_rows: affected,
-            last_insert_id: if summary.reported_insert_id == 0 { told } else { summary.reported_insert_id },
-            status: self.status_flags(),
-            warnings: self.diagnostics.packet_count(),
-            info: &info,
-            state_changes: &[],
-        })
+fn send_point<B: Backend>(
+    session: &mut Session<B>,
+    rows: u64,
+    columns: &EncodedColumns,
+    row: &[u8],
+    in_transaction: bool,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    session.shared.process.counts.count_point();
+    if in_transaction {
+        session.tables.transaction.keep_view();
     }
-
-    /// Runs a changing plan inside the statement that is under way, without answering.
-    pub(crate) fn run_file_line(
-        &mut self,
-        plan: &CachedPlan<B>,
-        values: &[ValueRef<'_>],
-        line: exec::FileLine,
-    ) -> Attempt<Changed> {
-        self.transaction.note_reads(plan.physical());
-        self.lock_metadata(plan.physical())?;
-        Ok(self.with_context(plan, values, |prepared, context| {
-            context.change.file_line = Some(line);
-            exec::run_change(prepared, context)
-        })?)
+    session.tables.transaction.set_rows_examined(rows);
+    session.results.end_query(rows);
+    let status = session.status_flags();
+    reply.columns(columns, status, 0)?;
+    if rows > 0 {
+        reply.begin_row().extend_from_slice(row);
+        reply.end_row()?;
     }
+    reply.end_rows(status, session.diagnostics.packet_count())
+}
 
-    /// SELECT ... INTO @a, @b
-    pub(super) fn run_into(
-        &mut self,
-        plan: &mut HeldPlan<B>,
-        into: &IntoClause<'_>,
-        values: &[ValueRef<'_>],
-        reply: &mut Reply<'_>,
-    ) -> Attempt<()> {
-        let targets = variables_of(plan.physical(), into)?;
-        plan.require_limits(values, self.running.executes_named())?;
-        self.require_join_size(plan, values)?;
-        self.count(plan.kind());
-        access::require_plan(&self.account, plan.physical())?;
-        // One row more than allowed shows that there are too many.
-        let rows_max = usize::try_from(self.rows_max(plan)).map_or(2, |rows| rows.min(2));
-        let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
-        self.run_limited(plan, |session, plan| {
-            session.in_statement(plan, false, |session, in_transaction| {
-                session.with_context(plan, values, |prepared, context| {
-                    exec::run_query(prepared, context, &mut sink)
-                })?;
-                if sink.rows.len() > 1 {
-                    return Err(service::error::ER_TOO_MANY_ROWS.bare());
-                }
-                session.finish(in_transaction, reply)
-            })
-        })?;
-        let affected = sink.rows.len() as u64;
-        match sink.rows.pop() {
-            Some(row) => {
-                for (target, value) in targets.iter().zip(row) {
-                    if let IntoVar::User(name) = target {
-                        self.user_variables.insert(name.to_ascii_lowercase(), value);
-                    }
-                }
-            }
-            None => {
-                let warning = service::error::ER_SP_FETCH_NO_DATA.warning(&[]);
-                self.diagnostics.push(warning, self.variables.settings().diagnostics);
-            }
-        }
-        self.results.set_row_count(i64::try_from(affected).unwrap_or(0));
-        let summary = OkSummary {
-            affected_rows: affected,
-            status: self.status_flags(),
-            warnings: self.diagnostics.packet_count(),
-            ..OkSummary::default()
-        };
-        Ok(reply.ok(&summary)?)
+/// `sql_select_limit`, where it counts: not with a LIMIT, and not for the statements of a routine.
+fn rows_max<B: Backend>(settings: &Settings, routines: &Routines<B>, plan: &CachedPlan<B>) -> u64 {
+    match plan.physical().has_limit || routines.are_running() {
+        true => u64::MAX,
+        false => settings.select_limit,
     }
+}
 
-    /// The value of an expression outside any query, through the planner.
-    pub(crate) fn evaluate_query(&mut self, expr: &syntax::ast::Expr<'_>) -> Result<Value, Box<SqlError>> {
-        let items = [syntax::ast::SelectItem::Expr { expr: *expr, alias: None, source: expr.span }];
-        let select = syntax::ast::Select {
-            options: syntax::ast::SelectOptions::default(),
-            hints: None,
-            items: &items,
-            from: &[],
-            where_: None,
-            group_by: &[],
-            grouping: syntax::ast::GroupingKind::Plain,
-            having: None,
-            windows: &[],
-            qualify: None,
-            span: expr.span,
-        };
-        let query = syntax::ast::Query {
-            with: None,
-            body: syntax::ast::QueryBody::Select(&select),
-            order_by: &[],
-            limit: None,
-            locking: &[],
-            into: None,
-            span: expr.span,
-        };
-        if matches!(expr.kind, ExprKind::Column(_)) && self.routines.slots().is_none() {
-            return Err(service::error::ER_WRONG_TYPE_FOR_VAR.with(&[&"column"]));
-        }
-        let (text, parameters) = self.running.take();
-        let values: Vec<ValueRef<'_>> = parameters.iter().map(ValueRef::from).collect();
-        let computed = self.evaluate_with(&query, &text, &values);
-        drop(values);
-        self.running.put_back((text, parameters));
-        computed
+/// `max_join_size`, without `sql_big_selects`: refuses a plan that is expected to read more rows.
+#[allow(clippy::cast_precision_loss, reason = "an estimate is compared")]
+pub(super) fn require_join_size<B: Backend>(
+    settings: &Settings,
+    plan: &CachedPlan<B>,
+    values: &[ValueRef<'_>],
+) -> Outcome {
+    let rows_max = settings.join_size_max;
+    if rows_max != u64::MAX && plan.physical().row_accesses(values) > rows_max as f64 {
+        return Err(service::error::ER_TOO_BIG_SELECT.with(&[]));
     }
+    Ok(())
+}
 
-    fn evaluate_with(
-        &mut self,
-        query: &syntax::ast::Query<'_>,
-        text: &[u8],
-        values: &[ValueRef<'_>],
-    ) -> Result<Value, Box<SqlError>> {
-        let statement = Statement::Query(query);
-        let value = until_planned(|| {
-            let plan = self.plan_with(&statement, text, Some(values), &self.catalog())?;
-            access::require_plan(&self.account, plan.physical())?;
-            let mut sink = CollectSink::new(plan.output_types().cloned().collect(), 1);
-            self.in_statement(&plan, false, |session, in_transaction| {
-                session.with_context(&plan, values, |prepared, context| {
-                    exec::run_query(prepared, context, &mut sink)
-                })?;
-                if in_transaction { session.end_table_statement() } else { Ok(()) }
+fn run_body<B: Backend>(
+    session: &mut Session<B>,
+    plan: &CachedPlan<B>,
+    values: &[ValueRef<'_>],
+    wants_cursor: bool,
+    reply: &mut Reply<'_>,
+    in_transaction: bool,
+) -> Result<Option<Box<Cursor>>, Box<SqlError>> {
+    require_join_size(session.variables.settings(), plan, values)?;
+    match &plan.physical().kind {
+        PlanKind::Query(_) if wants_cursor => {
+            let mut sink = CursorSink::default();
+            let found = context::with_context(session, plan, values, |prepared, context| {
+                exec::run_query(prepared, context, &mut sink)
             })?;
-            Ok(sink.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
-        });
-        value.without_requeue()
+            session.results.set_found_rows(found);
+            finish(&mut session.tables, &session.shared, in_transaction, reply)?;
+            let columns = plan.encoded_columns(session.variables.settings().results_charset);
+            reply.columns_with_cursor(
+                &columns,
+                session.status_flags(),
+                session.diagnostics.packet_count(),
+            )?;
+            Ok(Some(sink.into_cursor(plan.output_types().cloned().collect())))
+        }
+        PlanKind::Query(_) => {
+            let columns = plan.encoded_columns(session.variables.settings().results_charset);
+            let (results, rows_max) = (
+                session.variables.settings().results_charset,
+                rows_max(session.variables.settings(), &session.routines, plan),
+            );
+            if !plan.physical().constant_checks.is_empty() {
+                context::with_context(session, plan, values, |prepared, context| {
+                    prepared.check_constants(&mut context.eval)
+                })?;
+            }
+            reply.columns(&columns, session.status_flags(), 0)?;
+            let mut sink = ReplySink::new(reply, plan.output_types(), results, rows_max);
+            let found = context::with_context(session, plan, values, |prepared, context| {
+                exec::run_query(prepared, context, &mut sink)
+            })?;
+            let is_counted = plan.physical().calc_found_rows;
+            session.results.end_query(if is_counted { found } else { sink.row_count() });
+            finish(&mut session.tables, &session.shared, in_transaction, reply)?;
+            reply.end_rows(session.status_flags(), session.diagnostics.packet_count())?;
+            Ok(None)
+        }
+        PlanKind::Do(_) => {
+            let mut sink = CollectSink::new(Vec::new(), 0);
+            context::with_context(session, plan, values, |prepared, context| {
+                exec::run_query(prepared, context, &mut sink)
+            })?;
+            finish(&mut session.tables, &session.shared, in_transaction, reply)?;
+            session.send_ok(reply)?;
+            Ok(None)
+        }
+        PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_) => {
+            if session.variables.settings().safe_updates && plan.physical().changes_without_key() {
+                return Err(service::error::ER_UPDATE_WITHOUT_KEY_IN_SAFE_MODE.with(&[&""]));
+            }
+            let summary = context::with_context(session, plan, values, exec::run_change)?;
+            finish(&mut session.tables, &session.shared, in_transaction, reply)?;
+            send_changes(session, &summary, reply)?;
+            Ok(None)
+        }
     }
+}
+
+pub(super) fn finish<B: Backend>(
+    tables: &mut TableState<B>,
+    shared: &Shared<B>,
+    in_transaction: bool,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    if in_transaction {
+        tables.end_statement(shared)?;
+        tables.wait_for_commit(reply);
+    }
+    Ok(())
+}
+
+/// Answers a statement that changed rows.
+fn send_changes<B: Backend>(session: &mut Session<B>, summary: &Changed, reply: &mut Reply<'_>) -> Outcome {
+    let affected = summary.affected;
+    let info = summary.info(session.diagnostics.warning_count());
+    session.results.set_row_count(i64::try_from(affected).unwrap_or(i64::MAX));
+    // LAST_INSERT_ID(n) inside the statement is told to the client too.
+    let told = session.results.take_set_by_function();
+    if let Some(id) = summary.last_insert_id {
+        session.results.set_last_insert_id(id);
+    }
+    reply.ok(&OkSummary {
+        affected_rows: affected,
+        last_insert_id: if summary.reported_insert_id == 0 { told } else { summary.reported_insert_id },
+        status: session.status_flags(),
+        warnings: session.diagnostics.packet_count(),
+        info: &info,
+        state_changes: &[],
+    })
+}
+
+/// Runs a changing plan inside the statement that is under way, without answering.
+pub(crate) fn run_file_line<B: Backend>(
+    session: &mut Session<B>,
+    plan: &CachedPlan<B>,
+    values: &[ValueRef<'_>],
+    line: exec::FileLine,
+) -> Attempt<Changed> {
+    session.tables.transaction.note_reads(plan.physical());
+    session.tables.lock_plan(&session.shared, &session.variables, plan.physical())?;
+    Ok(context::with_context(session, plan, values, |prepared, context| {
+        context.change.file_line = Some(line);
+        exec::run_change(prepared, context)
+    })?)
+}
+
+/// SELECT ... INTO @a, @b
+pub(super) fn run_into<B: Backend>(
+    session: &mut Session<B>,
+    plan: &mut HeldPlan<B>,
+    into: &IntoClause<'_>,
+    values: &[ValueRef<'_>],
+    reply: &mut Reply<'_>,
+) -> Attempt<()> {
+    let targets = variables_of(plan.physical(), into)?;
+    plan.require_limits(values, session.running.executes_named())?;
+    require_join_size(session.variables.settings(), plan, values)?;
+    session.count(plan.kind());
+    access::require_plan(&session.account, plan.physical())?;
+    // One row more than allowed shows that there are too many.
+    let rows_max = usize::try_from(rows_max(session.variables.settings(), &session.routines, plan))
+        .map_or(2, |rows| rows.min(2));
+    let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
+    execution::run_limited(session, plan, |session, plan| {
+        execution::in_statement(session, plan, false, |session, in_transaction| {
+            context::with_context(session, plan, values, |prepared, context| {
+                exec::run_query(prepared, context, &mut sink)
+            })?;
+            if sink.rows.len() > 1 {
+                return Err(service::error::ER_TOO_MANY_ROWS.bare());
+            }
+            finish(&mut session.tables, &session.shared, in_transaction, reply)
+        })
+    })?;
+    let affected = sink.rows.len() as u64;
+    match sink.rows.pop() {
+        Some(row) => {
+            for (target, value) in targets.iter().zip(row) {
+                if let IntoVar::User(name) = target {
+                    session.user_variables.insert(name.to_ascii_lowercase(), value);
+                }
+            }
+        }
+        None => {
+            let warning = service::error::ER_SP_FETCH_NO_DATA.warning(&[]);
+            session.diagnostics.push(warning, session.variables.settings().diagnostics);
+        }
+    }
+    session.results.set_row_count(i64::try_from(affected).unwrap_or(0));
+    let summary = OkSummary {
+        affected_rows: affected,
+        status: session.status_flags(),
+        warnings: session.diagnostics.packet_count(),
+        ..OkSummary::default()
+    };
+    Ok(reply.ok(&summary)?)
+}
+
+/// The value of an expression outside any query, through the planner.
+pub(crate) fn evaluate_query<B: Backend>(
+    session: &mut Session<B>,
+    expr: &syntax::ast::Expr<'_>,
+) -> Result<Value, Box<SqlError>> {
+    let items = [syntax::ast::SelectItem::Expr { expr: *expr, alias: None, source: expr.span }];
+    let select = syntax::ast::Select {
+        options: syntax::ast::SelectOptions::default(),
+        hints: None,
+        items: &items,
+        from: &[],
+        where_: None,
+        group_by: &[],
+        grouping: syntax::ast::GroupingKind::Plain,
+        having: None,
+        windows: &[],
+        qualify: None,
+        span: expr.span,
+    };
+    let query = syntax::ast::Query {
+        with: None,
+        body: syntax::ast::QueryBody::Select(&select),
+        order_by: &[],
+        limit: None,
+        locking: &[],
+        into: None,
+        span: expr.span,
+    };
+    if matches!(expr.kind, ExprKind::Column(_)) && session.routines.slots().is_none() {
+        return Err(service::error::ER_WRONG_TYPE_FOR_VAR.with(&[&"column"]));
+    }
+    let (text, parameters) = session.running.take();
+    let values: Vec<ValueRef<'_>> = parameters.iter().map(ValueRef::from).collect();
+    let computed = evaluate_with(session, &query, &text, &values);
+    drop(values);
+    session.running.put_back((text, parameters));
+    computed
+}
+
+fn evaluate_with<B: Backend>(
+    session: &mut Session<B>,
+    query: &syntax::ast::Query<'_>,
+    text: &[u8],
+    values: &[ValueRef<'_>],
+) -> Result<Value, Box<SqlError>> {
+    let statement = Statement::Query(query);
+    let value = until_planned(|| {
+        let plan = session.planner().plan_with(&statement, text, Some(values), &session.catalog())?;
+        access::require_plan(&session.account, plan.physical())?;
+        let mut sink = CollectSink::new(plan.output_types().cloned().collect(), 1);
+        execution::in_statement(session, &plan, false, |session, in_transaction| {
+            context::with_context(session, &plan, values, |prepared, context| {
+                exec::run_query(prepared, context, &mut sink)
+            })?;
+            if in_transaction { session.tables.end_statement(&session.shared) } else { Ok(()) }
+        })?;
+        Ok(sink.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
+    });
+    value.without_requeue()
 }
 
 /// The variables that take a SELECT's row, as many as it has columns.

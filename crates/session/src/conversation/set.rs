@@ -16,9 +16,12 @@ use types::Value;
 use types::charset::Charset;
 use types::collation::CollationId;
 
+use super::current_account::CurrentAccount;
 use super::names::name_text;
+use super::run;
 use super::{Session, access};
 use crate::backend::Backend;
+use crate::core::Core;
 use crate::errors::not_supported;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
@@ -49,187 +52,175 @@ enum InsertId {
     RandomSeed(bool, u64),
 }
 
-impl<B: Backend> Session<B> {
-    fn check_names(
-        &self,
-        charset: Option<&[u8]>,
-        collation: Option<&[u8]>,
-        changes: &mut Vec<Change>,
-    ) -> Result<()> {
-        let charset = client_charset(charset)?;
-        let collation = match collation {
-            None => charset.default_collation(),
-            Some(name) => {
-                let text = name_text(name);
-                let collation =
-                    CollationId::from_name(&text).ok_or_else(|| ER_UNKNOWN_COLLATION.with(&[&text]))?;
-                if collation.charset() != charset {
-                    return Err(ER_COLLATION_CHARSET_MISMATCH.with(&[&collation.name(), &charset.name()]));
-                }
-                collation
+fn check_names(charset: Option<&[u8]>, collation: Option<&[u8]>, changes: &mut Vec<Change>) -> Result<()> {
+    let charset = client_charset(charset)?;
+    let collation = match collation {
+        None => charset.default_collation(),
+        Some(name) => {
+            let text = name_text(name);
+            let collation =
+                CollationId::from_name(&text).ok_or_else(|| ER_UNKNOWN_COLLATION.with(&[&text]))?;
+            if collation.charset() != charset {
+                return Err(ER_COLLATION_CHARSET_MISMATCH.with(&[&collation.name(), &charset.name()]));
             }
-        };
-        for id in
-            [known::character_set_client(), known::character_set_connection(), known::character_set_results()]
-        {
-            changes.push(Change::Session(id, Setting::text(charset.name())));
+            collation
         }
-        changes.push(Change::Session(known::collation_connection(), Setting::text(collation.name())));
-        Ok(())
+    };
+    for id in
+        [known::character_set_client(), known::character_set_connection(), known::character_set_results()]
+    {
+        changes.push(Change::Session(id, Setting::text(charset.name())));
     }
+    changes.push(Change::Session(known::collation_connection(), Setting::text(collation.name())));
+    Ok(())
+}
 
-    fn check_transaction(
-        &self,
-        scope: VarScope,
-        isolation: Option<ast::Isolation>,
-        read_only: Option<bool>,
-        changes: &mut Vec<Change>,
-    ) -> Result<()> {
-        let isolation = isolation.map(|level| match level {
-            ast::Isolation::ReadUncommitted => Isolation::ReadUncommitted,
-            ast::Isolation::ReadCommitted => Isolation::ReadCommitted,
-            ast::Isolation::RepeatableRead => Isolation::RepeatableRead,
-            ast::Isolation::Serializable => Isolation::Serializable,
-        });
-        match scope {
-            VarScope::Global | VarScope::Persist | VarScope::PersistOnly => {
-                access::require_variable(&self.account, "transaction_isolation", scope)?;
-                let level =
-                    isolation.map(|level| (known::transaction_isolation(), Setting::text(level.name())));
-                let mode = read_only.map(|on| (known::transaction_read_only(), Setting::Boolean(on)));
-                changes.extend(
-                    [level, mode]
-                        .into_iter()
-                        .flatten()
-                        .map(|(id, setting)| Change::Global(id, setting, false)),
-                );
-            }
-            VarScope::Session => {
-                let level =
-                    isolation.map(|level| (known::transaction_isolation(), Setting::text(level.name())));
-                let mode = read_only.map(|on| (known::transaction_read_only(), Setting::Boolean(on)));
-                changes.extend(
-                    [level, mode].into_iter().flatten().map(|(id, setting)| Change::Session(id, setting)),
-                );
-            }
-            VarScope::Default => {
-                if self.in_transaction() {
-                    return Err(ER_CANT_CHANGE_TX_CHARACTERISTICS.bare());
-                }
-                changes.extend(isolation.map(Change::NextIsolation));
-                changes.extend(read_only.map(Change::NextReadOnly));
-            }
+fn check_transaction(
+    account: &CurrentAccount,
+    is_in_transaction: bool,
+    scope: VarScope,
+    isolation: Option<ast::Isolation>,
+    read_only: Option<bool>,
+    changes: &mut Vec<Change>,
+) -> Result<()> {
+    let isolation = isolation.map(|level| match level {
+        ast::Isolation::ReadUncommitted => Isolation::ReadUncommitted,
+        ast::Isolation::ReadCommitted => Isolation::ReadCommitted,
+        ast::Isolation::RepeatableRead => Isolation::RepeatableRead,
+        ast::Isolation::Serializable => Isolation::Serializable,
+    });
+    match scope {
+        VarScope::Global | VarScope::Persist | VarScope::PersistOnly => {
+            access::require_variable(account, "transaction_isolation", scope)?;
+            let level = isolation.map(|level| (known::transaction_isolation(), Setting::text(level.name())));
+            let mode = read_only.map(|on| (known::transaction_read_only(), Setting::Boolean(on)));
+            changes.extend(
+                [level, mode].into_iter().flatten().map(|(id, setting)| Change::Global(id, setting, false)),
+            );
         }
-        Ok(())
+        VarScope::Session => {
+            let level = isolation.map(|level| (known::transaction_isolation(), Setting::text(level.name())));
+            let mode = read_only.map(|on| (known::transaction_read_only(), Setting::Boolean(on)));
+            changes.extend(
+                [level, mode].into_iter().flatten().map(|(id, setting)| Change::Session(id, setting)),
+            );
+        }
+        VarScope::Default => {
+            if is_in_transaction {
+                return Err(ER_CANT_CHANGE_TX_CHARACTERISTICS.bare());
+            }
+            changes.extend(isolation.map(Change::NextIsolation));
+            changes.extend(read_only.map(Change::NextReadOnly));
+        }
     }
+    Ok(())
+}
 
-    fn check_system(
-        &mut self,
-        var: &ast::SysVar<'_>,
-        value: Option<&Expr<'_>>,
-        changes: &mut Vec<Change>,
-    ) -> Result<()> {
-        let name = name_text(var.name.text);
-        let id = by_name(var.name.text).filter(|_| var.component.is_none());
-        let Some(id) = id else { return Err(ER_UNKNOWN_SYSTEM_VARIABLE.with(&[&name])) };
-        let definition = id.definition();
-        let global = matches!(var.scope, VarScope::Global | VarScope::Persist | VarScope::PersistOnly);
-        if definition.access == Access::ReadOnly {
-            return Err(ER_INCORRECT_GLOBAL_LOCAL_VAR.with(&[&definition.name, &"read only"]));
-        }
-        match (definition.scope, global) {
-            (Scope::Global, false) => return Err(ER_GLOBAL_VARIABLE.with(&[&definition.name])),
-            (Scope::Session, true) => return Err(ER_LOCAL_VARIABLE.with(&[&definition.name])),
-            _ => {}
-        }
-        access::require_variable(&self.account, definition.name, var.scope)?;
-        // A bare word (`SET sql_mode = ANSI`) is a string.
-        let value = match value.map(|expr| (expr, expr.kind)) {
-            None => None,
-            Some((_, ExprKind::Column(column)))
-                if column.table.is_none()
-                    && self.routines.variable(&name_text(column.name.text)).is_none() =>
-            {
-                Some(Value::string(column.name.text, CollationId::UTF8MB4_0900_AI_CI))
-            }
-            Some((expr, _)) => Some(self.evaluate(expr)?),
-        };
-        if let Some(change) = state_variable(id, value.as_ref())? {
-            changes.push(change);
-            return Ok(());
-        }
-        let setting = match &value {
-            None if global => definition.default.clone(),
-            None if definition.access == Access::GlobalOnly => return Err(only_global(definition.name)),
-            None => self.core.globals().get(id).clone(),
-            Some(value) => {
-                let mut warnings = Vec::new();
-                if definition.access == Access::GlobalOnly && !global {
-                    assign::setting_of(definition, &definition.default, value, &mut warnings)?;
-                    return Err(only_global(definition.name));
-                }
-                let current =
-                    if global { self.core.globals().get(id).clone() } else { self.variables.get(id).clone() };
-                let setting = assign::setting_of(definition, &current, value, &mut warnings)?;
-                self.diagnostics.extend(warnings, self.variables.settings().diagnostics);
-                setting
-            }
-        };
-        if id == known::time_zone() {
-            check_time_zone(&setting)?;
-        }
-        if id == known::character_set_client()
-            && let Setting::Text(text) = &setting
-            && NOT_FOR_CLIENTS.contains(&&**text)
+fn check_system<B: Backend>(
+    session: &mut Session<B>,
+    var: &ast::SysVar<'_>,
+    value: Option<&Expr<'_>>,
+    changes: &mut Vec<Change>,
+) -> Result<()> {
+    let name = name_text(var.name.text);
+    let id = by_name(var.name.text).filter(|_| var.component.is_none());
+    let Some(id) = id else { return Err(ER_UNKNOWN_SYSTEM_VARIABLE.with(&[&name])) };
+    let definition = id.definition();
+    let global = matches!(var.scope, VarScope::Global | VarScope::Persist | VarScope::PersistOnly);
+    if definition.access == Access::ReadOnly {
+        return Err(ER_INCORRECT_GLOBAL_LOCAL_VAR.with(&[&definition.name, &"read only"]));
+    }
+    match (definition.scope, global) {
+        (Scope::Global, false) => return Err(ER_GLOBAL_VARIABLE.with(&[&definition.name])),
+        (Scope::Session, true) => return Err(ER_LOCAL_VARIABLE.with(&[&definition.name])),
+        _ => {}
+    }
+    access::require_variable(&session.account, definition.name, var.scope)?;
+    // A bare word (`SET sql_mode = ANSI`) is a string.
+    let value = match value.map(|expr| (expr, expr.kind)) {
+        None => None,
+        Some((_, ExprKind::Column(column)))
+            if column.table.is_none()
+                && session.routines.variable(&name_text(column.name.text)).is_none() =>
         {
-            return Err(ER_WRONG_VALUE_FOR_VAR.with(&[&definition.name, text]));
+            Some(Value::string(column.name.text, CollationId::UTF8MB4_0900_AI_CI))
         }
-        if id == known::gtid_purged() {
-            return check_gtid_purged(self, setting, changes);
-        }
-        let persist = matches!(var.scope, VarScope::Persist);
-        if var.scope == VarScope::PersistOnly {
-            return Err(not_supported("SET PERSIST_ONLY"));
-        }
-        changes.push(if global {
-            Change::Global(id, setting, persist)
-        } else {
-            Change::Session(id, setting)
-        });
-        // A character set brings its default collation along, and a collation its set; a bound for joins is enforced.
-        let companion = companion_of(id, changes.last());
-        if let Some((other, setting)) = companion {
-            changes.push(if global {
-                Change::Global(other, setting, persist)
+        Some((expr, _)) => Some(evaluate(session, expr)?),
+    };
+    if let Some(change) = state_variable(id, value.as_ref())? {
+        changes.push(change);
+        return Ok(());
+    }
+    let setting = match &value {
+        None if global => definition.default.clone(),
+        None if definition.access == Access::GlobalOnly => return Err(only_global(definition.name)),
+        None => session.shared.core.globals().get(id).clone(),
+        Some(value) => {
+            let mut warnings = Vec::new();
+            if definition.access == Access::GlobalOnly && !global {
+                assign::setting_of(definition, &definition.default, value, &mut warnings)?;
+                return Err(only_global(definition.name));
+            }
+            let current = if global {
+                session.shared.core.globals().get(id).clone()
             } else {
-                Change::Session(other, setting)
-            });
+                session.variables.get(id).clone()
+            };
+            let setting = assign::setting_of(definition, &current, value, &mut warnings)?;
+            session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
+            setting
         }
-        Ok(())
+    };
+    if id == known::time_zone() {
+        check_time_zone(&setting)?;
     }
-
-    /// The value of an expression outside any query. Literals, which SET has mostly, need no planner.
-    pub(super) fn evaluate(&mut self, expr: &Expr<'_>) -> Result<Value> {
-        if let Some(value) = self.literal(&expr.kind) {
-            return Ok(value);
-        }
-        self.evaluate_query(expr)
+    if id == known::character_set_client()
+        && let Setting::Text(text) = &setting
+        && NOT_FOR_CLIENTS.contains(&&**text)
+    {
+        return Err(ER_WRONG_VALUE_FOR_VAR.with(&[&definition.name, text]));
     }
+    if id == known::gtid_purged() {
+        return check_gtid_purged(&session.shared.core, setting, changes);
+    }
+    let persist = matches!(var.scope, VarScope::Persist);
+    if var.scope == VarScope::PersistOnly {
+        return Err(not_supported("SET PERSIST_ONLY"));
+    }
+    changes.push(if global { Change::Global(id, setting, persist) } else { Change::Session(id, setting) });
+    // A character set brings its default collation along, and a collation its set; a bound for joins is enforced.
+    let companion = companion_of(id, changes.last());
+    if let Some((other, setting)) = companion {
+        changes.push(if global {
+            Change::Global(other, setting, persist)
+        } else {
+            Change::Session(other, setting)
+        });
+    }
+    Ok(())
+}
 
-    fn literal(&self, kind: &ExprKind<'_>) -> Option<Value> {
-        match *kind {
-            ExprKind::Literal(Literal::Null) => Some(Value::Null),
-            ExprKind::Literal(Literal::True) => Some(Value::Int(1)),
-            ExprKind::Literal(Literal::False) => Some(Value::Int(0)),
-            ExprKind::Literal(Literal::Number(ast::NumberKind::Integer, digits)) => {
-                let digits = std::str::from_utf8(digits).ok()?;
-                digits.parse().map(Value::Int).ok().or_else(|| digits.parse().map(Value::UInt).ok())
-            }
-            ExprKind::Literal(Literal::String { value, charset: None }) => {
-                Some(Value::string_literal(value, self.variables.settings().connection_collation))
-            }
-            _ => None,
+/// The value of an expression outside any query. Literals, which SET has mostly, need no planner.
+pub(super) fn evaluate<B: Backend>(session: &mut Session<B>, expr: &Expr<'_>) -> Result<Value> {
+    if let Some(value) = literal(&expr.kind, session.variables.settings().connection_collation) {
+        return Ok(value);
+    }
+    run::evaluate_query(session, expr)
+}
+
+fn literal(kind: &ExprKind<'_>, connection_collation: CollationId) -> Option<Value> {
+    match *kind {
+        ExprKind::Literal(Literal::Null) => Some(Value::Null),
+        ExprKind::Literal(Literal::True) => Some(Value::Int(1)),
+        ExprKind::Literal(Literal::False) => Some(Value::Int(0)),
+        ExprKind::Literal(Literal::Number(ast::NumberKind::Integer, digits)) => {
+            let digits = std::str::from_utf8(digits).ok()?;
+            digits.parse().map(Value::Int).ok().or_else(|| digits.parse().map(Value::UInt).ok())
         }
+        ExprKind::Literal(Literal::String { value, charset: None }) => {
+            Some(Value::string_literal(value, connection_collation))
+        }
+        _ => None,
     }
 }
 
@@ -256,12 +247,12 @@ fn check_item<B: Backend>(
 ) -> Result<()> {
     match *item {
         SetItem::UserVar { name, value } => {
-            let value = session.evaluate(&value)?;
+            let value = evaluate(session, &value)?;
             // The name compares without case.
             changes.push(Change::User(name.to_ascii_lowercase(), value));
         }
-        SetItem::SystemVar { var, value } => session.check_system(&var, value.as_ref(), changes)?,
-        SetItem::Names { charset, collation } => session.check_names(charset, collation, changes)?,
+        SetItem::SystemVar { var, value } => check_system(session, &var, value.as_ref(), changes)?,
+        SetItem::Names { charset, collation } => check_names(charset, collation, changes)?,
         SetItem::Charset(charset) => {
             let charset = client_charset(charset)?;
             let database = session.variables.get(known::collation_database()).clone();
@@ -272,7 +263,8 @@ fn check_item<B: Backend>(
             changes.push(Change::Session(known::collation_connection(), database));
         }
         SetItem::Transaction { scope, isolation, read_only } => {
-            session.check_transaction(scope, isolation, read_only, changes)?;
+            let is_open = session.tables.transaction.is_open();
+            check_transaction(&session.account, is_open, scope, isolation, read_only, changes)?;
         }
     }
     Ok(())
@@ -308,18 +300,14 @@ fn state_variable(id: VariableId, value: Option<&Value>) -> Result<Option<Change
 }
 
 /// SET GLOBAL gtid_purged: what a dump brings along is added to what is known. It outlives a restart.
-fn check_gtid_purged<B: Backend>(
-    session: &Session<B>,
-    setting: Setting,
-    changes: &mut Vec<Change>,
-) -> Result<()> {
+fn check_gtid_purged(core: &Core, setting: Setting, changes: &mut Vec<Change>) -> Result<()> {
     let Setting::Text(text) = setting else { return Ok(()) };
     let wrong = |_| ER_WRONG_VALUE_FOR_VAR.with(&[&"gtid_purged", &text]);
     let given = GtidSet::parse(text.strip_prefix('+').unwrap_or(&text)).map_err(wrong)?;
     if given.is_empty() {
         return Ok(());
     }
-    let globals = session.core.globals();
+    let globals = core.globals();
     let known = GtidSet::parse(globals.text(known::gtid_executed())).map_err(wrong)?;
     if text.starts_with('+') {
         if known.intersects(&given) {
@@ -356,18 +344,18 @@ fn carry_out<B: Backend>(
             let autocommit_on = id == known::autocommit() && setting == Setting::Boolean(true);
             if autocommit_on && !session.variables.settings().autocommit {
                 // Switching it on ends the transaction that runs.
-                session.commit_transaction()?;
+                session.tables.commit(&session.shared, &session.variables)?;
             }
             own.push((id, setting));
         }
         Change::Global(id, setting, persist) => {
             if persist {
-                session.backend.persist_variable(id.definition().name, &setting.shown())?;
+                session.shared.backend.persist_variable(id.definition().name, &setting.shown())?;
             }
-            session.core.set_global(id, setting);
+            session.shared.core.set_global(id, setting);
         }
-        Change::NextIsolation(isolation) => session.transaction.set_next_isolation(isolation),
-        Change::NextReadOnly(read_only) => session.transaction.set_next_read_only(read_only),
+        Change::NextIsolation(isolation) => session.tables.transaction.set_next_isolation(isolation),
+        Change::NextReadOnly(read_only) => session.tables.transaction.set_next_read_only(read_only),
         Change::Insert(InsertId::Last(id)) => session.results.set_last_insert_id(id),
         Change::Insert(InsertId::Next(id)) => session.results.set_next_insert_id(id),
         Change::Insert(InsertId::Timestamp(micros)) => session.functions.fix_timestamp(micros),

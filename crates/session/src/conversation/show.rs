@@ -20,6 +20,7 @@ use super::listing::{LISTING_SCHEMA, LISTING_TABLE, Listing, ListingTable, text,
 use super::locks::SessionLocks;
 use super::names::{Names, name_text};
 use super::routine::{show_create_routine, show_routine_status};
+use super::run;
 use crate::backend::Backend;
 use crate::errors::not_supported;
 use crate::facts::Facts;
@@ -82,67 +83,79 @@ fn is_limited(show: &Show<'_>) -> bool {
     }
 }
 
-impl<B: Backend> Session<B> {
-    /// Runs a SHOW statement.
-    pub(super) fn show(&mut self, show: &Show<'_>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
-        self.count(StatementKind::Show);
-        let (mut listing, filter) = self.listings().listing_of(show)?;
-        let rows_max = if is_limited(show) { self.variables.settings().select_limit } else { u64::MAX };
-        let found_rows = self.results.found_rows();
-        let sent = match filter {
-            ShowFilter::Where(condition) => self.send_filtered(listing, condition.span.of(sql), reply),
-            ShowFilter::Like(pattern) => {
-                listing.retain_like(pattern);
-                listing.truncate(rows_max);
-                self.send_listing(&listing, reply)
-            }
-            // What it shows was raised by another statement: it has no warnings itself.
-            ShowFilter::None if matches!(show, Show::Warnings(_) | Show::Errors(_)) => {
-                self.results.set_found_rows(listing.rows.row_count as u64);
-                listing.send(reply, self.variables.settings().results_charset, self.status_flags(), 0)
-            }
-            ShowFilter::None => {
-                listing.truncate(rows_max);
-                self.send_listing(&listing, reply)
-            }
-        };
-        if super::dispatch::keeps_diagnostics(&Statement::Show(show)) {
-            self.results.set_found_rows(found_rows);
+/// Runs a SHOW statement.
+pub(super) fn show<B: Backend>(
+    session: &mut Session<B>,
+    show: &Show<'_>,
+    sql: &[u8],
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    session.count(StatementKind::Show);
+    let (mut listing, filter) = listings(session).listing_of(show)?;
+    let rows_max = if is_limited(show) { session.variables.settings().select_limit } else { u64::MAX };
+    let found_rows = session.results.found_rows();
+    let sent = match filter {
+        ShowFilter::Where(condition) => send_filtered(session, listing, condition.span.of(sql), reply),
+        ShowFilter::Like(pattern) => {
+            listing.retain_like(pattern);
+            listing.truncate(rows_max);
+            send_listing(session, &listing, reply)
         }
-        sent
-    }
-
-    fn listings(&self) -> Listings<'_, B> {
-        Listings {
-            account: &self.account,
-            names: self.names(),
-            diagnostics: &self.diagnostics,
-            locks: &self.locks,
-            facts: self.facts(),
-            pads_chars: self.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
+        // What it shows was raised by another statement: it has no warnings itself.
+        ShowFilter::None if matches!(show, Show::Warnings(_) | Show::Errors(_)) => {
+            session.results.set_found_rows(listing.rows.row_count as u64);
+            listing.send(reply, session.variables.settings().results_charset, session.status_flags(), 0)
         }
+        ShowFilter::None => {
+            listing.truncate(rows_max);
+            send_listing(session, &listing, reply)
+        }
+    };
+    if super::statement::keeps_diagnostics(&Statement::Show(show)) {
+        session.results.set_found_rows(found_rows);
     }
+    sent
+}
 
-    pub(super) fn send_listing(&mut self, listing: &Listing, reply: &mut Reply<'_>) -> Outcome {
-        self.results.end_query(listing.rows.row_count as u64);
-        listing.send(
-            reply,
-            self.variables.settings().results_charset,
-            self.status_flags(),
-            self.diagnostics.packet_count(),
-        )
+fn listings<B: Backend>(session: &Session<B>) -> Listings<'_, B> {
+    Listings {
+        account: &session.account,
+        names: session.names(),
+        diagnostics: &session.diagnostics,
+        locks: &session.tables.locks,
+        facts: session.facts(),
+        pads_chars: session.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
     }
+}
 
-    /// Sends the rows of a listing for which `condition` holds, by a query over it.
-    fn send_filtered(&mut self, listing: Listing, condition: &[u8], reply: &mut Reply<'_>) -> Outcome {
-        let catalog = Arc::new(ListingTable::catalog_with(listing, &self.catalog()));
-        let mut text = format!("SELECT * FROM `{LISTING_SCHEMA}`.`{LISTING_TABLE}` WHERE ").into_bytes();
-        text.extend_from_slice(condition);
-        let arena = bumpalo::Bump::new();
-        let parsed = syntax::parse(&text, &arena, self.variables.settings().sql_mode.for_syntax())
-            .map_err(|error| crate::errors::syntax_error(&error))?;
-        self.run_over(&catalog, &parsed.statement, &text, reply)
-    }
+pub(super) fn send_listing<B: Backend>(
+    session: &mut Session<B>,
+    listing: &Listing,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    session.results.end_query(listing.rows.row_count as u64);
+    listing.send(
+        reply,
+        session.variables.settings().results_charset,
+        session.status_flags(),
+        session.diagnostics.packet_count(),
+    )
+}
+
+/// Sends the rows of a listing for which `condition` holds, by a query over it.
+fn send_filtered<B: Backend>(
+    session: &mut Session<B>,
+    listing: Listing,
+    condition: &[u8],
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    let catalog = Arc::new(ListingTable::catalog_with(listing, &session.catalog()));
+    let mut text = format!("SELECT * FROM `{LISTING_SCHEMA}`.`{LISTING_TABLE}` WHERE ").into_bytes();
+    text.extend_from_slice(condition);
+    let arena = bumpalo::Bump::new();
+    let parsed = syntax::parse(&text, &arena, session.variables.settings().sql_mode.for_syntax())
+        .map_err(|error| crate::errors::syntax_error(&error))?;
+    run::run_over(session, &catalog, &parsed.statement, &text, reply)
 }
 
 /// Makes the listings of SHOW.

@@ -11,10 +11,14 @@ use syntax::ast::{self, ExprKind, ParameterMode};
 use types::vector::Batch;
 use types::{Value, ValueRef};
 
-use super::{DYNAMIC_CALLS_MAX, FRAMES_MAX, Frame, Saved};
+use super::FRAMES_MAX;
+use super::run;
+use super::statement;
 use crate::backend::Backend;
 use crate::conversation::Session;
 use crate::conversation::attempt::Attempt;
+use crate::conversation::routines::{Frame, Routines, Saved};
+use crate::conversation::session_variables::SessionVariables;
 use crate::privilege::{self, SessionAccount};
 use crate::routine::program::{SlotType, Target};
 use crate::routine::{Routine, plan_type, program_of};
@@ -24,9 +28,6 @@ use crate::variables::sql_mode::SqlModes;
 use crate::variables::{Setting, VariableId};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
-
-/// Programs a session keeps (`stored_program_cache` has the same default).
-const KEPT_MAX: usize = 256;
 
 /// The variables under which a routine is read and run as it was made.
 fn switched_variables() -> [VariableId; 4] {
@@ -38,311 +39,290 @@ fn switched_variables() -> [VariableId; 4] {
     ]
 }
 
-impl<B: Backend> Session<B> {
-    /// CALL as a statement of the client, or of text that EXECUTE runs.
-    pub(crate) fn call(
-        &mut self,
-        call: &ast::Call<'_>,
-        text: &[u8],
-        parameters: &[ValueRef<'_>],
-        reply: &mut Reply<'_>,
-    ) -> Attempt<()> {
-        self.count(StatementKind::CallProcedure);
-        let name = |name: ast::Ident<'_>| String::from_utf8_lossy(name.text).into_owned();
-        let schema = call.name.schema.map(name);
-        let callee = self.find_procedure(schema.as_deref(), &name(call.name.name), call.args.len())?;
-        let using = std::mem::take(&mut self.routines.using);
-        let binary = reply.row_format() == RowFormat::Binary;
-        let mut values = Vec::with_capacity(call.args.len());
-        let mut results = Vec::with_capacity(call.args.len());
-        for (position, argument) in call.args.iter().enumerate() {
-            let mode = callee.program.parameters[position];
-            let target = match argument.kind {
-                _ if mode == ParameterMode::In => None,
-                ExprKind::UserVar(name) => Some(Target::User(name.to_ascii_lowercase())),
-                ExprKind::Param(_) if binary => Some(Target::Row),
-                ExprKind::Param(ordinal) => using.get(ordinal as usize).cloned().map(Target::User),
-                _ => None,
-            };
-            if mode != ParameterMode::In && target.is_none() {
-                return Err(super::run::not_a_variable(position, &callee).into());
+/// CALL as a statement of the client, or of text that EXECUTE runs.
+pub(crate) fn call<B: Backend>(
+    session: &mut Session<B>,
+    call: &ast::Call<'_>,
+    text: &[u8],
+    parameters: &[ValueRef<'_>],
+    reply: &mut Reply<'_>,
+) -> Attempt<()> {
+    session.count(StatementKind::CallProcedure);
+    let name = |name: ast::Ident<'_>| String::from_utf8_lossy(name.text).into_owned();
+    let schema = call.name.schema.map(name);
+    let callee = find_procedure(session, schema.as_deref(), &name(call.name.name), call.args.len())?;
+    let using = session.routines.take_using();
+    let binary = reply.row_format() == RowFormat::Binary;
+    let mut values = Vec::with_capacity(call.args.len());
+    let mut results = Vec::with_capacity(call.args.len());
+    for (position, argument) in call.args.iter().enumerate() {
+        let mode = callee.program.parameters[position];
+        let target = match argument.kind {
+            _ if mode == ParameterMode::In => None,
+            ExprKind::UserVar(name) => Some(Target::User(name.to_ascii_lowercase())),
+            ExprKind::Param(_) if binary => Some(Target::Row),
+            ExprKind::Param(ordinal) => using.get(ordinal as usize).cloned().map(Target::User),
+            _ => None,
+        };
+        if mode != ParameterMode::In && target.is_none() {
+            return Err(run::not_a_variable(position, &callee).into());
+        }
+        values.push(match mode {
+            ParameterMode::Out => Value::Null,
+            _ => value_of(session, argument, text, parameters)?,
+        });
+        results.push(target);
+    }
+    let base = session.routines.frames().len();
+    let Some(outer_row) = session.routines.begin_call() else { return Err(too_deep().into()) };
+    let row_parameters: Vec<usize> =
+        (0..results.len()).filter(|&position| results[position] == Some(Target::Row)).collect();
+    let outer = reply.begin_procedure(&format!("{}.{}", callee.definition.schema, callee.definition.name));
+    let ran = match push_frame(session, Arc::clone(&callee), values, results) {
+        Ok(()) => run::run_frames(session, base, reply),
+        Err(error) => Err(error),
+    };
+    let row = session.routines.end_call(outer_row);
+    let sent = match ran {
+        // Only a client that says it understands gets the row of OUT parameters.
+        Ok(()) if !row_parameters.is_empty() && reply.capabilities().has(Capabilities::PS_MULTI_RESULTS) => {
+            send_results(session, &callee, &row_parameters, &row, reply)
+        }
+        ran => ran,
+    };
+    reply.end_procedure(outer);
+    sent?;
+    session.tables.wait_for_commit(reply);
+    session.results.set_row_count(session.results.row_count().max(0));
+    let summary = OkSummary {
+        affected_rows: session.results.row_count().unsigned_abs(),
+        status: session.status_flags(),
+        warnings: session.diagnostics.packet_count(),
+        ..OkSummary::default()
+    };
+    Ok(reply.ok(&summary)?)
+}
+
+/// The value of an argument of a CALL that no routine's own statement makes.
+pub(super) fn value_of<B: Backend>(
+    session: &mut Session<B>,
+    expr: &ast::Expr<'_>,
+    text: &[u8],
+    parameters: &[ValueRef<'_>],
+) -> Attempt<Value> {
+    if let ExprKind::Param(ordinal) = expr.kind {
+        return Ok(parameters.get(ordinal as usize).map_or(Value::Null, |value| value.to_value()));
+    }
+    let mut plan = statement::plan_expr(&session.planner(), expr, text, parameters)?;
+    let mut rows = statement::collect(session, &mut plan, parameters, 1, false)?;
+    Ok(rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
+}
+
+/// The row of OUT and INOUT parameters that answers a binary CALL.
+fn send_results<B: Backend>(
+    session: &mut Session<B>,
+    callee: &Routine,
+    parameters: &[usize],
+    row: &[Value],
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    let types: Vec<_> = parameters
+        .iter()
+        .map(|&position| match &callee.program.variables[position].slot_type {
+            SlotType::Declared(data_type) => plan_type(data_type),
+            SlotType::Of(_) => types::DataType::NULL,
+        })
+        .collect();
+    let results = session.variables.settings().results_charset;
+    let columns = encode_columns(
+        parameters.iter().zip(&types).map(|(&position, data_type)| {
+            let name = &callee.program.variables[position].name;
+            ResultColumn {
+                schema: "",
+                table: "",
+                original_table: "",
+                name,
+                original_name: name,
+                data_type,
+                nullable: true,
+                flags: 0,
+                source: OutputSource::Expression,
             }
-            values.push(match mode {
-                ParameterMode::Out => Value::Null,
-                _ => self.argument(argument, text, parameters)?,
-            });
-            results.push(target);
-        }
-        let base = self.routines.frames.len();
-        if self.routines.dynamic_calls == DYNAMIC_CALLS_MAX {
-            return Err(too_deep().into());
-        }
-        let row_parameters: Vec<usize> =
-            (0..results.len()).filter(|&position| results[position] == Some(Target::Row)).collect();
-        let outer_row = std::mem::take(&mut self.routines.row);
-        let outer =
-            reply.begin_procedure(&format!("{}.{}", callee.definition.schema, callee.definition.name));
-        self.routines.dynamic_calls += 1;
-        let ran = match self.push_frame(Arc::clone(&callee), values, results) {
-            Ok(()) => self.run_frames(base, reply),
-            Err(error) => Err(error),
-        };
-        self.routines.dynamic_calls -= 1;
-        let row = std::mem::replace(&mut self.routines.row, outer_row);
-        let sent = match ran {
-            // Only a client that says it understands gets the row of OUT parameters.
-            Ok(())
-                if !row_parameters.is_empty() && reply.capabilities().has(Capabilities::PS_MULTI_RESULTS) =>
-            {
-                self.send_results(&callee, &row_parameters, &row, reply)
-            }
-            ran => ran,
-        };
-        reply.end_procedure(outer);
-        sent?;
-        self.wait_for_commit(reply);
-        self.results.set_row_count(self.results.row_count().max(0));
-        let summary = OkSummary {
-            affected_rows: self.results.row_count().unsigned_abs(),
-            status: self.status_flags(),
-            warnings: self.diagnostics.packet_count(),
-            ..OkSummary::default()
-        };
-        Ok(reply.ok(&summary)?)
-    }
-
-    /// The value of an argument of a CALL that no routine's own statement makes.
-    pub(super) fn argument(
-        &mut self,
-        expr: &ast::Expr<'_>,
-        text: &[u8],
-        parameters: &[ValueRef<'_>],
-    ) -> Attempt<Value> {
-        if let ExprKind::Param(ordinal) = expr.kind {
-            return Ok(parameters.get(ordinal as usize).map_or(Value::Null, |value| value.to_value()));
-        }
-        let mut plan = self.plan_expr(expr, text, parameters)?;
-        let mut rows = self.collect(&mut plan, parameters, 1, false)?;
-        Ok(rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
-    }
-
-    /// The row of OUT and INOUT parameters that answers a binary CALL.
-    fn send_results(
-        &mut self,
-        callee: &Routine,
-        parameters: &[usize],
-        row: &[Value],
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
-        let types: Vec<_> = parameters
-            .iter()
-            .map(|&position| match &callee.program.variables[position].slot_type {
-                SlotType::Declared(data_type) => plan_type(data_type),
-                SlotType::Of(_) => types::DataType::NULL,
-            })
-            .collect();
-        let results = self.variables.settings().results_charset;
-        let columns = encode_columns(
-            parameters.iter().zip(&types).map(|(&position, data_type)| {
-                let name = &callee.program.variables[position].name;
-                ResultColumn {
-                    schema: "",
-                    table: "",
-                    original_table: "",
-                    name,
-                    original_name: name,
-                    data_type,
-                    nullable: true,
-                    flags: 0,
-                    source: OutputSource::Expression,
-                }
-            }),
-            results,
-        );
-        let status = self.status_flags() | StatusFlags::PS_OUT_PARAMS;
-        reply.columns(&columns, status, 0)?;
-        let mut batch = Batch::new(types.iter().map(types::DataType::physical));
-        for ((column, data_type), value) in batch.columns.iter_mut().zip(&types).zip(row) {
-            let (from, cell) = types::convert::value_column(value);
-            if value.is_null() || from.physical() != data_type.physical() {
-                column.push_null();
-            } else {
-                column.push_cell(cell.cell(0));
-            }
-        }
-        batch.row_count = 1;
-        let mut encoder = RowEncoder::new(types.iter(), results, reply.row_format());
-        encoder.put_row(&batch, 0, reply.begin_row());
-        reply.end_row()?;
-        reply.end_rows(status, 0)
-    }
-
-    /// Finds a procedure that takes `argument_count` arguments, compiled, if the account may run it.
-    ///
-    /// # Errors
-    /// 1046, 1305, 1318, 1370.
-    pub(super) fn find_procedure(
-        &mut self,
-        schema: Option<&str>,
-        name: &str,
-        argument_count: usize,
-    ) -> Result<Arc<Routine>> {
-        let schema = match (schema, &self.database) {
-            (Some(schema), _) => schema.to_owned(),
-            (None, Some(current)) => current.to_string(),
-            (None, None) => return Err(e::ER_NO_DB_ERROR.bare()),
-        };
-        let catalog = self.core.catalog().load();
-        let shown = format!("{schema}.{name}");
-        let found = catalog.routines.get(&schema, RoutineKind::Procedure, name);
-        let allowed = privilege::on_routine(&self.account, &schema, RoutineKind::Procedure, name);
-        if !allowed.contains(Privileges::EXECUTE) {
-            return Err(privilege::routine_denied(&self.account, &shown, "execute"));
-        }
-        if found.is_none() && plan::bind::is_too_long(name) {
-            return Err(e::ER_TOO_LONG_IDENT.with(&[&name]));
-        }
-        let definition = found.ok_or_else(|| e::ER_SP_DOES_NOT_EXIST.with(&[&"PROCEDURE", &shown]))?;
-        let routine = self.compiled(definition)?;
-        let expected = routine.program.parameters.len();
-        if expected != argument_count {
-            let shown = format!("{}.{}", definition.schema, definition.name);
-            return Err(e::ER_SP_WRONG_NO_OF_ARGS.with(&[&"PROCEDURE", &shown, &expected, &argument_count]));
-        }
-        Ok(routine)
-    }
-
-    /// The program of a routine: the one this session has, or a new one.
-    fn compiled(&mut self, definition: &Arc<RoutineDefinition>) -> Result<Arc<Routine>> {
-        if let Some((routine, _)) = self.routines.kept.get(&definition.id)
-            && Arc::ptr_eq(&routine.definition, definition)
-        {
-            return Ok(Arc::clone(routine));
-        }
-        let program = program_of(definition)?;
-        let plans = program.statements.iter().map(|_| None).collect();
-        let routine = Arc::new(Routine { definition: Arc::clone(definition), program });
-        if self.routines.kept.len() >= KEPT_MAX {
-            self.routines.kept.clear();
-        }
-        self.routines.kept.insert(definition.id, (Arc::clone(&routine), plans));
-        Ok(routine)
-    }
-
-    /// Puts a frame on top and switches the session to what the routine was made under.
-    ///
-    /// # Errors
-    /// 1456, 1436, 1449; an argument that does not fit its parameter.
-    pub(super) fn push_frame(
-        &mut self,
-        routine: Arc<Routine>,
-        arguments: Vec<Value>,
-        results: Vec<Option<Target>>,
-    ) -> Outcome {
-        let definition = Arc::clone(&routine.definition);
-        let limit = self.variables.unsigned(known::max_sp_recursion_depth());
-        let depth =
-            self.routines.frames.iter().filter(|frame| frame.routine.definition.id == definition.id).count();
-        if depth as u64 > limit {
-            return Err(e::ER_SP_RECURSION_LIMIT.with(&[&limit, &definition.name]));
-        }
-        if self.routines.frames.len() >= FRAMES_MAX {
-            return Err(too_deep());
-        }
-        let account = if definition.invoker {
-            Arc::clone(&self.account)
+        }),
+        results,
+    );
+    let status = session.status_flags() | StatusFlags::PS_OUT_PARAMS;
+    reply.columns(&columns, status, 0)?;
+    let mut batch = Batch::new(types.iter().map(types::DataType::physical));
+    for ((column, data_type), value) in batch.columns.iter_mut().zip(&types).zip(row) {
+        let (from, cell) = types::convert::value_column(value);
+        if value.is_null() || from.physical() != data_type.physical() {
+            column.push_null();
         } else {
-            let (user, host) = &definition.definer;
-            let accounts = &self.core.catalog().load().accounts;
-            let found = accounts.find(user, host).ok_or_else(|| e::ER_NO_SUCH_USER.with(&[user, host]))?;
-            let definer = SessionAccount::at_login(accounts, found, host);
-            // Who made it must be allowed to run it too.
-            let held = privilege::on_routine(&definer, &definition.schema, definition.kind, &definition.name);
-            if !held.contains(Privileges::EXECUTE) {
-                let shown = format!("{}.{}", definition.schema, definition.name);
-                return Err(privilege::routine_denied(&definer, &shown, "execute"));
-            }
-            definer
-        };
-        let mut slots = vec![Value::Null; routine.program.variables.len()];
-        for (position, value) in arguments.into_iter().enumerate() {
-            let variable = &routine.program.variables[position];
-            if let SlotType::Declared(data_type) = &variable.slot_type {
-                slots[position] = self.converted(value, data_type, &variable.name)?;
-            }
-        }
-        let plans = match self.routines.kept.get_mut(&definition.id) {
-            Some((kept, plans)) if Arc::ptr_eq(kept, &routine) && !plans.is_empty() => std::mem::take(plans),
-            _ => routine.program.statements.iter().map(|_| None).collect(),
-        };
-        let cursors = routine.program.cursors.iter().map(|_| None).collect();
-        let saved = Saved {
-            database: self.database.clone(),
-            account: self.account.switch(account),
-            settings: switched_variables().map(|id| self.variables.get(id).clone()),
-        };
-        let wanted = [
-            Setting::text(&SqlModes(definition.sql_mode).names()),
-            Setting::text(definition.client_charset.name()),
-            Setting::text(definition.connection_collation.charset().name()),
-            Setting::text(definition.connection_collation.name()),
-        ];
-        self.switch_settings(&wanted);
-        if self.database.as_deref() != Some(&*definition.schema) {
-            self.switch_database(Some(Arc::clone(&definition.schema)));
-        }
-        let at = 0;
-        let handlers = Vec::new();
-        let frame = Frame { routine, slots, plans, cursors, at, handlers, results, scope: None, saved };
-        self.routines.frames.push(frame);
-        Ok(())
-    }
-
-    /// Takes all frames away: account, database and modes of the client's call come back.
-    pub(crate) fn pop_frames(&mut self) {
-        while self.pop_frame().is_some() {}
-    }
-
-    /// Takes the innermost frame away, unfinished or not, and puts back what it changed of the session.
-    pub(super) fn pop_frame(&mut self) -> Option<Frame<B>> {
-        let mut frame = self.routines.frames.pop()?;
-        self.switch_settings(&frame.saved.settings);
-        if self.database != frame.saved.database {
-            self.switch_database(frame.saved.database.take());
-        }
-        self.account.restore(&frame.saved.account, &self.core);
-        if let Some((kept, plans)) = self.routines.kept.get_mut(&frame.routine.definition.id)
-            && Arc::ptr_eq(kept, &frame.routine)
-        {
-            *plans = std::mem::take(&mut frame.plans);
-        }
-        Some(frame)
-    }
-
-    fn switch_settings(&mut self, wanted: &[Setting; 4]) {
-        let pairs = switched_variables().into_iter().zip(wanted);
-        if pairs.clone().any(|(id, setting)| self.variables.get(id) != setting) {
-            self.variables.set(pairs.map(|(id, setting)| (id, setting.clone())));
+            column.push_cell(cell.cell(0));
         }
     }
+    batch.row_count = 1;
+    let mut encoder = RowEncoder::new(types.iter(), results, reply.row_format());
+    encoder.put_row(&batch, 0, reply.begin_row());
+    reply.end_row()?;
+    reply.end_rows(status, 0)
+}
 
-    /// The end of a routine: values of its OUT parameters go back, and its caller goes on behind the CALL.
-    pub(super) fn return_from_frame(&mut self, base: usize) -> Outcome {
-        let Some(mut frame) = self.pop_frame() else { return Ok(()) };
-        for (position, target) in frame.results.iter().enumerate() {
-            if let Some(target) = target {
-                let value = std::mem::replace(&mut frame.slots[position], Value::Null);
-                self.assign_target(target, value)?;
-            }
+/// Finds a procedure that takes `argument_count` arguments, compiled, if the account may run it.
+///
+/// # Errors
+/// 1046, 1305, 1318, 1370.
+pub(super) fn find_procedure<B: Backend>(
+    session: &mut Session<B>,
+    schema: Option<&str>,
+    name: &str,
+    argument_count: usize,
+) -> Result<Arc<Routine>> {
+    let schema = match (schema, &session.database) {
+        (Some(schema), _) => schema.to_owned(),
+        (None, Some(current)) => current.to_string(),
+        (None, None) => return Err(e::ER_NO_DB_ERROR.bare()),
+    };
+    let catalog = session.shared.core.catalog().load();
+    let shown = format!("{schema}.{name}");
+    let found = catalog.routines.get(&schema, RoutineKind::Procedure, name);
+    let allowed = privilege::on_routine(&session.account, &schema, RoutineKind::Procedure, name);
+    if !allowed.contains(Privileges::EXECUTE) {
+        return Err(privilege::routine_denied(&session.account, &shown, "execute"));
+    }
+    if found.is_none() && plan::bind::is_too_long(name) {
+        return Err(e::ER_TOO_LONG_IDENT.with(&[&name]));
+    }
+    let definition = found.ok_or_else(|| e::ER_SP_DOES_NOT_EXIST.with(&[&"PROCEDURE", &shown]))?;
+    let routine = compiled(&mut session.routines, definition)?;
+    let expected = routine.program.parameters.len();
+    if expected != argument_count {
+        let shown = format!("{}.{}", definition.schema, definition.name);
+        return Err(e::ER_SP_WRONG_NO_OF_ARGS.with(&[&"PROCEDURE", &shown, &expected, &argument_count]));
+    }
+    Ok(routine)
+}
+
+/// The program of a routine: the one this session has, or a new one.
+fn compiled<B: Backend>(
+    routines: &mut Routines<B>,
+    definition: &Arc<RoutineDefinition>,
+) -> Result<Arc<Routine>> {
+    if let Some(routine) = routines.program(definition) {
+        return Ok(routine);
+    }
+    let program = program_of(definition)?;
+    let routine = Arc::new(Routine { definition: Arc::clone(definition), program });
+    routines.keep_program(&routine);
+    Ok(routine)
+}
+
+/// Puts a frame on top and switches the session to what the routine was made under.
+///
+/// # Errors
+/// 1456, 1436, 1449; an argument that does not fit its parameter.
+pub(super) fn push_frame<B: Backend>(
+    session: &mut Session<B>,
+    routine: Arc<Routine>,
+    arguments: Vec<Value>,
+    results: Vec<Option<Target>>,
+) -> Outcome {
+    let definition = Arc::clone(&routine.definition);
+    let limit = session.variables.unsigned(known::max_sp_recursion_depth());
+    let depth =
+        session.routines.frames().iter().filter(|frame| frame.routine.definition.id == definition.id).count();
+    if depth as u64 > limit {
+        return Err(e::ER_SP_RECURSION_LIMIT.with(&[&limit, &definition.name]));
+    }
+    if session.routines.frames().len() >= FRAMES_MAX {
+        return Err(too_deep());
+    }
+    let account = if definition.invoker {
+        Arc::clone(&session.account)
+    } else {
+        let (user, host) = &definition.definer;
+        let accounts = &session.shared.core.catalog().load().accounts;
+        let found = accounts.find(user, host).ok_or_else(|| e::ER_NO_SUCH_USER.with(&[user, host]))?;
+        let definer = SessionAccount::at_login(accounts, found, host);
+        // Who made it must be allowed to run it too.
+        let held = privilege::on_routine(&definer, &definition.schema, definition.kind, &definition.name);
+        if !held.contains(Privileges::EXECUTE) {
+            let shown = format!("{}.{}", definition.schema, definition.name);
+            return Err(privilege::routine_denied(&definer, &shown, "execute"));
         }
-        // Of a CALL that is no instruction nothing goes on here.
-        match self.routines.frames.last() {
-            Some(caller) if self.routines.frames.len() > base => {
-                let next = caller.at + 1;
-                self.go_on(next)
-            }
-            _ => Ok(()),
+        definer
+    };
+    let mut slots = vec![Value::Null; routine.program.variables.len()];
+    for (position, value) in arguments.into_iter().enumerate() {
+        let variable = &routine.program.variables[position];
+        if let SlotType::Declared(data_type) = &variable.slot_type {
+            slots[position] = statement::converted(session, value, data_type, &variable.name)?;
         }
+    }
+    let plans = session.routines.take_plans(&routine);
+    let cursors = routine.program.cursors.iter().map(|_| None).collect();
+    let saved = Saved {
+        database: session.database.clone(),
+        account: session.account.switch(account),
+        settings: switched_variables().map(|id| session.variables.get(id).clone()),
+    };
+    let wanted = [
+        Setting::text(&SqlModes(definition.sql_mode).names()),
+        Setting::text(definition.client_charset.name()),
+        Setting::text(definition.connection_collation.charset().name()),
+        Setting::text(definition.connection_collation.name()),
+    ];
+    switch_settings(&mut session.variables, &wanted);
+    if session.database.as_deref() != Some(&*definition.schema) {
+        session.switch_database(Some(Arc::clone(&definition.schema)));
+    }
+    let at = 0;
+    let handlers = Vec::new();
+    let frame = Frame { routine, slots, plans, cursors, at, handlers, results, scope: None, saved };
+    session.routines.push(frame);
+    Ok(())
+}
+
+/// Takes all frames away: account, database and modes of the client's call come back.
+pub(crate) fn pop_frames<B: Backend>(session: &mut Session<B>) {
+    while pop_frame(session).is_some() {}
+}
+
+/// Takes the innermost frame away, unfinished or not, and puts back what it changed of the session.
+pub(super) fn pop_frame<B: Backend>(session: &mut Session<B>) -> Option<Frame<B>> {
+    let mut frame = session.routines.pop()?;
+    switch_settings(&mut session.variables, &frame.saved.settings);
+    if session.database != frame.saved.database {
+        session.switch_database(frame.saved.database.take());
+    }
+    session.account.restore(&frame.saved.account, &session.shared.core);
+    Some(frame)
+}
+
+fn switch_settings(variables: &mut SessionVariables, wanted: &[Setting; 4]) {
+    let pairs = switched_variables().into_iter().zip(wanted);
+    if pairs.clone().any(|(id, setting)| variables.get(id) != setting) {
+        variables.set(pairs.map(|(id, setting)| (id, setting.clone())));
+    }
+}
+
+/// The end of a routine: values of its OUT parameters go back, and its caller goes on behind the CALL.
+pub(super) fn return_from_frame<B: Backend>(session: &mut Session<B>, base: usize) -> Outcome {
+    let Some(mut frame) = pop_frame(session) else { return Ok(()) };
+    for (position, target) in frame.results.iter().enumerate() {
+        if let Some(target) = target {
+            let value = std::mem::replace(&mut frame.slots[position], Value::Null);
+            statement::assign_target(session, target, value)?;
+        }
+    }
+    // Of a CALL that is no instruction nothing goes on here.
+    match session.routines.frames().last() {
+        Some(caller) if session.routines.frames().len() > base => {
+            let next = caller.at + 1;
+            run::go_on(session, next)
+        }
+        _ => Ok(()),
     }
 }
 

@@ -14,10 +14,13 @@ use syntax::ast::{
 use types::collation::CollationId;
 use types::{TypeKind, Value};
 
+use super::statement;
+use super::{call, handler};
 use crate::backend::Backend;
 use crate::conversation::Session;
 use crate::conversation::attempt::Attempt;
-use crate::conversation::diagnostics::Diagnostics;
+use crate::conversation::diagnostics::{ConditionDetails, Diagnostics};
+use crate::conversation::routines::Routines;
 use crate::routine::compile::{check_items, checked_state};
 use crate::routine::program::Target;
 use crate::status::StatementKind;
@@ -28,12 +31,6 @@ type Result<T> = std::result::Result<T, Box<SqlError>>;
 const MESSAGE_CHARS_MAX: usize = 128;
 /// Most characters of its other texts.
 const NAME_CHARS_MAX: usize = 64;
-
-/// What SIGNAL said of a condition besides number, SQLSTATE and text.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ConditionDetails {
-    items: Vec<(Item, String)>,
-}
 
 /// SIGNAL or RESIGNAL outside of a routine: no condition has a name there.
 pub(crate) fn signal<B: Backend>(
@@ -54,7 +51,7 @@ pub(crate) fn signal<B: Backend>(
     check_items(signal)?;
     let mut items = Vec::with_capacity(signal.items.len());
     for (item, value) in signal.items {
-        items.push((*item, session.argument(value, text, &[])?));
+        items.push((*item, call::value_of(session, value, text, &[])?));
     }
     raise(session, signal.again, state, items)?;
     Ok(session.send_ok(reply)?)
@@ -87,7 +84,7 @@ pub(crate) fn get_diagnostics<B: Backend>(
         DiagnosticsItems::Condition(number, items) => {
             let items: Vec<_> =
                 items.iter().map(|(to, item)| Ok((target(to)?, *item))).collect::<Result<_>>()?;
-            let number = session.argument(&number, text, &[])?;
+            let number = call::value_of(session, &number, text, &[])?;
             condition_information(session, get.stacked, &number, &items)?;
         }
     }
@@ -106,7 +103,7 @@ pub(super) fn raise<B: Backend>(
     let (mut raised, mut details) = match (again, state) {
         (true, None) => condition_in_hand(session)?,
         (true, Some(state)) => {
-            let (stacked, _) = session.routines.stacked().ok_or_else(no_handler)?;
+            let (stacked, _) = handler::stacked(&session.routines).ok_or_else(no_handler)?;
             session.diagnostics = stacked.clone();
             (new_condition(state), ConditionDetails::default())
         }
@@ -129,7 +126,7 @@ pub(super) fn raise<B: Backend>(
 
 /// RESIGNAL alone: the condition the handler was called for, taken out of the conditions it came with.
 fn condition_in_hand<B: Backend>(session: &mut Session<B>) -> Result<(Diagnostic, ConditionDetails)> {
-    let (stacked, position) = session.routines.stacked().ok_or_else(no_handler)?;
+    let (stacked, position) = handler::stacked(&session.routines).ok_or_else(no_handler)?;
     let mut conditions = stacked.clone();
     conditions.set_inherited(false);
     let details = conditions.details(position).cloned().unwrap_or_default();
@@ -172,8 +169,7 @@ fn set_item<B: Backend>(
     if item == Item::MessageText {
         raised.message = text;
     } else {
-        details.items.retain(|(other, _)| *other != item);
-        details.items.push((item, text));
+        details.set(item, text);
     }
     Ok(())
 }
@@ -184,13 +180,13 @@ pub(super) fn statement_information<B: Backend>(
     stacked: bool,
     items: &[(Target, StatementItem)],
 ) -> Outcome {
-    let count = conditions(session, stacked)?.kept().len();
+    let count = conditions(&session.diagnostics, &session.routines, stacked)?.kept().len();
     for (target, item) in items {
         let value = match item {
             StatementItem::Number => i64::try_from(count).unwrap_or(i64::MAX),
             StatementItem::RowCount => session.results.row_count(),
         };
-        session.assign_target(target, Value::Int(value))?;
+        statement::assign_target(session, target, Value::Int(value))?;
     }
     Ok(())
 }
@@ -207,7 +203,7 @@ pub(super) fn condition_information<B: Backend>(
         Value::UInt(number) => usize::try_from(number).ok(),
         _ => text_of(number).trim().parse().ok(),
     };
-    let conditions = conditions(session, stacked)?;
+    let conditions = conditions(&session.diagnostics, &session.routines, stacked)?;
     let found = position.and_then(|position| position.checked_sub(1)).and_then(|position| {
         let condition = conditions.kept().get(position)?.clone();
         Some((condition, conditions.details(position).cloned()))
@@ -222,16 +218,20 @@ pub(super) fn condition_information<B: Backend>(
             Item::MysqlErrno => Value::Int(i64::from(condition.number)),
             item => text_value(&item_text(*item, &condition, details.as_ref())),
         };
-        session.assign_target(target, value)?;
+        statement::assign_target(session, target, value)?;
     }
     Ok(())
 }
 
-fn conditions<B: Backend>(session: &Session<B>, stacked: bool) -> Result<&Diagnostics> {
+fn conditions<'a, B: Backend>(
+    diagnostics: &'a Diagnostics,
+    routines: &'a Routines<B>,
+    stacked: bool,
+) -> Result<&'a Diagnostics> {
     if !stacked {
-        return Ok(&session.diagnostics);
+        return Ok(diagnostics);
     }
-    let stacked = session.routines.stacked();
+    let stacked = handler::stacked(routines);
     stacked.map(|(stacked, _)| stacked).ok_or_else(|| e::ER_GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER.bare())
 }
 
@@ -243,8 +243,7 @@ fn item_text(item: Item, condition: &Diagnostic, details: Option<&ConditionDetai
         _ => {}
     }
     if let Some(details) = details {
-        let said = details.items.iter().find(|(said, _)| *said == item);
-        return said.map_or_else(String::new, |(_, text)| text.clone());
+        return details.get(item).unwrap_or_default().to_owned();
     }
     // What the server itself raises comes from the standard if its class is one of the standard's.
     match item {

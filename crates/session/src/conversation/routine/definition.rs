@@ -12,7 +12,9 @@ use types::{DataType, TypeKind};
 use crate::backend::Backend;
 use crate::conversation::Session;
 use crate::conversation::access::AccountAdmin;
+use crate::conversation::current_account::CurrentAccount;
 use crate::conversation::listing::{Listing, text};
+use crate::conversation::lock_tables;
 use crate::conversation::names::Names;
 use crate::errors::not_supported;
 use crate::privilege::{self, SessionAccount};
@@ -59,8 +61,8 @@ fn apply(said: &Characteristics<'_>, definition: &mut RoutineDefinition) {
 }
 
 /// Schema and name of a routine.
-fn routine_name<B: Backend>(session: &Session<B>, name: &ObjectName<'_>) -> Result<(String, String)> {
-    session.names().table(name)
+fn routine_name(names: Names<'_>, name: &ObjectName<'_>) -> Result<(String, String)> {
+    names.table(name)
 }
 
 /// CREATE PROCEDURE.
@@ -75,9 +77,9 @@ pub(crate) fn create_routine<B: Backend>(
         return Err(not_supported("CREATE FUNCTION"));
     }
     let Some(body) = create.body else { return Err(not_supported("LANGUAGE")) };
-    let (schema, name) = routine_name(session, &create.name)?;
+    let (schema, name) = routine_name(session.names(), &create.name)?;
     session.count(StatementKind::CreateProcedure);
-    let catalog = session.core.catalog().load();
+    let catalog = session.shared.core.catalog().load();
     let Some(found) = catalog.schema(&schema) else { return Err(e::ER_BAD_DB_ERROR.with(&[&schema])) };
     privilege::require_schema(&session.account, &schema, Privileges::CREATE_ROUTINE)?;
     if found.system {
@@ -93,12 +95,12 @@ pub(crate) fn create_routine<B: Backend>(
     let settings = compile::Settings { text: sql, collation: found.collation, strict: mode.is_strict() };
     let mut warnings = Vec::new();
     compile::compile(create, body, &settings, &mut warnings)?;
-    let definer = definer(session, create.definer.as_ref());
-    require_definer(session, &definer, &catalog)?;
+    let definer = definer(&session.account, create.definer.as_ref());
+    require_definer(&session.account, &definer, &catalog)?;
     let cut = |span: Span| utf8(sql.get(span.start as usize..span.end as usize).unwrap_or_default());
-    let now = session.now_micros();
+    let now = session.functions.now_micros(&session.shared.core);
     let mut definition = RoutineDefinition {
-        id: session.backend.new_routine_id(),
+        id: session.shared.backend.new_routine_id(),
         kind,
         schema: Arc::clone(&found.name),
         name: name.into(),
@@ -131,12 +133,12 @@ fn define_routine<B: Backend>(
     reply: &mut Reply<'_>,
     run: impl FnOnce(&mut Session<B>, &mut Reply<'_>) -> Outcome,
 ) -> Outcome {
-    session.ready_access_mode();
-    session.require_writable()?;
-    session.commit_transaction()?;
-    session.wait_for_commit(reply);
-    session.enter_change(false)?;
-    session.with_backup_lock(|session| run(session, reply))
+    session.tables.transaction.ready_access_mode(session.variables.settings());
+    session.tables.require_writable(&session.shared, &session.account)?;
+    session.tables.commit(&session.shared, &session.variables)?;
+    session.tables.wait_for_commit(reply);
+    session.tables.enter_change(&session.shared, &session.variables, false)?;
+    lock_tables::with_backup_lock(session, |session| run(session, reply))
 }
 
 /// Stores a new routine. Schema and definer count as they are when no other definition changes.
@@ -147,11 +149,11 @@ fn store_routine<B: Backend>(
     warnings: &mut Vec<service::Diagnostic>,
 ) -> Outcome {
     let (word, name) = (definition.kind.word(), Arc::clone(&definition.name));
-    let is_new = session.backend.change_routines(|routines, catalog| {
+    let is_new = session.shared.backend.change_routines(|routines, catalog| {
         if catalog.schema(&definition.schema).is_none() {
             return Err(e::ER_BAD_DB_ERROR.with(&[&definition.schema]));
         }
-        warnings.extend(require_definer(session, &definition.definer, catalog)?);
+        warnings.extend(require_definer(&session.account, &definition.definer, catalog)?);
         if routines.get(&definition.schema, definition.kind, &definition.name).is_none() {
             routines.insert(Arc::new(definition));
             return Ok(true);
@@ -166,23 +168,23 @@ fn store_routine<B: Backend>(
 }
 
 /// The account a new routine belongs to.
-fn definer<B: Backend>(session: &Session<B>, written: Option<&ast::Account<'_>>) -> (Arc<str>, Arc<str>) {
+fn definer(account: &CurrentAccount, written: Option<&ast::Account<'_>>) -> (Arc<str>, Arc<str>) {
     match written.filter(|account| !account.current) {
         Some(account) => (utf8(account.user).into(), utf8(account.host).to_lowercase().into()),
-        None => (Arc::clone(&session.account.user), Arc::clone(&session.account.host)),
+        None => (Arc::clone(&account.user), Arc::clone(&account.host)),
     }
 }
 
 /// Whether a new routine may belong to it: 1227 for another account unless this one may, and note 1449 if there is none.
-fn require_definer<B: Backend>(
-    session: &Session<B>,
+fn require_definer(
+    account: &CurrentAccount,
     (user, host): &(Arc<str>, Arc<str>),
     catalog: &catalog::Catalog,
 ) -> Result<Option<service::Diagnostic>> {
-    if *session.account.user == **user && *session.account.host == **host {
+    if *account.user == **user && *account.host == **host {
         return Ok(None);
     }
-    AccountAdmin::new(&session.account, &catalog.accounts).require_definer(user, host)?;
+    AccountAdmin::new(account, &catalog.accounts).require_definer(user, host)?;
     let is_missing = catalog.accounts.find(user, host).is_none();
     Ok(is_missing.then(|| e::ER_NO_SUCH_USER.note(&[user, host])))
 }
@@ -193,12 +195,12 @@ fn alterable<B: Backend>(
     kind: RoutineKind,
     name: &ObjectName<'_>,
 ) -> Result<Option<Arc<RoutineDefinition>>> {
-    let (schema, own) = routine_name(session, name)?;
+    let (schema, own) = routine_name(session.names(), name)?;
     let allowed = privilege::on_routine(&session.account, &schema, kind, &own);
     if !allowed.contains(Privileges::ALTER_ROUTINE) {
         return Err(privilege::routine_denied(&session.account, &format!("{schema}.{own}"), "alter routine"));
     }
-    let catalog = session.core.catalog().load();
+    let catalog = session.shared.core.catalog().load();
     let found = catalog.routines.get(&schema, kind, &own).map(Arc::clone);
     if let Some(routine) = &found {
         let (user, host) = &routine.definer;
@@ -215,12 +217,12 @@ pub(crate) fn alter_routine<B: Backend>(
 ) -> Outcome {
     session.count(StatementKind::AlterProcedure);
     let kind = kind_of(alter.kind);
-    let (schema, name) = routine_name(session, &alter.name)?;
+    let (schema, name) = routine_name(session.names(), &alter.name)?;
     let missing = || e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &format!("{schema}.{name}")]);
     let found = alterable(session, kind, &alter.name)?.ok_or_else(missing)?;
-    let now = session.now_micros();
+    let now = session.functions.now_micros(&session.shared.core);
     define_routine(session, reply, |session, reply| {
-        session.backend.change_routines(|routines, _| {
+        session.shared.backend.change_routines(|routines, _| {
             // What another session did in between counts.
             let now_there = routines.get(&found.schema, kind, &found.name);
             let mut definition = RoutineDefinition::clone(now_there.ok_or_else(missing)?);
@@ -241,11 +243,11 @@ pub(crate) fn drop_routine<B: Backend>(
 ) -> Outcome {
     session.count(StatementKind::DropProcedure);
     let kind = kind_of(drop.kind);
-    let (schema, name) = routine_name(session, &drop.name)?;
+    let (schema, name) = routine_name(session.names(), &drop.name)?;
     let shown = format!("{schema}.{name}");
     let found = alterable(session, kind, &drop.name)?;
     define_routine(session, reply, |session, reply| {
-        let is_dropped = session.backend.change_routines(|routines, _| {
+        let is_dropped = session.shared.backend.change_routines(|routines, _| {
             let found =
                 found.and_then(|found| routines.get(&found.schema, kind, &found.name).map(Arc::clone));
             match found {

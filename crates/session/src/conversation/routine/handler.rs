@@ -6,10 +6,11 @@
 
 use service::{Diagnostic, Level, Outcome, Reply, SqlError};
 
-use super::{ActiveHandler, Routines};
+use super::call;
 use crate::backend::Backend;
 use crate::conversation::Session;
 use crate::conversation::diagnostics::Diagnostics;
+use crate::conversation::routines::{ActiveHandler, Routines};
 use crate::routine::program::{At, Condition, Program, RegionId};
 
 /// A handler that was found.
@@ -60,90 +61,87 @@ impl Program {
     }
 }
 
-impl<B: Backend> Routines<B> {
-    /// The conditions the innermost handler in run was called for, and which of them it was.
-    pub(super) fn stacked(&self) -> Option<(&Diagnostics, usize)> {
-        let active = self.frames.iter().rev().find_map(|frame| frame.handlers.last())?;
-        Some((&active.stacked, active.position))
-    }
-
-    /// The handler of this frame, or of the frames around it down to `base`.
-    fn find(&self, base: usize, condition: &Diagnostic) -> Option<Found> {
-        (base..self.frames.len()).rev().find_map(|frame| {
-            let entry = &self.frames[frame];
-            let (region, handler) = entry.routine.program.handler_for(entry.at, condition)?;
-            Some(Found { frame, region, handler })
-        })
-    }
+/// The conditions the innermost handler in run was called for, and which of them it was.
+pub(super) fn stacked<B: Backend>(routines: &Routines<B>) -> Option<(&Diagnostics, usize)> {
+    let active = routines.frames().iter().rev().find_map(|frame| frame.handlers.last())?;
+    Some((&active.stacked, active.position))
 }
 
-impl<B: Backend> Session<B> {
-    /// An instruction failed: calls a handler, or ends the frames down to `base` and answers the error.
-    pub(super) fn handle_error(
-        &mut self,
-        base: usize,
-        error: Box<SqlError>,
-        reply: &mut Reply<'_>,
-    ) -> Outcome {
-        // What the statement had is freed; a handler may run others.
-        env::memory::forget_exceeded();
-        let found = if self.control.is_killed() {
-            None // Nobody catches a KILL.
-        } else {
-            self.routines.find(base, &error.diagnostic())
-        };
-        let Some(found) = found else {
-            while self.routines.frames.len() > base {
-                self.pop_frame();
-            }
-            return Err(error);
-        };
-        self.push_error(&error);
-        reply.end_partial_rows(self.status_flags(), self.diagnostics.packet_count())?;
-        let position = self.diagnostics.kept().len().saturating_sub(1);
-        self.call_handler(found, position, None);
-        Ok(())
-    }
+/// The handler of the innermost frame, or of the frames around it down to `base`.
+fn find<B: Backend>(routines: &Routines<B>, base: usize, condition: &Diagnostic) -> Option<Found> {
+    let frames = routines.frames();
+    (base..frames.len()).rev().find_map(|frame| {
+        let entry = &frames[frame];
+        let (region, handler) = entry.routine.program.handler_for(entry.at, condition)?;
+        Some(Found { frame, region, handler })
+    })
+}
 
-    /// An instruction went well, perhaps with warnings: calls the handler of the last one that has any in this frame,
-    /// which goes on at `next`. Answers whether one was called.
-    pub(super) fn handle_warnings(&mut self, next: At) -> bool {
-        if self.diagnostics.are_inherited() || self.diagnostics.kept().is_empty() {
-            return false;
+/// An instruction failed: calls a handler, or ends the frames down to `base` and answers the error.
+pub(super) fn handle_error<B: Backend>(
+    session: &mut Session<B>,
+    base: usize,
+    error: Box<SqlError>,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    // What the statement had is freed; a handler may run others.
+    env::memory::forget_exceeded();
+    let found = if session.shared.control.is_killed() {
+        None // Nobody catches a KILL.
+    } else {
+        find(&session.routines, base, &error.diagnostic())
+    };
+    let Some(found) = found else {
+        while session.routines.frames().len() > base {
+            call::pop_frame(session);
         }
-        let Some(top) = self.routines.frames.len().checked_sub(1) else { return false };
-        let found = self.diagnostics.kept().iter().enumerate().rev().find_map(|(position, condition)| {
-            if condition.level == Level::Error {
-                return None;
-            }
-            Some((self.routines.find(top, condition)?, position))
-        });
-        let Some((found, position)) = found else { return false };
-        self.call_handler(found, position, Some(next));
-        true
-    }
+        return Err(error);
+    };
+    session.push_error(&error);
+    reply.end_partial_rows(session.status_flags(), session.diagnostics.packet_count())?;
+    let position = session.diagnostics.kept().len().saturating_sub(1);
+    call_handler(session, found, position, None);
+    Ok(())
+}
 
-    /// `next`: where a CONTINUE handler goes on if the instruction went well.
-    fn call_handler(&mut self, found: Found, position: usize, next: Option<At>) {
-        while self.routines.frames.len() > found.frame + 1 {
-            self.pop_frame();
-        }
-        let mut stacked = self.diagnostics.clone();
-        stacked.set_inherited(false);
-        self.diagnostics.set_inherited(true);
-        let frame = &mut self.routines.frames[found.frame];
-        let region = &frame.routine.program.regions[found.region];
-        let handler = &region.handlers[found.handler];
-        let resume = match handler.exit {
-            Some(exit) => exit,
-            None => next.unwrap_or_else(|| frame.routine.program.resume_after(frame.at)),
-        };
-        frame.handlers.truncate(region.handler_depth);
-        if handler.exit.is_some() {
-            let (first, end) = region.inner_cursors;
-            frame.cursors[first..end].iter_mut().for_each(|cursor| *cursor = None);
-        }
-        frame.at = handler.at;
-        frame.handlers.push(ActiveHandler { resume, stacked, position });
+/// An instruction went well, perhaps with warnings: calls the handler of the last one that has any in this frame,
+/// which goes on at `next`. Answers whether one was called.
+pub(super) fn handle_warnings<B: Backend>(session: &mut Session<B>, next: At) -> bool {
+    if session.diagnostics.are_inherited() || session.diagnostics.kept().is_empty() {
+        return false;
     }
+    let Some(top) = session.routines.frames().len().checked_sub(1) else { return false };
+    let found = session.diagnostics.kept().iter().enumerate().rev().find_map(|(position, condition)| {
+        if condition.level == Level::Error {
+            return None;
+        }
+        Some((find(&session.routines, top, condition)?, position))
+    });
+    let Some((found, position)) = found else { return false };
+    call_handler(session, found, position, Some(next));
+    true
+}
+
+/// `next`: where a CONTINUE handler goes on if the instruction went well.
+fn call_handler<B: Backend>(session: &mut Session<B>, found: Found, position: usize, next: Option<At>) {
+    while session.routines.frames().len() > found.frame + 1 {
+        call::pop_frame(session);
+    }
+    let mut stacked = session.diagnostics.clone();
+    stacked.set_inherited(false);
+    session.diagnostics.set_inherited(true);
+    let frame = session.routines.frame_at(found.frame);
+    let region = &frame.routine.program.regions[found.region];
+    let handler = &region.handlers[found.handler];
+    let resume = match handler.exit {
+        Some(exit) => exit,
+        None => next.unwrap_or_else(|| frame.routine.program.resume_after(frame.at)),
+    };
+    frame.handlers.truncate(region.handler_depth);
+    if handler.exit.is_some() {
+        let (first, end) = region.inner_cursors;
+        frame.cursors[first..end].iter_mut().for_each(|cursor| *cursor = None);
+    }
+    frame.at = handler.at;
+    frame.handlers.push(ActiveHandler { resume, stacked, position });
 }

@@ -12,10 +12,13 @@ use types::temporal::parse::DateMode;
 use types::vector::Column;
 use types::{DataType, TypeKind, Value, ValueRef};
 
-use super::{Frame, Planned};
 use crate::backend::Backend;
+use crate::conversation;
 use crate::conversation::attempt::Attempt;
-use crate::conversation::plans::into_of;
+use crate::conversation::context;
+use crate::conversation::execution;
+use crate::conversation::plans::{Planner, into_of};
+use crate::conversation::routines::{Planned, Routines};
 use crate::conversation::{Session, access};
 use crate::plans::HeldPlan;
 use crate::routine::compile;
@@ -24,280 +27,297 @@ use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
-impl<B: Backend> Session<B> {
-    pub(super) fn frame(&mut self) -> Result<&mut Frame<B>> {
-        let missing = || e::ER_INTERNAL_ERROR.with(&[&"a routine without a frame"]);
-        self.routines.frames.last_mut().ok_or_else(missing)
-    }
-
-    /// Runs a statement of the program; its rows go to the client.
-    pub(super) fn run_embedded(
-        &mut self,
-        program: &Program,
-        id: StatementId,
-        reply: &mut Reply<'_>,
-    ) -> Attempt<()> {
-        let embedded = &program.statements[id];
-        match embedded.kind {
-            EmbeddedKind::Planned | EmbeddedKind::Rows => {
-                self.diagnostics.clear();
-                self.account.renew(&self.core);
-                let mut planned = self.take_plan(program, id)?;
-                let ran = match &planned.into {
-                    Some(targets) => self.run_into_targets(&mut planned.plan, targets),
-                    None => self.run_with_slots(&mut planned.plan, reply),
-                };
-                self.keep_plan_of(id, planned)?;
-                ran
-            }
-            _ => {
-                let scope = (embedded.kind != EmbeddedKind::Dynamic).then_some(embedded.scope);
-                self.frame()?.scope = scope;
-                let arena = bumpalo::Bump::new();
-                let parsed =
-                    syntax::parse(&embedded.text, &arena, self.variables.settings().sql_mode.for_syntax())
-                        .map_err(|error| crate::errors::syntax_error(&error))?;
-                self.running.set_text(&embedded.text);
-                self.dispatch(&parsed.statement, &embedded.text, &[], reply)
-            }
+/// Runs a statement of the program; its rows go to the client.
+pub(super) fn run_embedded<B: Backend>(
+    session: &mut Session<B>,
+    program: &Program,
+    id: StatementId,
+    reply: &mut Reply<'_>,
+) -> Attempt<()> {
+    let embedded = &program.statements[id];
+    match embedded.kind {
+        EmbeddedKind::Planned | EmbeddedKind::Rows => {
+            session.diagnostics.clear();
+            session.account.renew(&session.shared.core);
+            let mut planned = take_plan(session, program, id)?;
+            let ran = match &planned.into {
+                Some(targets) => run_into_targets(session, &mut planned.plan, targets),
+                None => run_with_slots(session, &mut planned.plan, reply),
+            };
+            keep_plan_of(&mut session.routines, id, planned)?;
+            ran
+        }
+        _ => {
+            let scope = (embedded.kind != EmbeddedKind::Dynamic).then_some(embedded.scope);
+            session.routines.frame()?.scope = scope;
+            let arena = bumpalo::Bump::new();
+            let parsed =
+                syntax::parse(&embedded.text, &arena, session.variables.settings().sql_mode.for_syntax())
+                    .map_err(|error| crate::errors::syntax_error(&error))?;
+            session.running.set_text(&embedded.text);
+            session.dispatch(&parsed.statement, &embedded.text, &[], reply)
         }
     }
+}
 
-    /// Runs a plan with the frame's slots as parameters.
-    fn run_with_slots(&mut self, plan: &mut HeldPlan<B>, reply: &mut Reply<'_>) -> Attempt<()> {
-        let slots = std::mem::take(&mut self.frame()?.slots);
-        let values: Vec<ValueRef<'_>> = slots.iter().map(ValueRef::from).collect();
-        let ran = self.run_cached(plan, &values, false, reply);
-        self.frame()?.slots = slots;
-        ran.map(|_| ())
+/// Runs a plan with the frame's slots as parameters.
+fn run_with_slots<B: Backend>(
+    session: &mut Session<B>,
+    plan: &mut HeldPlan<B>,
+    reply: &mut Reply<'_>,
+) -> Attempt<()> {
+    let slots = std::mem::take(&mut session.routines.frame()?.slots);
+    let values: Vec<ValueRef<'_>> = slots.iter().map(ValueRef::from).collect();
+    let ran = conversation::run::run_cached(session, plan, &values, false, reply);
+    session.routines.frame()?.slots = slots;
+    ran.map(|_| ())
+}
+
+/// The value of an expression of the program. `assigns`: it is for a variable, so strict mode makes errors of
+/// warnings.
+pub(super) fn compute<B: Backend>(
+    session: &mut Session<B>,
+    program: &Program,
+    id: StatementId,
+    assigns: bool,
+) -> Attempt<Value> {
+    let mut planned = take_plan(session, program, id)?;
+    let rows = collect(session, &mut planned.plan, &[], 1, assigns);
+    keep_plan_of(&mut session.routines, id, planned)?;
+    Ok(rows?.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
+}
+
+/// The rows of a cursor's query, with their types.
+pub(super) fn cursor_rows<B: Backend>(
+    session: &mut Session<B>,
+    program: &Program,
+    id: StatementId,
+) -> Attempt<(Vec<DataType>, Vec<Vec<Value>>)> {
+    let mut planned = take_plan(session, program, id)?;
+    let rows = collect(session, &mut planned.plan, &[], usize::MAX, false);
+    let types = planned.plan.output_types().cloned().collect();
+    keep_plan_of(&mut session.routines, id, planned)?;
+    Ok((types, rows?))
+}
+
+/// Takes the plan of a statement out of the frame, made again if the one there does not hold any more.
+fn take_plan<B: Backend>(session: &mut Session<B>, program: &Program, id: StatementId) -> Result<Planned<B>> {
+    let embedded = &program.statements[id];
+    let frame = session.routines.frame()?;
+    frame.scope = Some(embedded.scope);
+    if let Some(planned) = frame.plans[id].take()
+        && session.plan_fit().takes_any(&planned.plan)
+    {
+        return Ok(planned);
     }
-
-    /// The value of an expression of the program. `assigns`: it is for a variable, so strict mode makes errors of
-    /// warnings.
-    pub(super) fn compute(&mut self, program: &Program, id: StatementId, assigns: bool) -> Attempt<Value> {
-        let mut planned = self.take_plan(program, id)?;
-        let rows = self.collect(&mut planned.plan, &[], 1, assigns);
-        self.keep_plan_of(id, planned)?;
-        Ok(rows?.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
-    }
-
-    /// The rows of a cursor's query, with their types.
-    pub(super) fn cursor_rows(
-        &mut self,
-        program: &Program,
-        id: StatementId,
-    ) -> Attempt<(Vec<DataType>, Vec<Vec<Value>>)> {
-        let mut planned = self.take_plan(program, id)?;
-        let rows = self.collect(&mut planned.plan, &[], usize::MAX, false);
-        let types = planned.plan.output_types().cloned().collect();
-        self.keep_plan_of(id, planned)?;
-        Ok((types, rows?))
-    }
-
-    /// Takes the plan of a statement out of the frame, made again if the one there does not hold any more.
-    fn take_plan(&mut self, program: &Program, id: StatementId) -> Result<Planned<B>> {
-        let embedded = &program.statements[id];
-        let frame = self.frame()?;
-        frame.scope = Some(embedded.scope);
-        if let Some(planned) = frame.plans[id].take()
-            && self.plan_fits(&planned.plan)
-        {
-            return Ok(planned);
+    let arena = bumpalo::Bump::new();
+    let mode = session.variables.settings().sql_mode.for_syntax();
+    let failed = |error: Box<syntax::SyntaxError>| crate::errors::syntax_error(&error);
+    match embedded.kind {
+        EmbeddedKind::Expression | EmbeddedKind::Condition | EmbeddedKind::Equals(_) => {
+            let expr = syntax::parse_expr(&embedded.text, &arena, mode).map_err(failed)?;
+            let plan = match embedded.kind {
+                EmbeddedKind::Equals(slot) => plan_equals(&session.planner(), slot, &expr, &embedded.text)?,
+                EmbeddedKind::Condition => {
+                    let kind = ExprKind::Is { expr: &expr, test: ast::IsTest::True, negated: false };
+                    plan_expr(&session.planner(), &Expr { kind, span: expr.span }, &embedded.text, &[])?
+                }
+                _ => plan_expr(&session.planner(), &expr, &embedded.text, &[])?,
+            };
+            Ok(Planned { plan, into: None })
         }
-        let arena = bumpalo::Bump::new();
-        let mode = self.variables.settings().sql_mode.for_syntax();
-        let failed = |error: Box<syntax::SyntaxError>| crate::errors::syntax_error(&error);
-        match embedded.kind {
-            EmbeddedKind::Expression | EmbeddedKind::Condition | EmbeddedKind::Equals(_) => {
-                let expr = syntax::parse_expr(&embedded.text, &arena, mode).map_err(failed)?;
-                let plan = match embedded.kind {
-                    EmbeddedKind::Equals(slot) => self.plan_equals(slot, &expr, &embedded.text)?,
-                    EmbeddedKind::Condition => {
-                        let kind = ExprKind::Is { expr: &expr, test: ast::IsTest::True, negated: false };
-                        self.plan_expr(&Expr { kind, span: expr.span }, &embedded.text, &[])?
-                    }
-                    _ => self.plan_expr(&expr, &embedded.text, &[])?,
-                };
-                Ok(Planned { plan, into: None })
-            }
-            _ => {
-                let parsed = syntax::parse(&embedded.text, &arena, mode).map_err(failed)?;
-                let plan = self.plan_statement(&parsed.statement, &embedded.text, &[])?;
-                let into = into_of(&parsed.statement)
-                    .map(|into| targets_of(program, embedded.scope, into))
-                    .transpose()?;
-                Ok(Planned { plan, into })
-            }
-        }
-    }
-
-    fn keep_plan_of(&mut self, id: StatementId, mut planned: Planned<B>) -> Outcome {
-        // That of a statement that failed before it ran.
-        planned.plan.take_deadline();
-        self.frame()?.plans[id] = Some(planned);
-        Ok(())
-    }
-
-    /// `operand = value` of a CASE.
-    fn plan_equals(&self, slot: Slot, value: &Expr<'_>, text: &[u8]) -> Result<HeldPlan<B>> {
-        let name = compile::operand_name(slot);
-        let name = Ident { text: name.as_bytes(), span: Span::default() };
-        let column = ColumnRef { schema: None, table: None, name };
-        let operand = Expr { kind: ExprKind::Column(&column), span: Span::default() };
-        let kind = ExprKind::Compare { op: ast::CompareOp::Eq, left: &operand, right: value };
-        self.plan_expr(&Expr { kind, span: value.span }, text, &[])
-    }
-
-    /// Plans an expression as a query of one row and one column.
-    pub(super) fn plan_expr(
-        &self,
-        expr: &Expr<'_>,
-        text: &[u8],
-        values: &[ValueRef<'_>],
-    ) -> Result<HeldPlan<B>> {
-        let items = [SelectItem::Expr { expr: *expr, alias: None, source: expr.span }];
-        let select = Select {
-            options: ast::SelectOptions::default(),
-            hints: None,
-            items: &items,
-            from: &[],
-            where_: None,
-            group_by: &[],
-            grouping: ast::GroupingKind::Plain,
-            having: None,
-            windows: &[],
-            qualify: None,
-            span: expr.span,
-        };
-        let query = Query {
-            with: None,
-            body: QueryBody::Select(&select),
-            order_by: &[],
-            limit: None,
-            locking: &[],
-            into: None,
-            span: expr.span,
-        };
-        self.plan_statement(&Statement::Query(&query), text, values)
-    }
-
-    /// Runs a query and keeps its rows, at most `rows_max`; a statement of its own where it reads tables.
-    pub(super) fn collect(
-        &mut self,
-        plan: &mut HeldPlan<B>,
-        values: &[ValueRef<'_>],
-        rows_max: usize,
-        assigns: bool,
-    ) -> Attempt<Vec<Vec<Value>>> {
-        access::require_plan(&self.account, plan.physical())?;
-        self.require_join_size(plan, values)?;
-        let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
-        self.run_limited(plan, |session, plan| {
-            session.in_statement(plan, false, |session, in_transaction| {
-                session.routines.assigning = assigns;
-                let ran = session.with_context(plan, values, |prepared, context| {
-                    exec::run_query(prepared, context, &mut sink)
-                });
-                session.routines.assigning = false;
-                ran?;
-                if in_transaction { session.end_table_statement() } else { Ok(()) }
-            })
-        })?;
-        Ok(sink.rows)
-    }
-
-    /// SELECT ... INTO.
-    fn run_into_targets(&mut self, plan: &mut HeldPlan<B>, targets: &[Target]) -> Attempt<()> {
-        if plan.output_types().count() != targets.len() {
-            return Err(e::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare().into());
-        }
-        self.count(crate::status::StatementKind::Select);
-        let assigns = targets.iter().any(|target| matches!(target, Target::Local(_)));
-        let mut rows = self.collect(plan, &[], 2, assigns)?;
-        if rows.len() > 1 {
-            return Err(e::ER_TOO_MANY_ROWS.bare().into());
-        }
-        self.results.set_row_count(i64::try_from(rows.len()).unwrap_or(0));
-        match rows.pop() {
-            Some(row) => {
-                targets.iter().zip(row).try_for_each(|(target, value)| self.assign_target(target, value))?;
-            }
-            None => {
-                self.diagnostics
-                    .push(e::ER_SP_FETCH_NO_DATA.warning(&[]), self.variables.settings().diagnostics);
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts a value where it belongs.
-    pub(super) fn assign_target(&mut self, target: &Target, value: Value) -> Outcome {
-        match target {
-            Target::Local(slot) => self.assign_slot(*slot, value),
-            Target::User(name) => {
-                self.user_variables.insert(name.clone(), value);
-                Ok(())
-            }
-            Target::Row => {
-                self.routines.row.push(value);
-                Ok(())
-            }
+        _ => {
+            let parsed = syntax::parse(&embedded.text, &arena, mode).map_err(failed)?;
+            let plan = session.planner().plan_statement(&parsed.statement, &embedded.text, &[])?;
+            let into = into_of(&parsed.statement)
+                .map(|into| targets_of(program, embedded.scope, into))
+                .transpose()?;
+            Ok(Planned { plan, into })
         }
     }
+}
 
-    /// Gives a variable of the innermost frame a value, converted to its type.
-    pub(super) fn assign_slot(&mut self, slot: Slot, value: Value) -> Outcome {
-        let routine = std::sync::Arc::clone(&self.frame()?.routine);
-        let variable = &routine.program.variables[slot];
-        let value = match &variable.slot_type {
-            SlotType::Declared(data_type) => self.converted(value, data_type, &variable.name)?,
-            SlotType::Of(_) => value,
-        };
-        self.frame()?.slots[slot] = value;
-        Ok(())
-    }
+fn keep_plan_of<B: Backend>(routines: &mut Routines<B>, id: StatementId, mut planned: Planned<B>) -> Outcome {
+    // That of a statement that failed before it ran.
+    planned.plan.take_deadline();
+    routines.frame()?.plans[id] = Some(planned);
+    Ok(())
+}
 
-    /// A value as a variable of this type holds it.
-    ///
-    /// # Errors
-    /// What does not fit, in strict mode.
-    pub(super) fn converted(&mut self, value: Value, to: &DataType, name: &str) -> Result<Value> {
-        match (&value, to.kind) {
-            (Value::Null, _) => return Ok(value),
-            (Value::Int(number), TypeKind::BigInt) if !to.unsigned => return Ok(Value::Int(*number)),
-            (Value::Int(number), TypeKind::Int) if !to.unsigned && i32::try_from(*number).is_ok() => {
-                return Ok(value);
-            }
-            _ => {}
-        }
-        let mode = self.variables.settings().sql_mode;
-        let zone = std::sync::Arc::clone(&self.variables.settings().time_zone);
-        let options = StoreOptions {
-            date_mode: DateMode {
-                no_zero_in_date: mode.has(SqlModes::NO_ZERO_IN_DATE),
-                no_zero_date: mode.has(SqlModes::NO_ZERO_DATE),
-                truncates_fraction: mode.has(SqlModes::TIME_TRUNCATE_FRACTIONAL),
-                allow_invalid: mode.has(SqlModes::ALLOW_INVALID_DATES),
-            },
-            truncate_fraction: mode.has(SqlModes::TIME_TRUNCATE_FRACTIONAL),
-            time_zone: &zone,
-            today: zone.from_utc(self.now_micros()).date_part(),
-        };
-        let mut column = Column::new(to.physical());
-        if let Some(issue) = store_value(&value, to, &options, &mut column) {
-            let report = issue.report(mode.is_strict(), "", name, 1);
-            let code = service::Code::by_number(report.number).unwrap_or(e::ER_INTERNAL_ERROR);
-            let error = code.saying(report.message);
-            let mut diagnostic = error.diagnostic();
-            match report.severity {
-                Severity::Error => return Err(error),
-                Severity::Warning => diagnostic.level = service::Level::Warning,
-                Severity::Note => diagnostic.level = service::Level::Note,
-            }
-            self.diagnostics.push(diagnostic, self.variables.settings().diagnostics);
-        }
-        Ok(exec::output::value_of(column.cell(0), to))
+/// `operand = value` of a CASE.
+fn plan_equals<B: Backend>(
+    planner: &Planner<'_, B>,
+    slot: Slot,
+    value: &Expr<'_>,
+    text: &[u8],
+) -> Result<HeldPlan<B>> {
+    let name = compile::operand_name(slot);
+    let name = Ident { text: name.as_bytes(), span: Span::default() };
+    let column = ColumnRef { schema: None, table: None, name };
+    let operand = Expr { kind: ExprKind::Column(&column), span: Span::default() };
+    let kind = ExprKind::Compare { op: ast::CompareOp::Eq, left: &operand, right: value };
+    plan_expr(planner, &Expr { kind, span: value.span }, text, &[])
+}
+
+/// Plans an expression as a query of one row and one column.
+pub(super) fn plan_expr<B: Backend>(
+    planner: &Planner<'_, B>,
+    expr: &Expr<'_>,
+    text: &[u8],
+    values: &[ValueRef<'_>],
+) -> Result<HeldPlan<B>> {
+    let items = [SelectItem::Expr { expr: *expr, alias: None, source: expr.span }];
+    let select = Select {
+        options: ast::SelectOptions::default(),
+        hints: None,
+        items: &items,
+        from: &[],
+        where_: None,
+        group_by: &[],
+        grouping: ast::GroupingKind::Plain,
+        having: None,
+        windows: &[],
+        qualify: None,
+        span: expr.span,
+    };
+    let query = Query {
+        with: None,
+        body: QueryBody::Select(&select),
+        order_by: &[],
+        limit: None,
+        locking: &[],
+        into: None,
+        span: expr.span,
+    };
+    planner.plan_statement(&Statement::Query(&query), text, values)
+}
+
+/// Runs a query and keeps its rows, at most `rows_max`; a statement of its own where it reads tables.
+pub(super) fn collect<B: Backend>(
+    session: &mut Session<B>,
+    plan: &mut HeldPlan<B>,
+    values: &[ValueRef<'_>],
+    rows_max: usize,
+    assigns: bool,
+) -> Attempt<Vec<Vec<Value>>> {
+    access::require_plan(&session.account, plan.physical())?;
+    conversation::run::require_join_size(session.variables.settings(), plan, values)?;
+    let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
+    execution::run_limited(session, plan, |session, plan| {
+        execution::in_statement(session, plan, false, |session, in_transaction| {
+            session.routines.set_assigning(assigns);
+            let ran = context::with_context(session, plan, values, |prepared, context| {
+                exec::run_query(prepared, context, &mut sink)
+            });
+            session.routines.set_assigning(false);
+            ran?;
+            if in_transaction { session.tables.end_statement(&session.shared) } else { Ok(()) }
+        })
+    })?;
+    Ok(sink.rows)
+}
+
+/// SELECT ... INTO.
+fn run_into_targets<B: Backend>(
+    session: &mut Session<B>,
+    plan: &mut HeldPlan<B>,
+    targets: &[Target],
+) -> Attempt<()> {
+    if plan.output_types().count() != targets.len() {
+        return Err(e::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare().into());
     }
+    session.count(crate::status::StatementKind::Select);
+    let assigns = targets.iter().any(|target| matches!(target, Target::Local(_)));
+    let mut rows = collect(session, plan, &[], 2, assigns)?;
+    if rows.len() > 1 {
+        return Err(e::ER_TOO_MANY_ROWS.bare().into());
+    }
+    session.results.set_row_count(i64::try_from(rows.len()).unwrap_or(0));
+    match rows.pop() {
+        Some(row) => {
+            targets.iter().zip(row).try_for_each(|(target, value)| assign_target(session, target, value))?;
+        }
+        None => {
+            session
+                .diagnostics
+                .push(e::ER_SP_FETCH_NO_DATA.warning(&[]), session.variables.settings().diagnostics);
+        }
+    }
+    Ok(())
+}
+
+/// Puts a value where it belongs.
+pub(super) fn assign_target<B: Backend>(session: &mut Session<B>, target: &Target, value: Value) -> Outcome {
+    match target {
+        Target::Local(slot) => assign_slot(session, *slot, value),
+        Target::User(name) => {
+            session.user_variables.insert(name.clone(), value);
+            Ok(())
+        }
+        Target::Row => {
+            session.routines.push_to_row(value);
+            Ok(())
+        }
+    }
+}
+
+/// Gives a variable of the innermost frame a value, converted to its type.
+pub(super) fn assign_slot<B: Backend>(session: &mut Session<B>, slot: Slot, value: Value) -> Outcome {
+    let routine = std::sync::Arc::clone(&session.routines.frame()?.routine);
+    let variable = &routine.program.variables[slot];
+    let value = match &variable.slot_type {
+        SlotType::Declared(data_type) => converted(session, value, data_type, &variable.name)?,
+        SlotType::Of(_) => value,
+    };
+    session.routines.frame()?.slots[slot] = value;
+    Ok(())
+}
+
+/// A value as a variable of this type holds it.
+///
+/// # Errors
+/// What does not fit, in strict mode.
+pub(super) fn converted<B: Backend>(
+    session: &mut Session<B>,
+    value: Value,
+    to: &DataType,
+    name: &str,
+) -> Result<Value> {
+    match (&value, to.kind) {
+        (Value::Null, _) => return Ok(value),
+        (Value::Int(number), TypeKind::BigInt) if !to.unsigned => return Ok(Value::Int(*number)),
+        (Value::Int(number), TypeKind::Int) if !to.unsigned && i32::try_from(*number).is_ok() => {
+            return Ok(value);
+        }
+        _ => {}
+    }
+    let mode = session.variables.settings().sql_mode;
+    let zone = std::sync::Arc::clone(&session.variables.settings().time_zone);
+    let options = StoreOptions {
+        date_mode: DateMode {
+            no_zero_in_date: mode.has(SqlModes::NO_ZERO_IN_DATE),
+            no_zero_date: mode.has(SqlModes::NO_ZERO_DATE),
+            truncates_fraction: mode.has(SqlModes::TIME_TRUNCATE_FRACTIONAL),
+            allow_invalid: mode.has(SqlModes::ALLOW_INVALID_DATES),
+        },
+        truncate_fraction: mode.has(SqlModes::TIME_TRUNCATE_FRACTIONAL),
+        time_zone: &zone,
+        today: zone.from_utc(session.functions.now_micros(&session.shared.core)).date_part(),
+    };
+    let mut column = Column::new(to.physical());
+    if let Some(issue) = store_value(&value, to, &options, &mut column) {
+        let report = issue.report(mode.is_strict(), "", name, 1);
+        let code = service::Code::by_number(report.number).unwrap_or(e::ER_INTERNAL_ERROR);
+        let error = code.saying(report.message);
+        let mut diagnostic = error.diagnostic();
+        match report.severity {
+            Severity::Error => return Err(error),
+            Severity::Warning => diagnostic.level = service::Level::Warning,
+            Severity::Note => diagnostic.level = service::Level::Note,
+        }
+        session.diagnostics.push(diagnostic, session.variables.settings().diagnostics);
+    }
+    Ok(exec::output::value_of(column.cell(0), to))
 }
 
 /// Where the columns of SELECT ... INTO go.
