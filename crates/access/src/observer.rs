@@ -61,6 +61,9 @@ pub struct StoredRow<'a> {
 pub struct RowChange<'a> {
     /// The number of the transaction, as those who see its commit know it.
     pub transaction: u64,
+    /// How many changes the transaction has made with this one. A rollback to a savepoint undoes those from a number on, which those who
+    /// see commits are told; later changes have these numbers again.
+    pub number: u64,
     /// The row before; `None`: it is new.
     pub before: Option<StoredRow<'a>>,
     /// The row after; `None`: it is gone.
@@ -77,7 +80,8 @@ impl RowChange<'_> {
     }
 }
 
-/// Sees every change of a table's stored rows.
+/// Sees every change of a table's stored rows. That some of them are undone later (the statement fails, a rollback to a savepoint or of all)
+/// is said where the transaction's commit is: for local tables by `store::CommitObserver::rolled_back`.
 pub trait RowObserver: Debug + Send + Sync {
     /// Whether it reads column `ordinal` of the row before. A column that it does not read may come as NULL or as its beginning.
     fn reads_before(&self, ordinal: usize) -> bool;

@@ -306,7 +306,8 @@ type Values = (i64, i64);
 #[derive(Debug, Default)]
 struct Changes {
     session: i64,
-    rows: Vec<Values>,
+    /// By the number of the change.
+    rows: Vec<(u64, Values)>,
 }
 
 /// Puts the rows that a transaction changed out at its commit.
@@ -342,7 +343,7 @@ impl RowObserver for ChangeStream {
         let mut running = self.running.lock();
         let changes = running.entry(change.transaction).or_default();
         changes.session = value(change.after, 2);
-        changes.rows.push((value(change.before, 1), value(change.after, 1)));
+        changes.rows.push((change.number, (value(change.before, 1), value(change.after, 1))));
         Ok(())
     }
 }
@@ -351,6 +352,15 @@ impl store::CommitObserver for ChangeStream {
     fn committed(&self, transaction: store::TxnId, position: store::CommitPosition) {
         if let Some(changes) = self.running.lock().remove(&transaction.0) {
             self.committed.lock().push((position.0, changes));
+        }
+    }
+
+    fn rolled_back(&self, transaction: store::TxnId, kept: u64) {
+        let mut running = self.running.lock();
+        if kept == 0 {
+            running.remove(&transaction.0);
+        } else if let Some(changes) = running.get_mut(&transaction.0) {
+            changes.rows.retain(|(number, _)| *number <= kept);
         }
     }
 }
@@ -395,7 +405,49 @@ fn a_change_stream_has_concurrent_transactions_in_commit_order() {
     assert!(committed.is_sorted_by(|one, next| one.0 < next.0), "by position");
     for (number, (_, changes)) in committed.iter().enumerate() {
         let before = 2 * number as i64;
-        assert_eq!(changes.rows, [(before, before + 1), (before + 1, before + 2)], "transaction {number}");
+        let rows: Vec<Values> = changes.rows.iter().map(|(_, values)| *values).collect();
+        assert_eq!(rows, [(before, before + 1), (before + 1, before + 2)], "transaction {number}");
     }
     assert_eq!(world.answer("SELECT v FROM s.n"), format!("{}\n", 2 * expected));
+}
+
+/// What a failed statement, a rollback to a savepoint and a rollback undo is no part of the stream.
+#[test]
+fn a_change_stream_leaves_out_what_is_rolled_back() {
+    let mut world = World::new(&["CREATE TABLE n (id INT PRIMARY KEY, v INT, session INT)"]);
+    assert_eq!(world.answer("INSERT INTO n VALUES (1, 0, 0), (2, 0, 0)"), "OK 2\n");
+    let stream = Arc::new(ChangeStream::default());
+    world.observe("n", |_| Observers { trigger: None, rows: vec![Arc::<ChangeStream>::clone(&stream)] });
+    assert!(world.engine.backend().store().on_commit(Arc::<ChangeStream>::clone(&stream)));
+    let expected = [
+        ("BEGIN", ""),
+        ("UPDATE n SET v = 1 WHERE id = 1", "0>1"),
+        ("INSERT INTO n VALUES (3, 30, 0), (1, 40, 0)", "0>1"),
+        ("SAVEPOINT a", "0>1"),
+        ("UPDATE n SET v = v + 1", "0>1 1>2 0>1"),
+        ("SAVEPOINT b", "0>1 1>2 0>1"),
+        ("DELETE FROM n WHERE id = 2", "0>1 1>2 0>1 1>0"),
+        ("ROLLBACK TO b", "0>1 1>2 0>1"),
+        ("ROLLBACK TO a", "0>1"),
+        ("UPDATE n SET v = 7 WHERE id = 2", "0>1 0>7"),
+    ];
+    for (sql, rows) in expected {
+        world.answer(sql);
+        let running = stream.running.lock();
+        let shown: Vec<String> = running
+            .values()
+            .flat_map(|changes| &changes.rows)
+            .map(|(_, (before, after))| format!("{before}>{after}"))
+            .collect();
+        assert_eq!(shown.join(" "), rows, "after {sql}");
+    }
+    world.answer("COMMIT");
+    for sql in ["BEGIN", "UPDATE n SET v = 9", "ROLLBACK"] {
+        world.answer(sql);
+    }
+    assert!(stream.running.lock().is_empty(), "nothing is kept of what has ended");
+    let committed = stream.committed.lock();
+    assert_eq!(committed.len(), 1);
+    let rows: Vec<Values> = committed[0].1.rows.iter().map(|(_, values)| *values).collect();
+    assert_eq!(rows, [(0, 1), (0, 7)]);
 }

@@ -1,4 +1,4 @@
-//! Who sees transactions at their commit: a binary log, a change stream.
+//! Who sees what becomes of transactions, at their commit and at rollbacks: a binary log, a change stream.
 
 use crate::ids::{CommitPosition, TxnId};
 
@@ -12,10 +12,15 @@ use crate::ids::{CommitPosition, TxnId};
 /// answer        the client hears of the commit
 /// ```
 ///
-/// A transaction that is rolled back, or whose commit fails, is not seen. After a crash some that were seen are gone: those whose position
+/// A transaction that is rolled back, or whose commit fails, is not seen as committed. After a crash some that were seen are gone: those whose position
 /// was not durable.
 pub trait CommitObserver: Send + Sync {
     /// A transaction commits at this position. Called under the mutex of the log: it must be short, must not wait and must not call the
     /// store.
     fn committed(&self, transaction: TxnId, position: CommitPosition);
+
+    /// Of what the transaction has changed only its first `kept` changes are left, as [`crate::Transaction::change_count`] counts them: it
+    /// was rolled back to a savepoint, a statement of it failed, or (0) it ends without a commit. Called on the transaction's thread
+    /// once they are undone, and only if there were more; it must not call the store.
+    fn rolled_back(&self, transaction: TxnId, kept: u64);
 }

@@ -41,6 +41,7 @@ impl Table {
         after: Option<&[u8]>,
         columns: &[usize],
     ) -> Result<(), WriteError> {
+        let number = transaction.change_count();
         let observers = &self.observers().rows;
         let reads = |ordinal: usize| observers.iter().any(|observer| observer.reads_after(ordinal));
         let stored = match after {
@@ -51,7 +52,7 @@ impl Table {
         };
         let Some((locator, stored)) = stored else {
             let after = after.map(|locator| StoredRow { locator, cells: &UnreadCells });
-            return self.tell(&RowChange { transaction: transaction.id().0, before, after, columns });
+            return self.tell(&RowChange { transaction: transaction.id().0, number, before, after, columns });
         };
         // As it is stored: converted, with large values that never were in memory whole.
         let body = self.whole_body(ReadFrom::Current(transaction), stored)?;
@@ -60,6 +61,7 @@ impl Table {
         let cells = StoredCells { table: self, view: &view, memory: &memory };
         self.tell(&RowChange {
             transaction: transaction.id().0,
+            number,
             before,
             after: Some(StoredRow { locator, cells: &cells }),
             columns,

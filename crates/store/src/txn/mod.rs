@@ -782,7 +782,10 @@ impl Transaction {
         });
         self.work.is_broken |= undone.is_err();
         undone?;
-        self.work.change_count = savepoint.change_count;
+        if self.work.change_count > savepoint.change_count {
+            self.work.change_count = savepoint.change_count;
+            self.tell_rolled_back(self.work.id, savepoint.change_count);
+        }
         if self.work.id != TxnId(0) {
             let inner = self.inner();
             let note = &inner.slots.get(self.work.slot).locks;
@@ -804,6 +807,13 @@ impl Transaction {
         self.roll_back()
     }
 
+    /// Only the first `kept` changes of the transaction are left.
+    fn tell_rolled_back(&self, id: TxnId, kept: u64) {
+        if let Some(observer) = self.store.inner.commit_observer.get() {
+            observer.rolled_back(id, kept);
+        }
+    }
+
     fn roll_back(&mut self) -> Result<(), StoreError> {
         if self.work.id == TxnId(0) {
             return Ok(());
@@ -819,6 +829,9 @@ impl Transaction {
         let undone = rollback::undo_until(inner, id, self.work.slot, &mut self.work.last, NONE, |_| ());
         if let Err(error) = undone {
             return Err(inner.stop(&format!("transaction {id} could not be rolled back: {error}")));
+        }
+        if self.work.change_count > 0 {
+            self.tell_rolled_back(id, 0);
         }
         self.work.end_changes(inner);
         let section = inner.checkpoint_latch.shared();
