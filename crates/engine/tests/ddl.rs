@@ -8,6 +8,7 @@ use catalog::show_create_table;
 use engine::ddl::{self, Context, Definitions, Outcome};
 use env::simulated::SimWorld;
 use service::error::{Diagnostic, Level, SqlError};
+use session::backend::DefinitionSession;
 use session::temporary::TemporaryTables;
 use store::{LockWait, Options, Store};
 use syntax::SqlMode;
@@ -53,17 +54,19 @@ impl Session {
         self.warnings.clear();
         let mut context = Context {
             definitions: &self.definitions,
-            database: self.database.as_deref(),
-            sql_mode: self.sql_mode,
-            text: sql.as_bytes(),
-            zone: &TimeZone::UTC,
-            server_collation: CollationId::UTF8MB4_0900_AI_CI,
-            literal_charset: Charset::Utf8mb4,
-            foreign_key_checks: true,
-            restrict_foreign_keys: true,
-            lock_wait: access::MetadataWait::up_to(Duration::from_millis(20)),
+            session: DefinitionSession {
+                database: self.database.as_deref(),
+                sql_mode: self.sql_mode,
+                text: sql.as_bytes(),
+                zone: &TimeZone::UTC,
+                server_collation: CollationId::UTF8MB4_0900_AI_CI,
+                literal_charset: Charset::Utf8mb4,
+                foreign_key_checks: true,
+                restrict_foreign_keys: true,
+                lock_wait: access::MetadataWait::up_to(Duration::from_millis(20)),
+                now_micros: 1_700_000_000_123_456,
+            },
             locked_tables: &engine::metadata::MetadataLocks::default(),
-            now_micros: 1_700_000_000_123_456,
             temporary: &mut self.temporary,
             warnings: &mut self.warnings,
         };

@@ -4,8 +4,12 @@ mod answers;
 mod root;
 
 use answers::{CAPABILITIES, ask};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
 use engine::engine::{Engine, StartOptions};
 use env::Env;
+use env::blocking::{BlockingHook, Refused, WaitForOthers};
 use service::{ChangeUserRequest, ClientHost, Discard, Reply, RowFormat, Service as _, Session};
 use wire::packet::PacketBuffer;
 
@@ -126,4 +130,48 @@ fn whatever_ends_lock_tables_lets_others_write() {
         ask(&mut *other, "INSERT INTO s.t VALUES (1)")
             .unwrap_or_else(|error| panic!("after {end:?}: {error}"));
     }
+}
+
+/// Who would wait breaks instead.
+struct Broken;
+
+impl BlockingHook for Broken {
+    fn enter(&self) {}
+
+    fn leave(&self) {}
+
+    fn try_enter(&self, _wait: WaitForOthers) -> Result<(), Refused> {
+        panic!("planted: a wait for others");
+    }
+}
+
+/// LOCK TABLES that panics has locked nothing: neither does the session see itself in its mode, nor do others wait.
+#[test]
+fn lock_tables_that_breaks_halfway_leaves_nothing_locked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
+    let engine = Engine::open(&Env::real(), &options).expect("the folder opens");
+    let mut broken = root::connect_as(&engine, CAPABILITIES, 1);
+    let mut other = root::connect_as(&engine, CAPABILITIES, 2);
+    for sql in ["CREATE DATABASE s", "USE s", "CREATE TABLE t (a INT)", "CREATE TABLE u (a INT)"] {
+        ask(&mut *broken, sql).expect(sql);
+    }
+    for sql in ["USE s", "SET lock_wait_timeout = 1", "BEGIN", "INSERT INTO u VALUES (1)"] {
+        ask(&mut *other, sql).expect(sql);
+    }
+    let before = env::blocking::install(Some(Rc::new(Broken)));
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let outcome = catch_unwind(AssertUnwindSafe(|| ask(&mut *broken, "LOCK TABLES t WRITE, u WRITE")));
+    std::panic::set_hook(hook);
+    env::blocking::install(before);
+    assert!(outcome.is_err(), "u is in use: it would have to wait");
+    broken.recover();
+
+    ask(&mut *broken, "SELECT * FROM t").expect("the session is not under LOCK TABLES");
+    ask(&mut *other, "INSERT INTO t VALUES (1)").expect("t is not locked");
+    ask(&mut *other, "COMMIT").expect("it ends");
+    ask(&mut *other, "ALTER TABLE u COMMENT 'free'").expect("nor is u");
+    ask(&mut *other, "FLUSH TABLES WITH READ LOCK").expect("and nobody has tables locked for writing");
+    ask(&mut *other, "UNLOCK TABLES").expect("it runs");
 }

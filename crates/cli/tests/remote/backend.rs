@@ -20,8 +20,9 @@ use engine::local::{LocalBackend, LocalTableLocks};
 use plan::PhysicalPlan;
 use service::{ConnectionControl, Outcome, SqlError};
 use session::backend::{
-    Access, Backend, CheckDepth, Defined, Definition, DefinitionContext, Definitions, LockWaits, PointMemory,
-    PointOutcome, PointProgram, PointRead, SessionTransaction, StatementStart, TableLocks,
+    Access, Backend, CheckDepth, Defined, Definition, DefinitionContext, DefinitionSession, Definitions,
+    LockWaits, PointMemory, PointOutcome, PointProgram, PointRead, PreparedTransactions, SessionTransaction,
+    StatementStart, TableLocks, Xid,
 };
 use session::core::{Core, Storage};
 use session::variables::Variables;
@@ -86,16 +87,17 @@ impl RemoteBackend {
     /// Runs a statement that defines on the other server, with what it depends on of the session.
     fn define_there(
         &self,
-        sql_mode: u64,
-        foreign_key_checks: bool,
-        database: Option<&str>,
+        session: DefinitionSession<'_>,
         sql: &[u8],
     ) -> Result<(u64, String), Box<SqlError>> {
         let mut connection = self.connection.lock().expect("no session panics with it");
-        let checks = u8::from(foreign_key_checks);
-        let set = format!("SET sql_mode = {sql_mode}, foreign_key_checks = {checks}");
+        let checks = u8::from(session.foreign_key_checks);
+        let (sql_mode, lock_wait) = (session.sql_mode, session.lock_wait.time.as_secs().max(1));
+        let set = format!(
+            "SET sql_mode = {sql_mode}, foreign_key_checks = {checks}, lock_wait_timeout = {lock_wait}"
+        );
         connection.run(set.as_bytes()).map_err(said)?;
-        if let Some(database) = database {
+        if let Some(database) = session.database {
             connection.use_database(database).map_err(said)?;
         }
         let mut answer = connection.query(sql).map_err(said)?;
@@ -188,33 +190,18 @@ impl Definitions for RemoteBackend {
     ) -> Result<Defined, Box<SqlError>> {
         // The table of CREATE TABLE is made as it was understood here, and without the rows of its query.
         let is_create = matches!(definition, Definition::CreateTable(..));
-        let there = if is_create || context.text.is_empty() {
+        let there = if is_create || context.session.text.is_empty() {
             None
         } else {
-            Some(self.define_there(
-                context.sql_mode,
-                context.foreign_key_checks,
-                context.database,
-                context.text,
-            )?)
+            Some(self.define_there(context.session, context.session.text)?)
         };
         let before = self.definitions.core().catalog().load();
-        let (database, zone, text) = (context.database, context.zone, context.text);
         let mut warnings = Vec::new();
         let mut temporary = session::temporary::TemporaryTables::default();
         let defined = self.local().define(
             DefinitionContext {
-                database,
-                sql_mode: context.sql_mode,
-                text,
-                zone,
-                server_collation: context.server_collation,
-                literal_charset: context.literal_charset,
-                foreign_key_checks: context.foreign_key_checks,
-                restrict_foreign_keys: context.restrict_foreign_keys,
-                lock_wait: context.lock_wait,
+                session: context.session,
                 locked_tables: &LocalTableLocks::default(),
-                now_micros: context.now_micros,
                 temporary: &mut temporary,
                 warnings: &mut warnings,
             },
@@ -230,7 +217,12 @@ impl Definitions for RemoteBackend {
             if let Some(entry) = now.base_tables().find(is_new) {
                 let next = entry.source.auto_increment_next();
                 let sql = catalog::show_create_table(&entry.definition, next);
-                self.define_there(context.sql_mode, false, Some(&entry.definition.schema), &sql)?;
+                let session = DefinitionSession {
+                    foreign_key_checks: false,
+                    database: Some(&entry.definition.schema),
+                    ..context.session
+                };
+                self.define_there(session, &sql)?;
             }
         }
         if !temporary.is_empty() {
@@ -322,17 +314,32 @@ impl Backend for RemoteBackend {
     type Transaction = RemoteSessionTransaction;
     type PointProgram = NoPointProgram;
 
-    fn new_transaction(&self) -> RemoteSessionTransaction {
-        let mut connection = Connection::connect(&self.options).expect("the other server lets root in");
-        set_up(&mut connection).expect("the other server takes the settings");
-        RemoteSessionTransaction {
+    fn new_transaction(&self) -> Result<RemoteSessionTransaction, Box<SqlError>> {
+        let mut connection = Connection::connect(&self.options).map_err(said)?;
+        set_up(&mut connection).map_err(said)?;
+        Ok(RemoteSessionTransaction {
             connection,
             is_open: false,
             has_snapshot: false,
             has_begun: false,
             savepoints: 0,
             waits: Waits,
-        }
+        })
+    }
+}
+
+/// None is ever prepared.
+impl PreparedTransactions for RemoteBackend {
+    fn prepared(&self) -> Result<Vec<Xid>, Box<SqlError>> {
+        self.local().prepared()
+    }
+
+    fn commit_prepared(&self, xid: &Xid) -> Result<Option<u64>, Box<SqlError>> {
+        self.local().commit_prepared(xid)
+    }
+
+    fn roll_back_prepared(&self, xid: &Xid) -> Outcome {
+        self.local().roll_back_prepared(xid)
     }
 }
 
@@ -373,10 +380,8 @@ impl SessionTransaction for RemoteSessionTransaction {
 
     fn obey(&self, _control: &ConnectionControl) {}
 
-    fn begin_statement(&mut self, start: StatementStart<'_>) {
-        if !start.keeps_snapshot {
-            self.take_snapshot();
-        }
+    fn begin_statement(&mut self, start: StatementStart<'_>) -> Outcome {
+        if start.keeps_snapshot { Ok(()) } else { self.take_snapshot() }
     }
 
     fn may_requeue(&self) -> bool {
@@ -393,23 +398,20 @@ impl SessionTransaction for RemoteSessionTransaction {
         self.has_snapshot
     }
 
-    fn take_snapshot(&mut self) {
-        self.has_snapshot = true;
-        if self.is_open && !self.has_begun {
-            // A later snapshot: nothing of the earlier one is needed.
-            self.is_open = self.connection.run(b"ROLLBACK").is_err();
-        }
+    fn take_snapshot(&mut self) -> Outcome {
+        // A later snapshot: nothing of the earlier one is needed.
+        self.release_snapshot()?;
         if !self.is_open {
-            // A connection that is lost says so again when it is used.
-            self.is_open = self.connection.run(b"START TRANSACTION WITH CONSISTENT SNAPSHOT").is_ok();
+            self.connection.run(b"START TRANSACTION WITH CONSISTENT SNAPSHOT").map_err(said)?;
+            self.is_open = true;
         }
+        self.has_snapshot = true;
+        Ok(())
     }
 
-    fn release_snapshot(&mut self) {
+    fn release_snapshot(&mut self) -> Outcome {
         self.has_snapshot = false;
-        if self.is_open && !self.has_begun {
-            let _ = self.end(b"ROLLBACK");
-        }
+        if self.is_open && !self.has_begun { self.end(b"ROLLBACK") } else { Ok(()) }
     }
 
     fn start_access(&mut self) -> Option<Access<RemoteTransaction<'_>, RemoteSnapshot, &Waits>> {
@@ -438,13 +440,14 @@ impl SessionTransaction for RemoteSessionTransaction {
         self.has_begun
     }
 
-    fn savepoint(&mut self) -> Option<u64> {
+    fn savepoint(&mut self) -> Result<Option<u64>, Box<SqlError>> {
         if !self.is_open {
-            return None;
+            return Ok(None);
         }
         self.savepoints += 1;
         let sql = format!("SAVEPOINT s{}", self.savepoints);
-        self.connection.run(sql.as_bytes()).ok().map(|_| self.savepoints)
+        self.connection.run(sql.as_bytes()).map_err(said)?;
+        Ok(Some(self.savepoints))
     }
 
     fn roll_back_to(&mut self, savepoint: &Option<u64>) -> Outcome {
@@ -460,6 +463,11 @@ impl SessionTransaction for RemoteSessionTransaction {
     fn commit(&mut self) -> Result<Option<u64>, Box<SqlError>> {
         self.end(b"COMMIT")?;
         Ok(None)
+    }
+
+    fn prepare(&mut self, _xid: &Xid) -> Outcome {
+        // The other server is one of this kind, which does not prepare yet.
+        Err(service::error::ER_NOT_SUPPORTED_YET.with(&[&"XA PREPARE"]))
     }
 
     fn roll_back(&mut self) -> Outcome {

@@ -46,7 +46,7 @@ pub(super) fn column_default(
             }
             if data_type.is_text_or_blob() || data_type.kind == TypeKind::Json {
                 let is_empty = matches!(&value, Value::Bytes { bytes, .. } if bytes.is_empty());
-                if settings.strict || !is_empty || data_type.kind == TypeKind::Json {
+                if settings.is_strict() || !is_empty || data_type.kind == TypeKind::Json {
                     return Err(e::ER_BLOB_CANT_HAVE_DEFAULT.with(&[&name]));
                 }
                 warnings.push(e::ER_BLOB_CANT_HAVE_DEFAULT.warning(&[&name]));
@@ -69,21 +69,21 @@ fn converted(
     settings: &Settings<'_>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<ColumnDefault> {
-    let has = |bit: u64| settings.sql_mode & bit != 0;
+    let has = |bit: u64| settings.session.sql_mode & bit != 0;
     let options = StoreOptions {
         date_mode: DateMode {
             allow_invalid: has(sql_mode_bits::ALLOW_INVALID_DATES),
-            no_zero_in_date: settings.strict && has(sql_mode_bits::NO_ZERO_IN_DATE),
-            no_zero_date: settings.strict && has(sql_mode_bits::NO_ZERO_DATE),
+            no_zero_in_date: settings.is_strict() && has(sql_mode_bits::NO_ZERO_IN_DATE),
+            no_zero_date: settings.is_strict() && has(sql_mode_bits::NO_ZERO_DATE),
             truncates_fraction: has(sql_mode_bits::TIME_TRUNCATE_FRACTIONAL),
         },
         truncate_fraction: has(sql_mode_bits::TIME_TRUNCATE_FRACTIONAL),
-        time_zone: settings.zone,
+        time_zone: settings.session.zone,
         today: DateTime::ZERO,
     };
     let mut column = Column::new(data_type.physical());
     if let Some(issue) = store_value(value, data_type, &options, &mut column) {
-        let report = issue.report(settings.strict, "", name, 1);
+        let report = issue.report(settings.is_strict(), "", name, 1);
         let level = match report.severity {
             Severity::Note => Level::Note,
             Severity::Warning => Level::Warning,
@@ -99,7 +99,10 @@ fn converted(
         }
     }
     let cell = column.cell(0);
-    Ok(ColumnDefault::Literal { value: stored(cell, data_type, settings.zone), text: text(cell, data_type) })
+    Ok(ColumnDefault::Literal {
+        value: stored(cell, data_type, settings.session.zone),
+        text: text(cell, data_type),
+    })
 }
 
 /// A cell as a row keeps it.
@@ -165,7 +168,7 @@ fn literal(expr: &ast::Expr<'_>, data_type: &DataType, settings: &Settings<'_>) 
             Literal::String { value, charset } => {
                 let charset = match charset {
                     Some(name) => Charset::from_name(std::str::from_utf8(name).ok()?)?,
-                    None => settings.literal_charset,
+                    None => settings.session.literal_charset,
                 };
                 Value::string(value, charset.default_collation())
             }

@@ -247,9 +247,9 @@ impl Draft {
         let written = column_type(
             &column.ty,
             name,
-            type_word(column, settings.text),
+            type_word(column, settings.session.text),
             self.collation,
-            settings.strict,
+            settings.is_strict(),
             warnings,
         )?;
         let auto_increment = column.auto_increment || column.ty.serial;
@@ -338,7 +338,7 @@ impl Draft {
         self.columns.push(DraftColumn {
             definition: ColumnDefinition {
                 name: column.name.as_str().into(),
-                default: selected::default(column, &data_type, !settings.strict),
+                default: selected::default(column, &data_type, !settings.is_strict()),
                 data_type,
                 nullable: column.nullable,
                 on_update_now: direct.is_some_and(|source| source.on_update_now),
@@ -604,7 +604,7 @@ impl Draft {
             }
         }
         if let (Some(format), Some(_), true) =
-            (self.options.row_format, self.options.key_block_size, settings.strict)
+            (self.options.row_format, self.options.key_block_size, settings.is_strict())
             && format != RowFormatOption::Compressed
         {
             let shown = format!("{format:?}").to_ascii_uppercase();
@@ -619,7 +619,7 @@ impl Draft {
         if let Some(collation) = resolve_collation(charset, collation)? {
             self.collation = collation;
         } else if default_asked {
-            self.collation = settings.server_collation;
+            self.collation = settings.session.server_collation;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use syntax::ast::{
 };
 
 use super::{Result, Settings, text_of};
+use session::backend::DefinitionSession;
 
 /// An expression in canonical form.
 pub(super) struct Canonical {
@@ -132,9 +133,14 @@ fn unfit_function(name: &str) -> Option<Unfit> {
 pub(super) fn columns_of_text(text: &str, settings: &Settings<'_>) -> Result<Vec<String>> {
     let arena = bumpalo::Bump::new();
     match syntax::parse_expr(text.as_bytes(), &arena, syntax::SqlMode::default()) {
-        Ok(expr) => {
-            canonical(&expr, &Settings { text: text.as_bytes(), ..*settings }).map(|made| made.columns)
-        }
+        Ok(expr) => canonical(
+            &expr,
+            &Settings {
+                session: DefinitionSession { text: text.as_bytes(), ..settings.session },
+                ..*settings
+            },
+        )
+        .map(|made| made.columns),
         Err(_) => Ok(Vec::new()),
     }
 }
@@ -535,7 +541,7 @@ impl Printer<'_> {
         self.out.push('_');
         match charset {
             Some(charset) => self.out.push_str(&text_of(charset)?.to_ascii_lowercase()),
-            None => self.out.push_str(self.settings.literal_charset.name()),
+            None => self.out.push_str(self.settings.session.literal_charset.name()),
         }
         self.out.push('\'');
         for character in text_of(value)?.chars() {
@@ -562,7 +568,7 @@ impl Printer<'_> {
             CastType::Char { length, charset, binary } => {
                 let charset = match charset {
                     Some(charset) => String::from_utf8_lossy(charset).to_ascii_lowercase(),
-                    None => self.settings.literal_charset.name().to_owned(),
+                    None => self.settings.session.literal_charset.name().to_owned(),
                 };
                 let binary = if *binary { " binary" } else { "" };
                 format!("{} charset {charset}{binary}", digits("char", length))

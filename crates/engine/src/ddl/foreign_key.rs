@@ -110,19 +110,19 @@ pub(super) fn check_new(
                 other = Arc::clone(found);
                 &other.definition
             }
-            None if settings.foreign_key_checks => {
+            None if settings.session.foreign_key_checks => {
                 return Err(e::ER_FK_CANNOT_OPEN_PARENT.with(&[&key.parent_table]));
             }
             None => return Ok(()),
         }
     };
-    match unfit(key, table, parent, settings.foreign_key_checks) {
+    match unfit(key, table, parent, settings.session.foreign_key_checks) {
         None => Ok(()),
-        Some(Unfit::NotUnique) if !settings.restrict_foreign_keys => {
+        Some(Unfit::NotUnique) if !settings.session.restrict_foreign_keys => {
             warnings.push(e::ER_WARN_DEPRECATED_NON_STANDARD_FK.warning(&[&key.name]));
             Ok(())
         }
-        Some(unfit) => Err(unfit_error(unfit, key, table, settings.restrict_foreign_keys)),
+        Some(unfit) => Err(unfit_error(unfit, key, table, settings.session.restrict_foreign_keys)),
     }
 }
 
@@ -185,12 +185,12 @@ fn check_parent(
     made: bool,
 ) -> Result<()> {
     let (key, child) = (reference.definition(), &reference.child.definition);
-    match unfit(key, child, parent, settings.foreign_key_checks) {
+    match unfit(key, child, parent, settings.session.foreign_key_checks) {
         None => Ok(()),
-        Some(Unfit::NotUnique) if !settings.restrict_foreign_keys => Ok(()),
+        Some(Unfit::NotUnique) if !settings.session.restrict_foreign_keys => Ok(()),
         Some(found @ Unfit::NotUnique) => Err(unfit_error(found, key, child, true)),
-        Some(_) if settings.foreign_key_checks && made => Err(e::ER_CANNOT_ADD_FOREIGN.bare()),
-        Some(found) => Err(unfit_error(found, key, child, settings.restrict_foreign_keys)),
+        Some(_) if settings.session.foreign_key_checks && made => Err(e::ER_CANNOT_ADD_FOREIGN.bare()),
+        Some(found) => Err(unfit_error(found, key, child, settings.session.restrict_foreign_keys)),
     }
 }
 
@@ -216,7 +216,7 @@ pub(super) fn check_altered(
     settings: &Settings<'_>,
 ) -> Result<()> {
     let references = settings.catalog.references();
-    let checks = settings.foreign_key_checks;
+    let checks = settings.session.foreign_key_checks;
     for key in &new.foreign_keys {
         let Some(before) = old.foreign_keys.iter().find(|other| other.name == key.name) else { continue };
         check_not_null(key, new)?;

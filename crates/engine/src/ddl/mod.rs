@@ -28,15 +28,13 @@ use service::error as e;
 use service::error::{Diagnostic, SqlError};
 use store::CommitPosition;
 use syntax::ast;
-use types::CollationId;
-use types::charset::Charset;
-use types::temporal::zone::TimeZone;
 
 pub use alter::{alter_table, create_index, drop_index};
 pub use definitions::{Change, Definitions, OpenDefinitionsError};
 pub use schemas::{alter_schema, create_schema, drop_schema};
 pub use tables::{create_table, drop_tables, rename_tables, truncate_table};
 
+use session::backend::DefinitionSession;
 use session::temporary::TemporaryTables;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -68,28 +66,10 @@ pub mod sql_mode_bits {
 pub struct Context<'a> {
     /// The server's definitions.
     pub definitions: &'a Definitions,
-    /// The session's current database.
-    pub database: Option<&'a str>,
-    /// The session's `sql_mode`, MySQL's bits.
-    pub sql_mode: u64,
-    /// The statement's text, into which the syntax tree's spans point.
-    pub text: &'a [u8],
-    /// The session's time zone.
-    pub zone: &'a TimeZone,
-    /// `collation_server`.
-    pub server_collation: CollationId,
-    /// The character set of string literals.
-    pub literal_charset: Charset,
-    /// `foreign_key_checks`.
-    pub foreign_key_checks: bool,
-    /// `restrict_fk_on_non_standard_key`: foreign keys refer to whole unique keys only.
-    pub restrict_foreign_keys: bool,
-    /// `lock_wait_timeout` and KILL.
-    pub lock_wait: access::MetadataWait<'a>,
+    /// What it depends on in its session.
+    pub session: DefinitionSession<'a>,
     /// What LOCK TABLES has locked for this session.
     pub locked_tables: &'a crate::metadata::MetadataLocks,
-    /// Now, microseconds since 1970 UTC.
-    pub now_micros: i64,
     /// The session's own tables.
     pub temporary: &'a mut TemporaryTables,
     /// Warnings and notes of the statement.
@@ -108,23 +88,21 @@ pub struct Outcome {
 }
 
 /// What making a definition needs to know.
+#[derive(Clone, Copy)]
 pub(crate) struct Settings<'a> {
-    /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES.
-    pub(crate) strict: bool,
-    pub(crate) sql_mode: u64,
     pub(crate) catalog: &'a Catalog,
-    pub(crate) server_collation: CollationId,
-    pub(crate) literal_charset: Charset,
-    pub(crate) foreign_key_checks: bool,
-    pub(crate) restrict_foreign_keys: bool,
-    pub(crate) zone: &'a TimeZone,
-    pub(crate) text: &'a [u8],
+    pub(crate) session: DefinitionSession<'a>,
 }
 
 impl Settings<'_> {
+    /// Whether STRICT_TRANS_TABLES or STRICT_ALL_TABLES is set.
+    pub(crate) fn is_strict(&self) -> bool {
+        is_strict(self.session.sql_mode)
+    }
+
     /// An expression as it was written.
     fn source_text(&self, expr: &ast::Expr<'_>) -> Result<String> {
-        let bytes = self.text.get(expr.span.start as usize..expr.span.end as usize).unwrap_or(b"");
+        let bytes = self.session.text.get(expr.span.start as usize..expr.span.end as usize).unwrap_or(b"");
         text_of(bytes).map(str::to_owned)
     }
 }
@@ -132,32 +110,22 @@ impl Settings<'_> {
 impl<'a> Context<'a> {
     /// Whether STRICT_TRANS_TABLES or STRICT_ALL_TABLES is set.
     fn is_strict(&self) -> bool {
-        self.sql_mode & (sql_mode_bits::STRICT_TRANS_TABLES | sql_mode_bits::STRICT_ALL_TABLES) != 0
+        is_strict(self.session.sql_mode)
     }
 
     /// What expressions of a table are computed under for rows that no statement writes.
     fn eval_settings(&self) -> EvalSettings {
         EvalSettings {
-            sql_mode: self.sql_mode,
-            time_zone: self.zone.clone(),
-            now_utc_micros: self.now_micros,
+            sql_mode: self.session.sql_mode,
+            time_zone: self.session.zone.clone(),
+            now_utc_micros: self.session.now_micros,
             strict_dml: self.is_strict(),
             ..EvalSettings::default()
         }
     }
 
     fn settings<'s>(&'s self, catalog: &'s Catalog) -> Settings<'s> {
-        Settings {
-            strict: self.is_strict(),
-            sql_mode: self.sql_mode,
-            catalog,
-            server_collation: self.server_collation,
-            literal_charset: self.literal_charset,
-            foreign_key_checks: self.foreign_key_checks,
-            restrict_foreign_keys: self.restrict_foreign_keys,
-            zone: self.zone,
-            text: self.text,
-        }
+        Settings { catalog, session: self.session }
     }
 
     /// Schema and name that `name` means.
@@ -168,7 +136,7 @@ impl<'a> Context<'a> {
                 check_name(schema)?;
                 schema
             }
-            None => self.database.ok_or_else(|| e::ER_NO_DB_ERROR.bare())?,
+            None => self.session.database.ok_or_else(|| e::ER_NO_DB_ERROR.bare())?,
         };
         let table = text_of(name.name.text)?;
         check_name(table)?;
@@ -177,6 +145,11 @@ impl<'a> Context<'a> {
         }
         Ok((schema.to_owned(), table.to_owned()))
     }
+}
+
+/// Whether STRICT_TRANS_TABLES or STRICT_ALL_TABLES is among the bits of `sql_mode`.
+fn is_strict(sql_mode: u64) -> bool {
+    sql_mode & (sql_mode_bits::STRICT_TRANS_TABLES | sql_mode_bits::STRICT_ALL_TABLES) != 0
 }
 
 /// A name's text, which must be UTF-8.

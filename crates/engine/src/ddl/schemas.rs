@@ -36,7 +36,7 @@ fn collation_of(
         }
     }
     let found = resolve_collation(charset, collation)?;
-    Ok(found.or_else(|| default_asked.then_some(context.server_collation)))
+    Ok(found.or_else(|| default_asked.then_some(context.session.server_collation)))
 }
 
 /// CREATE DATABASE.
@@ -49,7 +49,7 @@ pub fn create_schema(context: &mut Context<'_>, statement: &ast::CreateDatabase<
     if name.is_empty() || name.ends_with(' ') {
         return Err(e::ER_WRONG_DB_NAME.with(&[&name]));
     }
-    let collation = collation_of(statement.options, context)?.unwrap_or(context.server_collation);
+    let collation = collation_of(statement.options, context)?.unwrap_or(context.session.server_collation);
     let mut change = context.definitions.begin();
     if change.catalog.schema(name).is_some() {
         if statement.if_not_exists {
@@ -77,7 +77,7 @@ pub fn create_schema(context: &mut Context<'_>, statement: &ast::CreateDatabase<
 pub fn alter_schema(context: &mut Context<'_>, statement: &ast::AlterDatabase<'_>) -> Result<Outcome> {
     let name = match statement.name {
         Some(name) => text_of(name.text)?.to_owned(),
-        None => context.database.ok_or_else(|| e::ER_NO_DB_ERROR.bare())?.to_owned(),
+        None => context.session.database.ok_or_else(|| e::ER_NO_DB_ERROR.bare())?.to_owned(),
     };
     let collation = collation_of(statement.options, context)?;
     let mut change = context.definitions.begin();
@@ -123,7 +123,7 @@ pub fn drop_schema(context: &mut Context<'_>, name: &ast::Ident<'_>, if_exists: 
     if !unchanged {
         return Err(e::ER_LOCK_WAIT_TIMEOUT.bare());
     }
-    if context.foreign_key_checks {
+    if context.session.foreign_key_checks {
         for table in &tables {
             check_not_parent(&change.catalog, &table.definition, &tables)?;
         }

@@ -35,7 +35,7 @@ pub(super) fn lock_all(tables: &[Arc<TableEntry>], context: &Context<'_>) -> Res
         .map(|lock| (Arc::clone(lock), MetadataMode::Exclusive))
         .collect();
     let mut held = MetadataLocks::default();
-    held.lock_together(&wanted, context.lock_wait)?;
+    held.lock_together(&wanted, context.session.lock_wait)?;
     Ok(held)
 }
 
@@ -106,7 +106,7 @@ pub fn create_table(
     }
     let kind = if statement.temporary { TableKind::Temporary } else { TableKind::Base };
     let id = change.dictionary().new_table_id();
-    let template = template(id, schema.id, kind, context.now_micros);
+    let template = template(id, schema.id, kind, context.session.now_micros);
     let catalog = context.temporary.overlay(&base);
     let (mut table, auto_increment) = if let Some(like) = &statement.like {
         let (other_schema, other_name) = context.resolve(like)?;
@@ -243,7 +243,7 @@ pub fn drop_tables(context: &mut Context<'_>, statement: &ast::DropTable<'_>) ->
     }
     let _locks = lock_all(&base, context)?;
     let mut change = context.definitions.begin();
-    if context.foreign_key_checks {
+    if context.session.foreign_key_checks {
         for entry in &base {
             check_not_parent(&change.catalog, &entry.definition, &base)?;
         }
@@ -309,7 +309,7 @@ pub fn truncate_table(context: &mut Context<'_>, name: &ast::ObjectName<'_>) -> 
     let mut change = context.definitions.begin();
     let overlaid = context.temporary.overlay(&Arc::new(change.catalog.clone()));
     let entry = find(&overlaid, &schema, &name)?;
-    if context.foreign_key_checks {
+    if context.session.foreign_key_checks {
         check_no_children(&change.catalog, &entry.definition)?;
     }
     let mut table = (*entry.definition).clone();

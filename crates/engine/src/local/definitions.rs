@@ -50,17 +50,8 @@ impl Definitions for LocalBackend {
     ) -> Result<Defined, Box<SqlError>> {
         let mut context = ddl::Context {
             definitions: &self.definitions,
-            database: context.database,
-            sql_mode: context.sql_mode,
-            text: context.text,
-            zone: context.zone,
-            server_collation: context.server_collation,
-            literal_charset: context.literal_charset,
-            foreign_key_checks: context.foreign_key_checks,
-            restrict_foreign_keys: context.restrict_foreign_keys,
-            lock_wait: context.lock_wait,
+            session: context.session,
             locked_tables: context.locked_tables.metadata(),
-            now_micros: context.now_micros,
             temporary: context.temporary,
             warnings: context.warnings,
         };

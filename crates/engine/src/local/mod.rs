@@ -6,13 +6,15 @@ mod point;
 mod storage;
 mod transaction;
 
+use service::error::ER_XAER_NOTA;
+use service::{Outcome, SqlError};
 use store::Store;
 
 use crate::backup_lock::BackupLock;
 use crate::ddl;
 pub use locks::LocalTableLocks;
 pub use point::LocalPointProgram;
-use session::backend::Backend;
+use session::backend::{Backend, PreparedTransactions, Xid};
 pub use transaction::LocalSessionTransaction;
 
 /// All local tables: the rows and their definitions.
@@ -49,7 +51,22 @@ impl Backend for LocalBackend {
     type Transaction = LocalSessionTransaction;
     type PointProgram = LocalPointProgram;
 
-    fn new_transaction(&self) -> LocalSessionTransaction {
-        LocalSessionTransaction::new(&self.store)
+    fn new_transaction(&self) -> Result<LocalSessionTransaction, Box<SqlError>> {
+        Ok(LocalSessionTransaction::new(&self.store))
+    }
+}
+
+/// None is ever prepared: [`SessionTransaction::prepare`] refuses.
+impl PreparedTransactions for LocalBackend {
+    fn prepared(&self) -> Result<Vec<Xid>, Box<SqlError>> {
+        Ok(Vec::new())
+    }
+
+    fn commit_prepared(&self, _xid: &Xid) -> Result<Option<u64>, Box<SqlError>> {
+        Err(ER_XAER_NOTA.bare())
+    }
+
+    fn roll_back_prepared(&self, _xid: &Xid) -> Outcome {
+        Err(ER_XAER_NOTA.bare())
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use access::{MetadataMode, MetadataWait};
 use catalog::TableEntry;
+use service::error::ER_NOT_SUPPORTED_YET;
 use service::{ConnectionControl, Outcome, SqlError};
 use store::{Interrupt, ReadView, Savepoint, Store, Transaction, TxnId};
 use table::{LocalSnapshot, LocalTransaction};
@@ -15,7 +16,7 @@ use super::point::LocalPointProgram;
 use crate::metadata::MetadataLocks;
 use crate::store_error;
 use session::backend::{
-    Access, LockWaits, PointMemory, PointOutcome, PointRead, Reads, SessionTransaction, StatementStart,
+    Access, LockWaits, PointMemory, PointOutcome, PointRead, Reads, SessionTransaction, StatementStart, Xid,
 };
 
 /// What the lock waits of a transaction and its statement tell each other.
@@ -96,7 +97,7 @@ impl SessionTransaction for LocalSessionTransaction {
     }
 
     #[inline]
-    fn begin_statement(&mut self, start: StatementStart<'_>) {
+    fn begin_statement(&mut self, start: StatementStart<'_>) -> Outcome {
         self.ready_interrupt(start.control);
         self.interrupt.0.set_may_requeue(start.may_requeue);
         self.work.set_owner(start.control.connection_id);
@@ -105,6 +106,7 @@ impl SessionTransaction for LocalSessionTransaction {
         if !start.keeps_snapshot {
             self.view.refresh();
         }
+        Ok(())
     }
 
     #[inline]
@@ -126,13 +128,15 @@ impl SessionTransaction for LocalSessionTransaction {
     }
 
     #[inline]
-    fn take_snapshot(&mut self) {
+    fn take_snapshot(&mut self) -> Outcome {
         self.view.refresh();
+        Ok(())
     }
 
     #[inline]
-    fn release_snapshot(&mut self) {
+    fn release_snapshot(&mut self) -> Outcome {
         self.view.park();
+        Ok(())
     }
 
     fn start_access(&mut self) -> Option<Access<LocalTransaction<'_>, LocalSnapshot<'_>, &LocalLockWaits>> {
@@ -175,8 +179,8 @@ impl SessionTransaction for LocalSessionTransaction {
     }
 
     #[inline]
-    fn savepoint(&mut self) -> Savepoint {
-        self.work.savepoint()
+    fn savepoint(&mut self) -> Result<Savepoint, Box<SqlError>> {
+        Ok(self.work.savepoint())
     }
 
     fn roll_back_to(&mut self, savepoint: &Savepoint) -> Outcome {
@@ -191,6 +195,11 @@ impl SessionTransaction for LocalSessionTransaction {
         };
         self.metadata.release_all();
         Ok(committed?.map(|position| position.0))
+    }
+
+    fn prepare(&mut self, _xid: &Xid) -> Outcome {
+        // The store undoes at its next start what was in flight: it could not keep what it promises here.
+        Err(ER_NOT_SUPPORTED_YET.with(&[&"XA PREPARE"]))
     }
 
     fn roll_back(&mut self) -> Outcome {

@@ -51,7 +51,8 @@ pub enum Definition<'s> {
 }
 
 /// What a definition depends on in its session.
-pub struct DefinitionContext<'a, Locks> {
+#[derive(Clone, Copy)]
+pub struct DefinitionSession<'a> {
     /// The default database.
     pub database: Option<&'a str>,
     /// `sql_mode`, MySQL's bits.
@@ -70,10 +71,16 @@ pub struct DefinitionContext<'a, Locks> {
     pub restrict_foreign_keys: bool,
     /// `lock_wait_timeout` and KILL.
     pub lock_wait: MetadataWait<'a>,
-    /// What LOCK TABLES has locked for this session.
-    pub locked_tables: &'a Locks,
     /// Now, microseconds since 1970 UTC.
     pub now_micros: i64,
+}
+
+/// What a definition gets of its session.
+pub struct DefinitionContext<'a, Locks> {
+    /// What it depends on.
+    pub session: DefinitionSession<'a>,
+    /// What LOCK TABLES has locked for the session.
+    pub locked_tables: &'a Locks,
     /// The session's own tables.
     pub temporary: &'a mut TemporaryTables,
     /// Warnings and notes of the statement.

@@ -8,6 +8,7 @@ use catalog::TableEntry;
 use service::{ConnectionControl, Outcome, SqlError};
 use types::ValueRef;
 
+use super::Xid;
 use super::point::{PointMemory, PointOutcome, PointProgram, PointRead};
 
 /// How a statement begins in a transaction.
@@ -72,7 +73,10 @@ pub trait SessionTransaction: Send {
     fn obey(&self, control: &ConnectionControl);
 
     /// A statement begins that reads or writes tables.
-    fn begin_statement(&mut self, start: StatementStart<'_>);
+    ///
+    /// # Errors
+    /// The backend's; no statement has begun then.
+    fn begin_statement(&mut self, start: StatementStart<'_>) -> Outcome;
     /// Whether the running statement can be requeued if it must not wait.
     fn may_requeue(&self) -> bool;
     /// How long it waited for row locks since [`SessionTransaction::reset_lock_wait`], in microseconds.
@@ -83,9 +87,15 @@ pub trait SessionTransaction: Send {
     /// Whether there is a snapshot.
     fn has_snapshot(&self) -> bool;
     /// Takes a snapshot of now, in place of the one that is there.
-    fn take_snapshot(&mut self);
+    ///
+    /// # Errors
+    /// The backend's; there is no snapshot then.
+    fn take_snapshot(&mut self) -> Outcome;
     /// Keeps no snapshot any longer.
-    fn release_snapshot(&mut self);
+    ///
+    /// # Errors
+    /// The backend's; there is no snapshot all the same.
+    fn release_snapshot(&mut self) -> Outcome;
 
     /// The rows as the running statement uses them; none without a snapshot.
     fn start_access(&mut self) -> Option<Access<Self::Rows<'_>, Self::Snapshot<'_>, &Self::Waits>>;
@@ -107,7 +117,10 @@ pub trait SessionTransaction: Send {
     fn has_changes(&self) -> bool;
 
     /// Where it is now.
-    fn savepoint(&mut self) -> Self::Savepoint;
+    ///
+    /// # Errors
+    /// The backend's; what is done from here on cannot be undone alone then.
+    fn savepoint(&mut self) -> Result<Self::Savepoint, Box<SqlError>>;
     /// Undoes what was done since a savepoint, which stays.
     ///
     /// # Errors
@@ -118,6 +131,12 @@ pub trait SessionTransaction: Send {
     /// # Errors
     /// The backend has stopped.
     fn commit(&mut self) -> Result<Option<u64>, Box<SqlError>>;
+    /// Prepares what it has done under a name ([`super::PreparedTransactions`]): it is durable then, keeps its row locks, and can always be
+    /// committed. The session's transaction is a new one.
+    ///
+    /// # Errors
+    /// 1235 from a backend that cannot keep it across a crash; 1440 if the name is taken; the backend's. Nothing has changed then.
+    fn prepare(&mut self, xid: &Xid) -> Outcome;
     /// Undoes what it has done.
     ///
     /// # Errors

@@ -104,7 +104,7 @@ pub(super) fn with_context_of<B: Backend, R>(
     let mut warnings = Warnings::new(rules.kept_max);
     let borrows_view = !session.tables.transaction.has_view();
     if borrows_view {
-        session.tables.transaction.view_now();
+        session.tables.transaction.view_now()?;
     }
     let lock_reads = session.tables.transaction.locks_reads(plan.physical());
     let uncommitted = session.tables.transaction.reads_uncommitted();
@@ -158,12 +158,12 @@ pub(super) fn with_context_of<B: Backend, R>(
     session.shared.core.counters.add_spilled(&spilled);
     session.shared.process.counts.add_spilled(&spilled);
     session.tables.transaction.add_rows_examined(examined);
-    if borrows_view {
-        session.tables.transaction.park();
-    }
+    let released = if borrows_view { session.tables.transaction.park() } else { Ok(()) };
     let total = warnings.total();
     session.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, rules);
-    result
+    let done = result?;
+    released?;
+    Ok(done)
 }
 
 /// What functions may read of the session and do to it.

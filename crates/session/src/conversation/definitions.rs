@@ -20,7 +20,9 @@ use super::names::name_text;
 use super::run;
 use super::show;
 use super::{Session, access};
-use crate::backend::{Backend, CheckDepth, Defined, Definition, DefinitionContext, SelectedColumn};
+use crate::backend::{
+    Backend, CheckDepth, Defined, Definition, DefinitionContext, DefinitionSession, SelectedColumn,
+};
 use crate::errors::not_supported;
 use crate::privilege;
 use crate::status::StatementKind;
@@ -127,7 +129,7 @@ fn change_definition<B: Backend>(
     let control = Arc::clone(&session.shared.control);
     let time = session.variables.lock_wait();
     let lock_wait = ::access::MetadataWait { time, killed: &|| control.is_killed(), may_requeue: false };
-    let context = DefinitionContext {
+    let depends_on = DefinitionSession {
         database: session.database.as_deref(),
         sql_mode: session.variables.settings().sql_mode.0,
         text: sql,
@@ -138,8 +140,11 @@ fn change_definition<B: Backend>(
         foreign_key_checks: session.variables.boolean(known::foreign_key_checks()),
         restrict_foreign_keys: session.variables.boolean(known::restrict_fk_on_non_standard_key()),
         lock_wait,
-        locked_tables: session.tables.locks.kept(),
         now_micros,
+    };
+    let context = DefinitionContext {
+        session: depends_on,
+        locked_tables: session.tables.locks.kept(),
         temporary: &mut session.tables.temporary,
         warnings: &mut warnings,
     };

@@ -93,10 +93,10 @@ pub(crate) fn in_statement<B: Backend, R>(
         // Nothing of tables: no transaction is opened by SELECT 1.
         return Ok(run(session, false)?);
     }
-    session.tables.begin_statement(&session.shared, session.variables.settings(), may_requeue);
+    session.tables.begin_statement(&session.shared, session.variables.settings(), may_requeue)?;
     session.tables.transaction.note_reads(physical);
     if let Err(refused) = admit(session, plan, changes, may_requeue) {
-        session.tables.transaction.forget_statement();
+        session.tables.transaction.forget_statement()?;
         return Err(refused.into());
     }
     session.tables.lock_plan(&session.shared, &session.variables, physical)?;
@@ -127,7 +127,10 @@ pub(crate) fn atomically<B: Backend, R>(
     session: &mut Session<B>,
     run: impl FnOnce(&mut Session<B>) -> Result<R, Box<SqlError>>,
 ) -> Result<R, Box<SqlError>> {
-    let before = session.tables.transaction.savepoint();
+    let before = match session.tables.transaction.savepoint() {
+        Ok(before) => before,
+        Err(error) => return Err(without_savepoint(session, error)),
+    };
     match run(session) {
         Ok(done) => Ok(done),
         Err(error) => {
@@ -135,6 +138,12 @@ pub(crate) fn atomically<B: Backend, R>(
             Err(error)
         }
     }
+}
+
+/// The backend set no savepoint: nothing could be undone alone, so the transaction is over.
+#[cold]
+fn without_savepoint<B: Backend>(session: &mut Session<B>, error: Box<SqlError>) -> Box<SqlError> {
+    session.tables.roll_back(&session.shared).err().unwrap_or(error)
 }
 
 /// Whether the statement that begins leaves no trace if it is rolled back before it has answered: it is the first of its command, and

@@ -49,6 +49,7 @@ impl FunctionState {
     }
 
     /// Now: the time that was fixed, or the clock's.
+    #[inline]
     pub(super) fn now_micros(&self, core: &Core) -> i64 {
         self.fixed_timestamp_micros.unwrap_or_else(|| core.env.clock.wall_micros())
     }

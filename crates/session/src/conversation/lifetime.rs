@@ -110,6 +110,7 @@ impl<B: Backend> Session<B> {
         let Self {
             // What others share is never half changed.
             shared: Shared { core, backend, plans: _, control, process },
+            // LOCK TABLES that did not come to its end has released what it took.
             tables: TableState { transaction, temporary, locks: _ },
             prepared,
             running,

@@ -402,7 +402,7 @@ fn load_into<B: Backend>(
     )?;
     let mut splitter = Splitter::new(format.clone());
     let mut pieces = open_source(&session.shared.core, load, reply)?;
-    session.tables.begin_statement(&session.shared, session.variables.settings(), false);
+    session.tables.begin_statement(&session.shared, session.variables.settings(), false)?;
     session.shared.process.counts.status.add(exec::StatusKind::ExternalLock, 2);
     let loaded = execution::atomically(session, |session| {
         let mut loaded = Loaded::default();
@@ -570,7 +570,7 @@ fn load_lines<B: Backend>(
                     // Another table of the plan changed. The client has been asked for its file: only the line is run again.
                     Err(Stop::Replan) => {
                         plan = None;
-                        session.tables.transaction.ensure_view();
+                        session.tables.transaction.ensure_view()?;
                     }
                 }
             };

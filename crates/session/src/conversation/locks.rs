@@ -264,12 +264,10 @@ impl<B: Backend> SessionLocks<B> {
         }
         core.table_locks.fetch_add(1, Ordering::SeqCst);
         self.active = true;
-        let locked = self.take_tables(&tables, writes, catalog, core, changing, lock_wait);
-        if locked.is_err() {
-            self.release_tables(core, changing);
-            return locked;
-        }
-        self.tables = tables;
+        let mut taking = Taking { locks: self, core, changing, is_done: false };
+        taking.locks.take_tables(&tables, writes, catalog, core, changing, lock_wait)?;
+        taking.locks.tables = tables;
+        taking.is_done = true;
         Ok(())
     }
 
@@ -383,6 +381,22 @@ impl<B: Backend> SessionLocks<B> {
         core.read_lock.leave(&changing.statement);
         self.release_read_lock(core);
         self.release_backup_lock(backend);
+    }
+}
+
+/// LOCK TABLES is under way: if it ends before it has all its tables, by an error or a panic, nothing stays locked.
+struct Taking<'a, B: Backend> {
+    locks: &'a mut SessionLocks<B>,
+    core: &'a Core,
+    changing: &'a Changing,
+    is_done: bool,
+}
+
+impl<B: Backend> Drop for Taking<'_, B> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.locks.release_tables(self.core, self.changing);
+        }
     }
 }
 

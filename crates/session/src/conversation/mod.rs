@@ -176,12 +176,13 @@ impl<B: Backend> Session<B> {
             attributes: kept_attributes(&request.attributes),
         };
         let now = core.env.clock.wall_micros();
+        let work = backend.new_transaction()?;
         let process = core.processes.add(Arc::clone(&request.control), identity, now);
         core.counters.max_used_connections.raise_to(core.processes.count() as u64);
         let seed = core.random_u64();
         let mut session = Self {
             variables: SessionVariables::new(&core.globals(), request.control.connection_id),
-            tables: TableState::new(backend.new_transaction()),
+            tables: TableState::new(work),
             account: CurrentAccount::at_login(&catalog, &request.account, &request.user, &request.host.name),
             client: Client::new(request.capabilities, request.tls),
             user_variables: UserVariables::default(),

@@ -74,6 +74,7 @@ impl PlanFit<'_> {
 }
 
 /// What this session knows a template by: with its hash all that its plan depends on and that is not compared later.
+#[inline]
 pub(super) fn key_of(settings: &Settings, digested: &Digested<'_>) -> u64 {
     let mut hasher = foldhash::fast::FixedState::default().build_hasher();
     hasher.write_u64(digested.hash);

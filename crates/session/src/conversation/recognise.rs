@@ -360,6 +360,7 @@ fn recognise<B: Backend>(
 }
 
 /// Appends the values of the literals; false if one has none.
+#[inline]
 fn take_values<'v>(
     settings: &Settings,
     sql: &'v [u8],

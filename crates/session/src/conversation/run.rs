@@ -147,7 +147,7 @@ fn read_point<B: Backend>(
             &session.shared,
             session.variables.settings(),
             execution::may_requeue(session),
-        );
+        )?;
         session.tables.lock_plan(&session.shared, &session.variables, plan.physical())?;
         let zone = &*session.variables.settings().time_zone;
         let uncommitted = session.tables.transaction.reads_uncommitted();
@@ -160,7 +160,7 @@ fn read_point<B: Backend>(
         )?);
     }
     // An autocommit read holds its snapshot only here; DDL waits for the latch at most.
-    session.tables.transaction.view_now();
+    session.tables.transaction.view_now()?;
     // A definition that changed before the snapshot was taken may have rows that this plan cannot read.
     let current = session.shared.core.catalog().version() == plan.physical().catalog_version;
     let outcome = if current && session.shared.reads_unlocked() {
@@ -170,7 +170,7 @@ fn read_point<B: Backend>(
     } else {
         Ok(PointOutcome::NotHere)
     };
-    session.tables.transaction.park();
+    session.tables.transaction.park()?;
     Ok(outcome?)
 }
 
@@ -184,7 +184,7 @@ fn send_point<B: Backend>(
 ) -> Outcome {
     session.shared.process.counts.count_point();
     if in_transaction {
-        session.tables.transaction.keep_view();
+        session.tables.transaction.keep_view()?;
     }
     session.tables.transaction.set_rows_examined(rows);
     session.results.end_query(rows);

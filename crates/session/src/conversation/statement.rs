@@ -9,11 +9,13 @@ use super::query_log::StatementClock;
 use super::shared::Shared;
 use super::{Session, memory_limits};
 use crate::backend::Backend;
+use crate::core::Core;
 use crate::log::{GeneralEvent, SlowEvent, StatementText};
 use crate::processes::Activity;
 use crate::variables::settings::Settings;
 
 /// Text in `character_set_client` as UTF-8, which is what the lexer reads.
+#[inline]
 pub(super) fn to_utf8<'s>(settings: &Settings, sql: &'s [u8]) -> Cow<'s, [u8]> {
     let client = settings.client_charset;
     if client.needs_conversion() && !sql.is_ascii() {
@@ -147,18 +149,20 @@ fn log_slow<B: Backend>(
 }
 
 /// Writes a line to the general log, if it is on for this session.
-pub(crate) fn log_general<B: Backend>(
+#[inline]
+pub(super) fn log_general<B: Backend>(
     shared: &Shared<B>,
     settings: &Settings,
     command: &str,
     text: &dyn StatementText,
 ) {
     if shared.core.logs.general_is_on() && !settings.log_off {
-        let event = GeneralEvent {
-            wall_micros: shared.core.env.clock.wall_micros(),
-            connection_id: shared.control.connection_id,
-            command,
-        };
-        shared.core.logs.general(&event, text);
+        write_general(&shared.core, shared.control.connection_id, command, text);
     }
+}
+
+#[cold]
+fn write_general(core: &Core, connection_id: u64, command: &str, text: &dyn StatementText) {
+    let event = GeneralEvent { wall_micros: core.env.clock.wall_micros(), connection_id, command };
+    core.logs.general(&event, text);
 }

@@ -48,9 +48,14 @@ impl<B: Backend> TableState<B> {
     /// # Errors
     /// The backend's.
     #[inline]
-    pub(super) fn begin_statement(&mut self, shared: &Shared<B>, settings: &Settings, may_requeue: bool) {
+    pub(super) fn begin_statement(
+        &mut self,
+        shared: &Shared<B>,
+        settings: &Settings,
+        may_requeue: bool,
+    ) -> Outcome {
         let (control, process) = (&*shared.control, &*shared.process);
-        self.transaction.begin_statement(Beginning { settings, control, process, may_requeue });
+        self.transaction.begin_statement(Beginning { settings, control, process, may_requeue })
     }
 
     /// Ends a statement that went well: an autocommit statement commits.
@@ -179,10 +184,11 @@ impl<B: Backend> TableState<B> {
         });
         if let Err(stop) = &locked {
             self.transaction.release_tables_to(mark);
-            self.transaction.forget_statement();
+            let forgotten = self.transaction.forget_statement();
             if matches!(&**stop, Stop::Failed(error) if error.number == ER_LOCK_DEADLOCK.number) {
                 self.roll_back(shared)?;
             }
+            forgotten?;
         }
         locked
     }

@@ -192,37 +192,49 @@ impl<T: SessionTransaction> TransactionState<T> {
 
     /// Takes a snapshot of now for one read that belongs to no transaction; the caller gives it back by
     /// [`TransactionState::park`].
+    ///
+    /// # Errors
+    /// The backend's.
     #[inline]
-    pub(crate) fn view_now(&mut self) {
-        self.work.take_snapshot();
+    pub(crate) fn view_now(&mut self) -> Outcome {
+        self.work.take_snapshot()
     }
 
     /// Keeps no snapshot any longer.
+    ///
+    /// # Errors
+    /// The backend's.
     #[inline]
-    pub(crate) fn park(&mut self) {
-        self.work.release_snapshot();
+    pub(crate) fn park(&mut self) -> Outcome {
+        self.work.release_snapshot()
     }
 
     /// The running statement goes on after [`TransactionState::forget_statement`].
-    pub(super) fn ensure_view(&mut self) {
-        if !self.work.has_snapshot() {
-            self.work.take_snapshot();
-        }
+    ///
+    /// # Errors
+    /// The backend's.
+    pub(super) fn ensure_view(&mut self) -> Outcome {
+        if self.work.has_snapshot() { Ok(()) } else { self.work.take_snapshot() }
     }
 
     /// A statement ends before it has read or written anything.
-    pub(super) fn forget_statement(&mut self) {
+    ///
+    /// # Errors
+    /// The backend's.
+    pub(super) fn forget_statement(&mut self) -> Outcome {
         // A snapshot of its own would miss what it waited for, such as the rows of a table that was copied.
-        if !self.open || !self.view_is_older {
-            self.work.release_snapshot();
-        }
+        if self.open && self.view_is_older { Ok(()) } else { self.work.release_snapshot() }
     }
 
     /// A statement of an open transaction ends, or one that only read.
-    pub(super) fn keep_view(&mut self) {
+    ///
+    /// # Errors
+    /// The backend's.
+    pub(super) fn keep_view(&mut self) -> Outcome {
         if self.isolation < Isolation::RepeatableRead || !self.keeps_view {
-            self.work.release_snapshot();
+            return self.work.release_snapshot();
         }
+        Ok(())
     }
 
     /// Opens a transaction with the characteristics SET TRANSACTION asked for.
@@ -254,11 +266,19 @@ impl<T: SessionTransaction> TransactionState<T> {
     }
 
     /// Takes the transaction's snapshot now (WITH CONSISTENT SNAPSHOT), where it keeps one.
-    pub(super) fn take_consistent_snapshot(&mut self, settings: &Settings, process: &ProcessEntry) {
+    ///
+    /// # Errors
+    /// The backend's.
+    pub(super) fn take_consistent_snapshot(
+        &mut self,
+        settings: &Settings,
+        process: &ProcessEntry,
+    ) -> Outcome {
         if self.isolation >= Isolation::RepeatableRead {
-            self.work.take_snapshot();
+            self.work.take_snapshot()?;
             self.write_note(settings, process);
         }
+        Ok(())
     }
 
     /// Says in the process list's note what the transaction is.
@@ -278,8 +298,11 @@ impl<T: SessionTransaction> TransactionState<T> {
     }
 
     /// A statement that reads or writes tables begins. Without autocommit it opens a transaction.
+    ///
+    /// # Errors
+    /// The backend's.
     #[inline]
-    pub(super) fn begin_statement(&mut self, begin: Beginning<'_>) {
+    pub(super) fn begin_statement(&mut self, begin: Beginning<'_>) -> Outcome {
         let Beginning { settings, control, process, may_requeue } = begin;
         if !self.open {
             if settings.autocommit {
@@ -300,7 +323,7 @@ impl<T: SessionTransaction> TransactionState<T> {
             keeps_snapshot: keeps,
             refuses_newer_rows: keeps && settings.snapshot_isolation,
             may_requeue,
-        });
+        })
     }
 
     /// Notes, after [`TransactionState::begin_statement`], whether the statement reads anything without locking it.
@@ -335,8 +358,11 @@ impl<T: SessionTransaction> TransactionState<T> {
     }
 
     /// Where the transaction is now.
+    ///
+    /// # Errors
+    /// The backend's.
     #[inline]
-    pub(super) fn savepoint(&mut self) -> T::Savepoint {
+    pub(super) fn savepoint(&mut self) -> Result<T::Savepoint, Box<SqlError>> {
         self.work.savepoint()
     }
 
@@ -345,11 +371,7 @@ impl<T: SessionTransaction> TransactionState<T> {
     /// # Errors
     /// The backend has stopped.
     pub(super) fn end_statement(&mut self) -> Outcome {
-        if self.open {
-            self.keep_view();
-            return Ok(());
-        }
-        self.commit_work()
+        if self.open { self.keep_view() } else { self.commit_work() }
     }
 
     /// Ends a statement that failed: rolls back to where it began. False, and nothing is done: the whole transaction has to be rolled back.
@@ -365,7 +387,7 @@ impl<T: SessionTransaction> TransactionState<T> {
             return Ok(false);
         }
         self.work.roll_back_to(before)?;
-        self.keep_view();
+        self.keep_view()?;
         Ok(true)
     }
 
@@ -406,10 +428,14 @@ impl<T: SessionTransaction> TransactionState<T> {
     }
 
     /// SAVEPOINT in the open transaction.
-    pub(super) fn add_named_savepoint(&mut self, name: &str) {
-        let savepoint = self.work.savepoint();
+    ///
+    /// # Errors
+    /// The backend's.
+    pub(super) fn add_named_savepoint(&mut self, name: &str) -> Outcome {
+        let savepoint = self.work.savepoint()?;
         self.savepoints.retain(|(candidate, ..)| !candidate.eq_ignore_ascii_case(name));
         self.savepoints.push((name.to_owned(), savepoint, self.work.table_lock_count()));
+        Ok(())
     }
 
     /// The position of a savepoint.

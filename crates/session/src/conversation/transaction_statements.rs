@@ -49,12 +49,17 @@ pub(super) fn start_transaction<B: Backend>(
     let settings = session.variables.settings();
     session.tables.transaction.open(settings, read_only);
     if consistent_snapshot {
-        session.tables.transaction.take_consistent_snapshot(settings, &session.shared.process);
+        let taken = session.tables.transaction.take_consistent_snapshot(settings, &session.shared.process);
+        if let Err(error) = taken {
+            session.tables.roll_back(&session.shared)?;
+            return Err(error);
+        }
     }
     session.send_ok(reply)
 }
 
 /// Counts the end of a transaction that a client asks for, if it has read or written anything.
+#[inline]
 fn count_end(process: &ProcessEntry, kind: StatusKind) {
     if process.transaction.read().began_micros != 0 {
         process.counts.status.add(kind, 1);
@@ -132,7 +137,7 @@ pub(super) fn savepoint<B: Backend>(session: &mut Session<B>, name: &str, reply:
     // With autocommit and no transaction a savepoint ends with its own statement.
     if session.tables.transaction.is_open() {
         session.shared.process.counts.status.add(StatusKind::Savepoint, 1);
-        session.tables.transaction.add_named_savepoint(name);
+        session.tables.transaction.add_named_savepoint(name)?;
     }
     session.send_ok(reply)
 }

@@ -120,7 +120,7 @@ pub(super) fn copy<'a>(
     let mut work = RowCopy {
         converter: Converter::new(context, request, table)?,
         checker,
-        killed: context.lock_wait.killed,
+        killed: context.session.lock_wait.killed,
         store: store.clone(),
         source: Arc::clone(source),
         // Hidden row numbers are not made of columns.
@@ -413,7 +413,7 @@ struct Converter<'a> {
 impl<'a> Converter<'a> {
     fn new(context: &Context<'a>, request: &CopyRequest<'a>, table: &'a TableDefinition) -> Result<Self> {
         let CopyRequest { entry, source, mapping, copies_in_mysql, .. } = *request;
-        let has = |bit: u64| context.sql_mode & bit != 0;
+        let has = |bit: u64| context.session.sql_mode & bit != 0;
         let strict = context.is_strict();
         let mut fills = Vec::new();
         for (column, origin) in table.columns.iter().zip(mapping) {
@@ -431,12 +431,12 @@ impl<'a> Converter<'a> {
             table,
             mapping,
             origins,
-            zone: context.zone,
-            kept_dates: date_mode(context.sql_mode),
+            zone: context.session.zone,
+            kept_dates: date_mode(context.session.sql_mode),
             options: store_options(context),
             strict,
             copies_in_mysql,
-            now_micros: context.now_micros,
+            now_micros: context.session.now_micros,
             fills,
             columns: table.columns.iter().map(|column| Column::new(column.data_type.physical())).collect(),
             next_number: number_column.map(|_| 1),

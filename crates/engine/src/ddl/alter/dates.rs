@@ -28,7 +28,7 @@ pub(super) fn date_mode(sql_mode: u64) -> DateMode {
 
 /// How values are written, NO_ZERO_DATE and NO_ZERO_IN_DATE being errors in strict mode only.
 pub(super) fn store_options<'a>(context: &Context<'a>) -> StoreOptions<'a> {
-    let mode = date_mode(context.sql_mode);
+    let mode = date_mode(context.session.sql_mode);
     let strict = context.is_strict();
     StoreOptions {
         date_mode: DateMode {
@@ -37,8 +37,8 @@ pub(super) fn store_options<'a>(context: &Context<'a>) -> StoreOptions<'a> {
             ..mode
         },
         truncate_fraction: mode.truncates_fraction,
-        time_zone: context.zone,
-        today: context.zone.from_utc(context.now_micros).date_part(),
+        time_zone: context.session.zone,
+        today: context.session.zone.from_utc(context.session.now_micros).date_part(),
     }
 }
 
@@ -80,7 +80,7 @@ impl KeptDates {
             table: (*table.name).into(),
             columns: columns.iter().map(column).collect(),
             mode: options.date_mode,
-            zone: context.zone.clone(),
+            zone: context.session.zone.clone(),
             today: options.today,
         }
     }

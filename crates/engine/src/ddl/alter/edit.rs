@@ -341,7 +341,8 @@ impl<'s> Editor<'_, 's> {
                 if let Some(charset) = charset {
                     charset_warning(charset, warnings);
                 }
-                let collation = resolve_collation(charset, collation)?.unwrap_or(settings.server_collation);
+                let collation =
+                    resolve_collation(charset, collation)?.unwrap_or(settings.session.server_collation);
                 self.convert(collation);
             }
             A::Force => self.rebuild_asked = true,

@@ -139,10 +139,10 @@ pub(super) fn default_value(column: &ColumnDefinition, context: &Context<'_>) ->
         ColumnDefault::Literal { value, .. } => value.clone(),
         ColumnDefault::CurrentTimestamp => {
             let unit = 10_i64.pow(6 - u32::from(column.data_type.scale.min(6)));
-            let micros = context.now_micros / unit * unit;
+            let micros = context.session.now_micros / unit * unit;
             match column.data_type.kind {
                 TypeKind::Timestamp => StoredValue::Int(micros),
-                _ => StoredValue::Int(context.zone.from_utc(micros).pack()),
+                _ => StoredValue::Int(context.session.zone.from_utc(micros).pack()),
             }
         }
         ColumnDefault::Expression(_) => return None,

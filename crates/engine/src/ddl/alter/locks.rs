@@ -38,9 +38,9 @@ impl AlterLocks {
         if let [table] = tables
             && let Some(lock) = lock_of(table).filter(|lock| !context.locked_tables.holds(lock))
         {
-            lock.lock(MetadataMode::Upgradable, context.lock_wait).map_err(lock_error)?;
+            lock.lock(MetadataMode::Upgradable, context.session.lock_wait).map_err(lock_error)?;
             let mut definer = Definer { lock: Arc::clone(lock), others: Some(Others::Write) };
-            definer.be_alone(context.lock_wait)?;
+            definer.be_alone(context.session.lock_wait)?;
             return Ok(Self::One(definer));
         }
         Ok(Self::Alone { _locks: lock_all(tables, context)? })

@@ -108,7 +108,7 @@ fn alter(
         foreign_key::check_altered(&old, &table, &mapping, &context.settings(&base))?;
     }
     let adds_keys = foreign_key::adds_keys(&old, &table);
-    let checks_rows = context.foreign_key_checks && adds_keys;
+    let checks_rows = context.session.foreign_key_checks && adds_keys;
     let asked = match algorithm {
         Algorithm::Instant => Some(("ALGORITHM=INSTANT", "ALGORITHM=COPY/INPLACE")),
         Algorithm::Inplace if checks_rows => Some(("ALGORITHM=INPLACE", "ALGORITHM=COPY")),
@@ -163,7 +163,7 @@ fn alter(
         reason,
     })?;
     let source = Table::of(&entry.source).ok_or_else(|| e::ER_NO_SUCH_TABLE.with(&[&schema, &name]))?;
-    if let Some(error) = zero_date.filter(|_| context.sql_mode & sql_mode_bits::NO_ZERO_DATE != 0)
+    if let Some(error) = zero_date.filter(|_| context.session.sql_mode & sql_mode_bits::NO_ZERO_DATE != 0)
         && !source.is_empty().map_err(crate::store_error)?
     {
         tell_zero_date(error, context)?;

@@ -112,7 +112,7 @@ impl<'a> Online<'a> {
             locks.let_in(others);
         }
         self.work(context, table, works)?;
-        locks.be_alone(context.lock_wait)?;
+        locks.be_alone(context.session.lock_wait)?;
         self.apply(context, table, works, true)?;
         self.changes.close();
         Ok(())
@@ -212,7 +212,7 @@ impl<'a> Online<'a> {
 }
 
 fn alive(context: &Context<'_>) -> Result<()> {
-    match (context.lock_wait.killed)() {
+    match (context.session.lock_wait.killed)() {
         true => Err(e::ER_QUERY_INTERRUPTED.bare()),
         false => Ok(()),
     }
