@@ -696,61 +696,66 @@ fn scripts_answer_as_written() {
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Scripts of SELECT, DML and transactions that run over tables of another server too. Not here are scripts of definitions, plans and
-/// estimates, locks, isolation levels, time zones, temporary tables and foreign keys, and those with errors of rows that a pushed-down condition
-/// leaves out, which that other server does not send.
-const OVER_ANOTHER_SERVER: &[&str] = &[
-    "alias_names",
-    "bad_values",
-    "charsets",
-    "chosen_values",
-    "constant_conditions",
-    "dml",
-    "documents_beside_bigints",
-    "exact_comparisons",
-    "group_dependence",
-    "group_names",
-    "grouping",
-    "insert_subqueries",
-    "join_rows",
-    "json",
-    "json_conditions",
-    "json_paths",
-    "kept_values",
-    "literal_bytes",
-    "load",
-    "load_trailing",
-    "locales",
-    "names_in_parentheses",
-    "numbers",
-    "order_by_names",
-    "outer_join_subqueries",
-    "parameter_types",
-    "parameter_values",
-    "prepare",
-    "recursive_members",
-    "recursive_parentheses",
-    "result_columns",
-    "results_charset",
-    "rollup_aliases",
-    "row_subqueries",
-    "safe_updates",
-    "select",
-    "select_limit",
-    "set_operation_types",
-    "shown_values",
-    "sql_modes",
-    "statements",
-    "strings",
-    "subqueries",
-    "subquery_conditions",
-    "subquery_sets",
-    "texts_beside_times",
-    "transaction_ends",
-    "unreached_errors",
-    "value_pairs",
-    "warning_counts",
-    "warnings_before_error",
+/// Scripts that do not run over tables of another server, each with what it needs that the second backend does not do or does otherwise. All
+/// others do.
+const NOT_OVER_ANOTHER_SERVER: &[(&str, &str)] = &[
+    ("account_locking", "the server of this test does not count failed logins"),
+    ("alter_columns", "ALTER TABLE changes the rows there: of its warnings only the number comes back"),
+    ("alter_conversions", "ALTER TABLE changes the rows there: of its warnings only the number comes back"),
+    (
+        "alter_dates",
+        "temporary tables; ALTER TABLE checks the rows there, with the diagnostics of that connection",
+    ),
+    ("alter_nulls", "temporary tables; warnings of ALTER TABLE, of which only the number comes back"),
+    ("alter_rows", "time zones of TIMESTAMP; warnings of ALTER TABLE, of which only the number comes back"),
+    (
+        "changed_row_order",
+        "rows without a primary key are changed in the order in which they come from there: an index's",
+    ),
+    ("collation_mixes", "a text that a column cannot hold is refused there, by the text protocol too"),
+    (
+        "constant_checks",
+        "errors and warnings of conditions that are pushed down: constants are computed there once more, or not at all",
+    ),
+    ("create_select", "temporary tables"),
+    ("ddl", "temporary tables; cardinalities of SHOW INDEX"),
+    (
+        "ddl_constraints",
+        "temporary tables; indexes that foreign keys make by themselves are made there as if they had been written",
+    ),
+    ("ddl_defaults", "ALTER TABLE is refused there first, whose further diagnostics stay there"),
+    ("explain", "join orders that follow from estimates"),
+    ("foreign_key_names", "foreign keys are checked there as root, who may see every name"),
+    ("foreign_keys_define", "temporary tables; restrict_fk_on_non_standard_key"),
+    ("foreign_keys", "foreign_key_checks of the session"),
+    ("hermitage", "isolation levels other than REPEATABLE READ"),
+    ("information_schema_names", "statistics of tables"),
+    ("isolation", "isolation levels other than REPEATABLE READ"),
+    ("join_size", "estimates of rows"),
+    ("lock_views", "row locks as this server's performance_schema shows them"),
+    ("locking_clause", "row locks as this server's performance_schema shows them"),
+    ("locks", "LOCK TABLES, metadata locks"),
+    ("metadata", "metadata locks"),
+    ("pad_char", "PAD_CHAR_TO_FULL_LENGTH: the other server compares and sends as its own sql_mode has it"),
+    ("read_only", "temporary tables"),
+    ("savepoint_metadata", "metadata locks"),
+    ("session_reset", "temporary tables"),
+    ("session_reset_parts", "temporary tables"),
+    ("shared_plans", "temporary tables"),
+    ("snapshot_isolation", "innodb_snapshot_isolation"),
+    ("status_counts", "Handler_read counters: rows that a pushed-down condition leaves out are read there"),
+    (
+        "stored_expressions",
+        "REPLACE becomes an UPDATE there, which leaves a document that is equal as a value",
+    ),
+    ("temporal", "time zones of TIMESTAMP"),
+    ("temporary", "temporary tables"),
+    ("texts_beside_numbers", "errors of conditions that are pushed down"),
+    (
+        "time_texts",
+        "warnings of conditions that are pushed down; a key of TIME with a fraction is compared there as it is",
+    ),
+    ("unevaluated", "errors of rows that a pushed-down condition leaves out"),
 ];
 
 /// The second backend of sessions: definitions here, rows on another server. Answers are the same, with no change in `session`, `plan` or
@@ -779,12 +784,13 @@ fn scripts_answer_the_same_over_tables_of_another_server() {
     let paths = script::files(&folder(), "test");
     let name_of = |path: &Path| path.file_stem().expect("a script has a name").to_string_lossy().into_owned();
     let names: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
-    for name in OVER_ANOTHER_SERVER {
+    for (name, _) in NOT_OVER_ANOTHER_SERVER {
         assert!(names.iter().any(|there| there == name), "{name} is no script");
     }
     for path in paths {
         let name = name_of(&path);
-        if !OVER_ANOTHER_SERVER.contains(&&*name) || only.as_ref().is_some_and(|only| *only != name) {
+        let is_left_out = NOT_OVER_ANOTHER_SERVER.iter().any(|(left_out, _)| *left_out == name);
+        if is_left_out || only.as_ref().is_some_and(|only| *only != name) {
             continue;
         }
         let mut world = World::new(options.clone(), &format!("golden_{name}"), true);
