@@ -23,6 +23,19 @@
 //!    whoever runs the statement.
 //! 3. What a table may do beyond what it was asked ([`Pushdown`]) leaves rows out that the statement would leave out itself.
 //! 4. Errors are data ([`Error`]); what a client sees of them is decided above.
+//!
+//! How a statement asks for a part of an index, in the bytes that the table's keys have:
+//!
+//! ```
+//! use access::{KeyBytesRange, next_prefix};
+//!
+//! let range = KeyBytesRange::prefix(b"ab".to_vec());
+//! assert!(range.is_prefix() && !range.is_empty());
+//!
+//! let mut end = b"ab\xff".to_vec();
+//! assert!(next_prefix(&mut end));
+//! assert_eq!(end, b"ac", "the first key behind all that begin with ab and 0xff");
+//! ```
 
 mod error;
 mod key;

@@ -16,6 +16,33 @@
 //!    above it; what it gives is the same, its order may differ.
 //!
 //! Read next: [`prepare`], `run` (the operators), `change` (INSERT, UPDATE, DELETE), [`expr`], [`output`].
+//!
+//! ```
+//! use exec::expr::{EvalContext, EvalSettings, NoSession, Warnings};
+//! # use std::sync::Arc;
+//!
+//! let (text, arena) = (b"SELECT 6 * 7", bumpalo::Bump::new());
+//! let parsed = syntax::parse(text, &arena, syntax::SqlMode::default()).unwrap();
+//! let catalog = Arc::new(catalog::Catalog::new());
+//! let bound = plan::bind::bind(&parsed.statement, text, &catalog, &fixture::Binding("shop")).unwrap();
+//! let plan = plan::optimize(bound, &plan::Options::new(&catalog));
+//! let prepared = exec::Prepared::new(Arc::new(plan)).unwrap();
+//!
+//! let (settings, mut session, mut warnings) = (EvalSettings::default(), NoSession, Warnings::new(0));
+//! let eval = EvalContext {
+//!     settings: &settings,
+//!     params: &[],
+//!     outer: Vec::new(),
+//!     session: &mut session,
+//!     warnings: &mut warnings,
+//! };
+//! let counts = exec::StatusCounts::default();
+//! let mut context = exec::ExecContext::new(eval, &catalog, &(), &counts);
+//! let types = prepared.plan().output.iter().map(|column| column.data_type.clone()).collect();
+//! let mut sink = exec::output::CollectSink::new(types, usize::MAX);
+//! exec::run_query(&prepared, &mut context, &mut sink).unwrap();
+//! assert_eq!(sink.rows, [[types::Value::Int(42)]]);
+//! ```
 
 mod change;
 mod context;

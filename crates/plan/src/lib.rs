@@ -15,6 +15,25 @@
 //!    batch; a subquery's reference to an outer row is [`expr::ExprKind::Outer`]; no subquery is left inside an
 //!    expression (an `Apply` operator below computes it into a column).
 //! 3. A plan depends on the catalog version it was bound with, on `sql_mode` and on the types of its parameters.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use catalog::{Catalog, Schema, SchemaId};
+//! let mut item = fixture::parse_table("CREATE TABLE item (id INT PRIMARY KEY, name VARCHAR(20))");
+//! item.schema = "shop".into();
+//! let mut shop = Schema::new(SchemaId(1), "shop", fixture::COLLATION, false);
+//! shop.insert(fixture::planned(item, 1_000));
+//! let mut catalog = Catalog::new();
+//! catalog.insert_schema(Arc::new(shop));
+//!
+//! let text = b"SELECT name FROM item WHERE id = 7";
+//! let arena = bumpalo::Bump::new();
+//! let parsed = syntax::parse(text, &arena, syntax::SqlMode::default()).unwrap();
+//! let bound = plan::bind::bind(&parsed.statement, text, &catalog, &fixture::Binding("shop")).unwrap();
+//! let plan = plan::optimize(bound, &plan::Options::new(&catalog));
+//! let shown = plan::explain::tree(&plan, None, &[]);
+//! assert!(shown.contains("item"), "{shown}");
+//! ```
 
 pub mod bind;
 pub mod build;

@@ -4,6 +4,26 @@
 //! the tables are the traits of [`backend`], over which it is generic. What the sessions of a server share is a [`Server`]: one [`core::Core`],
 //! the backend, and the plans of texts.
 //!
+//! ```
+//! use service::{ConnectRequest, Reply, Session as _, SqlError};
+//! use session::backend::Backend;
+//! use session::{Server, Session};
+//!
+//! /// Runs one statement for a client that has proved who it is, over whatever keeps the tables.
+//! fn run_once<B: Backend>(
+//!     server: Server<B>,
+//!     client: ConnectRequest,
+//!     sql: &[u8],
+//!     reply: &mut Reply<'_>,
+//! ) -> Result<(), Box<SqlError>> {
+//!     let mut session = Session::start(server, client)?;
+//!     session.query(sql, reply).without_requeue()
+//!     // Dropping the session rolls back what is open and releases what it holds.
+//! }
+//! ```
+//!
+//! `engine` has one that runs, over the local store.
+//!
 //! Invariants:
 //! 1. A session names no backend: everything here is compiled again for each, and behaves the same over it.
 //! 2. What has nothing to do with tables ([`core::Core`] and below) has no type parameter.

@@ -2,6 +2,21 @@
 //!
 //! Read [`codec`] first: how a value, a row and a key look as bytes; then [`Table`], which keeps a table's trees in
 //! step, [`ChangeLog`], by which online DDL works on all rows beside writers, [`IndexBuild`], `row_change`, where each change of a row ends, and [`foreign_key`], which keeps tables in step with each other; then [`dictionary`], which keeps the definitions.
+//!
+//! ```
+//! use table::Utc;
+//! use table::codec::key::KeyCodec;
+//! use types::Cell;
+//!
+//! let item = fixture::parse_table("CREATE TABLE item (id INT PRIMARY KEY, name VARCHAR(20))");
+//! let keys = KeyCodec::new(&item, &item.indexes[0].parts);
+//! let key_of = |id| {
+//!     let mut key = Vec::new();
+//!     keys.write(|_| Cell::Int(id), &Utc, &mut key);
+//!     key
+//! };
+//! assert!(key_of(-5) < key_of(3) && key_of(3) < key_of(20), "keys sort as bytes as their values do");
+//! ```
 
 mod auto_increment;
 mod change_log;

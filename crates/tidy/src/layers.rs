@@ -137,6 +137,39 @@ fn architecture_draws_the_same_layers() {
     assert_eq!(tools, NOT_SHIPPED, "ARCHITECTURE.md names other tools than tidy::NOT_SHIPPED");
 }
 
+/// What a page names that is not there: paths in backquotes that begin with a crate, or with a folder of the root.
+fn paths_that_are_gone(text: &str) -> Vec<String> {
+    let is_there = |path: &str| {
+        let path = path.split_once('*').map_or(path, |(before, _)| before);
+        root().join("crates").join(path).exists() || root().join(path).exists()
+    };
+    let begins_at_the_root = |path: &&str| {
+        path.split_once('/').is_some_and(|(first, _)| root().join("crates").join(first).is_dir())
+    };
+    let quoted = text.split('`').skip(1).step_by(2).filter(|path| !path.contains(char::is_whitespace));
+    quoted.filter(begins_at_the_root).filter(|path| !is_there(path)).map(str::to_owned).collect()
+}
+
+#[test]
+fn architecture_names_what_is_there() {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    assert_eq!(paths_that_are_gone(&text), Vec::<String>::new(), "ARCHITECTURE.md names paths that are gone");
+    assert_eq!(
+        paths_that_are_gone("`store/src/lib.rs`, `store/src/gone.rs`, `select/from`"),
+        ["store/src/gone.rs"]
+    );
+    let table = text.split("| crate | job |").nth(1).and_then(|rest| rest.split("\n\n").next());
+    let mut rows: Vec<&str> = table
+        .expect("the table of crates")
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .collect();
+    let mut shipped: Vec<&str> = LAYERS.iter().flat_map(|line| line.iter().copied()).collect();
+    rows.sort_unstable();
+    shipped.sort_unstable();
+    assert_eq!(rows, shipped, "ARCHITECTURE.md's table has other crates than tidy::LAYERS");
+}
+
 #[test]
 fn the_reader_of_manifests_sees_dependencies_only() {
     let manifest = "[package]\nname = \"x\"\n[dependencies]\nstore.workspace = true\ntypes = { path = \"t\" }\n[dev-dependencies]\nsim = \"1\"\n";

@@ -6,6 +6,17 @@
 //! - [`number`], [`decimal`], [`temporal`]: the numbers and dates themselves, as text and back.
 //! - [`charset`], [`collation`]: text.
 //! - [`planted`]: bugs that exist only in tests.
+//!
+//! ```
+//! use types::{CollationId, Decimal, Value};
+//!
+//! let price = Decimal::parse(b"19.90").value;
+//! assert_eq!(price.to_string(), "19.90", "a decimal keeps its digits");
+//!
+//! let ignores_case = CollationId::UTF8MB4_0900_AI_CI;
+//! assert!(ignores_case.compare(b"Order", "ORD\u{c9}R".as_bytes()).is_eq(), "and accents");
+//! assert_ne!(Value::string(b"Order", ignores_case), Value::Null);
+//! ```
 
 pub mod charset;
 pub mod collation;
