@@ -161,9 +161,10 @@ pub(super) fn with_context_of<B: Backend, R>(
     let released = if borrows_view { session.tables.transaction.park() } else { Ok(()) };
     let total = warnings.total();
     session.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, rules);
-    let done = result?;
-    released?;
-    Ok(done)
+    match released {
+        Ok(()) => result,
+        Err(error) => result.and(Err(error)),
+    }
 }
 
 /// What functions may read of the session and do to it.

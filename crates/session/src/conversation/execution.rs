@@ -127,14 +127,16 @@ pub(crate) fn atomically<B: Backend, R>(
     session: &mut Session<B>,
     run: impl FnOnce(&mut Session<B>) -> Result<R, Box<SqlError>>,
 ) -> Result<R, Box<SqlError>> {
-    let before = match session.tables.transaction.savepoint() {
+    // Looked at where it lies: a savepoint is several words.
+    let before = session.tables.transaction.savepoint();
+    let before = match &before {
         Ok(before) => before,
         Err(error) => return Err(without_savepoint(session, error)),
     };
     match run(session) {
         Ok(done) => Ok(done),
         Err(error) => {
-            session.tables.fail_statement(&session.shared, &before, &error)?;
+            session.tables.fail_statement(&session.shared, before, &error)?;
             Err(error)
         }
     }
@@ -142,8 +144,8 @@ pub(crate) fn atomically<B: Backend, R>(
 
 /// The backend set no savepoint: nothing could be undone alone, so the transaction is over.
 #[cold]
-fn without_savepoint<B: Backend>(session: &mut Session<B>, error: Box<SqlError>) -> Box<SqlError> {
-    session.tables.roll_back(&session.shared).err().unwrap_or(error)
+fn without_savepoint<B: Backend>(session: &mut Session<B>, error: &SqlError) -> Box<SqlError> {
+    session.tables.roll_back(&session.shared).err().unwrap_or_else(|| Box::new(error.clone()))
 }
 
 /// Whether the statement that begins leaves no trace if it is rolled back before it has answered: it is the first of its command, and

@@ -32,6 +32,7 @@ use super::attempt::Stop;
 use super::definitions::file_charset;
 use super::execution;
 use super::names::name_text;
+use super::plan_fit;
 use super::run;
 use super::{Session, access};
 use crate::backend::Backend;
@@ -558,7 +559,7 @@ fn load_lines<B: Backend>(
             let values: Vec<ValueRef<'_>> = row.iter().map(ValueRef::from).collect();
             let summary = loop {
                 let current = match plan.take() {
-                    Some(current) if session.plan_fit().is_current(&current, &values) => current,
+                    Some(current) if plan_fit::is_current(session, &current, &values) => current,
                     _ => session.planner().plan_definition(&statement, text, &values)?,
                 };
                 let ran = run::run_file_line(session, &current, &values, line);

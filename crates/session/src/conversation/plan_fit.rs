@@ -9,6 +9,7 @@ use syntax::Digested;
 use types::ValueRef;
 use types::temporal::zone::TimeZone;
 
+use super::Session;
 use super::names::Names;
 use super::session_variables::SessionVariables;
 use crate::backend::Backend;
@@ -25,9 +26,10 @@ pub(super) struct PlanFit<'a> {
 }
 
 impl PlanFit<'_> {
-    /// Whether a cached plan may run now with these parameters.
-    #[inline]
-    pub(super) fn is_current<B: Backend>(&self, plan: &CachedPlan<B>, values: &[ValueRef<'_>]) -> bool {
+    /// As [`is_current`].
+    // Inlined, so that what is fitted stays in registers.
+    #[inline(always)]
+    fn is_current<B: Backend>(&self, plan: &CachedPlan<B>, values: &[ValueRef<'_>]) -> bool {
         self.settings_fit(plan)
             && plan.takes(values)
             && (plan.is_always_best() || is_plan_for(self.variables, plan.physical(), values))
@@ -45,7 +47,7 @@ impl PlanFit<'_> {
         self.settings_fit(plan) && plan.physical().sizes_hold()
     }
 
-    #[inline]
+    #[inline(always)]
     fn settings_fit<B: Backend>(&self, plan: &CachedPlan<B>) -> bool {
         self.names.temporary.is_empty()
             && plan.fits(self.variables.settings(), self.names.core.catalog().version(), self.names.database)
@@ -81,6 +83,15 @@ pub(super) fn key_of(settings: &Settings, digested: &Digested<'_>) -> u64 {
     hasher.write_u32(digested.rows.map_or(0, |rows| rows.row_count));
     hasher.write_u64(settings.shapes);
     hasher.finish()
+}
+
+/// Whether a cached plan may run now with these parameters.
+pub(super) fn is_current<B: Backend>(
+    session: &Session<B>,
+    plan: &CachedPlan<B>,
+    values: &[ValueRef<'_>],
+) -> bool {
+    session.plan_fit().is_current(plan, values)
 }
 
 /// Whether a plan is the one for tables as large as these are and for these values: its ranges hold about as many rows as those it

@@ -23,6 +23,7 @@ use super::attempt::{Attempt, until_planned};
 use super::cursor::Cursor;
 use super::memory;
 use super::parameters::read_parameters;
+use super::plan_fit;
 use super::plans::{has_plan, into_of};
 use super::prepared;
 use super::prepared::{Kept, PreparedStatement, long_data_too_long, require_room, unknown};
@@ -301,7 +302,7 @@ fn passes_long_data<B: Backend>(
     read_parameters(session.variables.settings(), statement, long_data, &converted, &mut values, request)
         .map_err(|_| ER_MALFORMED_PACKET.bare())?;
     let has_plan =
-        matches!(&statement.kept, Kept::Plan(plan) if session.plan_fit().is_current(plan, &values));
+        matches!(&statement.kept, Kept::Plan(plan) if plan_fit::is_current(session, plan, &values));
     if !has_plan {
         let arena = bumpalo::Bump::new();
         session.shared.core.counters.statements_parsed.increment();
@@ -359,7 +360,7 @@ fn run_prepared<B: Backend>(
     reply: &mut Reply<'_>,
 ) -> Attempt<Option<Box<Cursor>>> {
     match kept {
-        Kept::Plan(plan) if session.plan_fit().is_current(plan, values) => {
+        Kept::Plan(plan) if plan_fit::is_current(session, plan, values) => {
             require_passing(&session.running, Some(plan.prepared()))?;
             session.diagnostics.clear();
             session.account.renew(&session.shared.core);

@@ -8,7 +8,7 @@
 //! Texts that differ only in literals share one plan, whose parameters the literals are. Sharing must not be seen, so a
 //! plan is shared only if every literal stands where its value decides nothing about the plan: compared with a column
 //! of its own kind, in `LIMIT`, as a value to store. Every other statement is remembered as one that is planned each
-//! time. The literals become exactly the values that binding makes of them, and [`PlanFit::is_current`](plan_fit::PlanFit::is_current) has
+//! time. The literals become exactly the values that binding makes of them, and [`plan_fit::is_current`] has
 //! the plan made again when their classes, or anything else it was made for, changed.
 //!
 //! What a session knows of its texts is its own: no lock. What it does not know it asks [`crate::plans::shared`] once.
@@ -339,7 +339,7 @@ fn recognise<B: Backend>(
         return Ok(if found.is_some() { Recognised::Parse } else { Recognised::Keep });
     }
     let plan = match found {
-        Some(known) if session.plan_fit().is_current(&known.plan, &values) => &mut known.plan,
+        Some(known) if plan_fit::is_current(session, &known.plan, &values) => &mut known.plan,
         _ => match session.planner().find_shared(key, &digested, &values) {
             Known::Plan(template, plan) => templates.put(key, template, HeldPlan::new(plan)),
             other => {
@@ -400,7 +400,7 @@ pub(super) fn plan_as_shared<B: Backend>(
         Some(Some(known)) => Some(Arc::clone(known.plan.shared())),
         None => None,
     };
-    let plan = match own.filter(|plan| session.plan_fit().is_current(plan, &values)) {
+    let plan = match own.filter(|plan| plan_fit::is_current(session, plan, &values)) {
         Some(plan) => HeldPlan::new(plan),
         None => match session.planner().find_shared(key, &digested, &values) {
             Known::Plan(_, plan) => HeldPlan::new(plan),

@@ -156,13 +156,21 @@ pub(super) fn log_general<B: Backend>(
     command: &str,
     text: &dyn StatementText,
 ) {
-    if shared.core.logs.general_is_on() && !settings.log_off {
-        write_general(&shared.core, shared.control.connection_id, command, text);
+    if shared.core.logs.general_is_on() {
+        write_general(&shared.core, settings, shared.control.connection_id, command, text);
     }
 }
 
 #[cold]
-fn write_general(core: &Core, connection_id: u64, command: &str, text: &dyn StatementText) {
-    let event = GeneralEvent { wall_micros: core.env.clock.wall_micros(), connection_id, command };
-    core.logs.general(&event, text);
+fn write_general(
+    core: &Core,
+    settings: &Settings,
+    connection_id: u64,
+    command: &str,
+    text: &dyn StatementText,
+) {
+    if !settings.log_off {
+        let event = GeneralEvent { wall_micros: core.env.clock.wall_micros(), connection_id, command };
+        core.logs.general(&event, text);
+    }
 }

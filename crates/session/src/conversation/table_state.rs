@@ -151,6 +151,7 @@ impl<B: Backend> TableState<B> {
     ///
     /// # Errors
     /// 1223 if this session holds it, 1205, 1317.
+    #[inline(never)]
     pub(super) fn enter_change(
         &self,
         shared: &Shared<B>,
