@@ -247,7 +247,7 @@ impl Oracle {
 }
 
 /// An INSERT of rows with values of their own.
-fn more_rows(table: &Table) -> String {
+pub(crate) fn more_rows(table: &Table) -> String {
     let value = |column: &Column| match &column.column_type {
         Type::Year => "1950 + n",
         Type::Text { .. } | Type::Bytes { .. } => "CONCAT('r', n)",

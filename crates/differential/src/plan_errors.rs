@@ -13,7 +13,7 @@
 //! So a wrong row is never taken for such a difference: it shows in 2, where both servers evaluate all that they want to.
 //!
 //! Where no plan shows it, the statement's own expressions may ([`PlanErrors::unneeded`], for queries, too): those that fail are
-//! errors of both servers when they are evaluated by themselves ([`probes`]), and the answer of the server that gave one does not
+//! errors of both servers when they are evaluated by themselves ([`probes`], with rows in tables that have none), and the answer of the server that gave one does not
 //! depend on them. It is the same, from both servers, whatever value stands in their place ([`VALUES`]); or, of a query, without the
 //! rows for which they fail. So no check of one server is missed: it would have to give the error by itself, too. An error of the left server in
 //! expressions that stand only in arms of CASE, IF and COALESCE or in select lists above WHERE is not left out so: it must not evaluate them
@@ -155,6 +155,13 @@ impl PlanErrors {
         let Some(probes) = probes::of(statement) else { return Ok(None) };
         let is_change = !changed_tables(statement).is_empty();
         self.load(finding)?;
+        // Where there is no row, no expression fails.
+        for table in &finding.script.tables {
+            let (rows, _) = self.pair.ask(&format!("SELECT 1 FROM {} LIMIT 1", table.name));
+            if matches!(&rows, Answer::Rows { rows, .. } if rows.is_empty()) {
+                self.pair.ask(&oracle::more_rows(table));
+            }
+        }
         if is_change {
             self.pair.ask(&format!("CREATE TABLE {KEPT} (c LONGBLOB)"));
         }

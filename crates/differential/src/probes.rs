@@ -5,17 +5,20 @@
 //!
 //! 1. The probes of all that an expression evaluates, its subqueries included, stand directly before its own: [`Probe::below`].
 //! 2. A condition has a second probe that negates it, since its conversion to a truth value may be what fails.
+//! 3. What gives a truth value has another as a WHERE, where constants beside columns are converted before rows are read.
 
 use std::ops::Range;
 
 use crate::ast::{Body, Cte, Expr, Item, Query, Rows, Select, Source, Statement};
 use crate::forms;
+use crate::schema::Family;
+use crate::value::Value;
 use crate::walk;
 
 /// Tables that a probe joins at most: it reads each row with each.
 const SOURCES_MAX: usize = 3;
 /// Probes of a statement at most.
-const PROBES_MAX: usize = 120;
+const PROBES_MAX: usize = 240;
 
 /// One expression by itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,8 +90,8 @@ struct Scope {
 }
 
 impl Scope {
-    /// The query that shows `expr`; nothing if it would read too much.
-    fn query(&self, expr: &Expr) -> Option<Query> {
+    /// The query that shows `expr`, or has it as its WHERE; nothing if it would read too much.
+    fn query(&self, expr: &Expr, is_filter: bool) -> Option<Query> {
         let mut names = Vec::new();
         walk::expressions(&mut expr.clone(), &mut |expr| {
             if let Expr::Column { relation, .. } = expr {
@@ -112,8 +115,10 @@ impl Scope {
             on: None,
             using: Vec::new(),
         });
-        let items = vec![Item { expr: expr.clone(), alias: Some("probed".to_owned()) }];
-        let mut query = Query::of(Select { items, from, ..Select::default() });
+        let filter = is_filter.then(|| expr.clone());
+        let shown = if is_filter { Expr::literal(Value::Int(1)) } else { expr.clone() };
+        let items = vec![Item { expr: shown, alias: Some("probed".to_owned()) }];
+        let mut query = Query::of(Select { items, from, filter, ..Select::default() });
         query.is_recursive = self.is_recursive;
         query.with.clone_from(&self.with);
         Some(query)
@@ -183,12 +188,15 @@ impl Gather {
         self.expr(expr, scope);
         if let Some(form) = forms::by_template("(NOT {})") {
             let negated = Expr::Call { form, arguments: vec![expr.clone()] };
-            self.push(expr, &negated, first, scope);
+            self.push(expr, &negated, false, first, scope);
+        }
+        if !gives_truth(expr) {
+            self.push(expr, expr, true, first, scope);
         }
     }
 
-    fn push(&mut self, expr: &Expr, shown: &Expr, first: usize, scope: &Scope) {
-        if let Some(query) = scope.query(shown) {
+    fn push(&mut self, expr: &Expr, shown: &Expr, is_filter: bool, first: usize, scope: &Scope) {
+        if let Some(query) = scope.query(shown, is_filter) {
             let below = first..self.found.len();
             self.found.push(Probe { expr: expr.clone(), query, below, is_guarded: self.guards > 0 });
         }
@@ -235,7 +243,18 @@ impl Gather {
                 self.query(query, scope);
             }
         }
-        self.push(expr, expr, first, scope);
+        self.push(expr, expr, false, first, scope);
+        if gives_truth(expr) {
+            self.push(expr, expr, true, first, scope);
+        }
+    }
+}
+
+fn gives_truth(expr: &Expr) -> bool {
+    match expr {
+        Expr::Call { form, .. } => form.result == Some(Family::Condition),
+        Expr::In { .. } | Expr::InQuery { .. } | Expr::Quantified { .. } => true,
+        _ => false,
     }
 }
 
@@ -252,7 +271,6 @@ fn leaves(source: &Source, found: &mut Vec<Source>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
 
     fn table(name: &str, alias: &str) -> Source {
         Source::Table { name: name.to_owned(), alias: alias.to_owned(), hint: None }

@@ -162,6 +162,13 @@ impl Node {
 }
 
 impl PhysicalPlan {
+    /// Columns of the result that have another text than their values', each with the place of that text behind all of them.
+    #[must_use]
+    pub fn texts(&self) -> Vec<(usize, usize)> {
+        let with_text = (0..self.output.len()).filter(|&at| self.output[at].text.is_some());
+        with_text.zip(self.output.len()..).collect()
+    }
+
     /// Whether a column is a whole: a value, or where a large one lies.
     #[must_use]
     pub fn is_whole_column(&self, id: ColumnId) -> bool {

@@ -111,6 +111,17 @@ fn is_quiet_text(expr: &Expr) -> bool {
     expr.data_type.is_string() && (chooses || matches!(option, CallOption::Quiet))
 }
 
+/// The text of a date or time that DATE_ADD and its like give of a text. Where it becomes a number it is the one that the date or time
+/// is, but CAST to an integer reads the text.
+fn is_text_of_temporal(expr: &Expr) -> bool {
+    use FunctionId as F;
+    expr.data_type.is_string()
+        && matches!(
+            expr.kind,
+            ExprKind::Call { function: F::DateAdd | F::DateSub | F::AddTime | F::SubTime, .. }
+        )
+}
+
 /// The type that a value is converted from: years that COALESCE and its like give are numbers, and a FLOAT has the digits of a DOUBLE.
 fn given_type(expr: &Expr) -> DataType {
     use FunctionId as F;
@@ -140,6 +151,11 @@ fn may_be_date(number: &Expr) -> bool {
         _ => return true,
     };
     whole != 0 && types::temporal::parse::datetime_from_number(whole, DateMode::default()).is_ok()
+}
+
+/// A number that is written and may be a date.
+fn is_date_number(item: &Expr) -> bool {
+    item.data_type.is_numeric() && is_literal(item) && may_be_date(item)
 }
 
 /// Whether MySQL computes the items beside a NULL: constants of which it makes a list to search, all numbers or all texts and dates,
@@ -214,8 +230,9 @@ fn compare_class(a: &Expr, b: &Expr) -> CompareClass {
         if t.has_date() && (is_text(other) || other.kind == K::Year) {
             return CompareClass::DateTime;
         }
-        // A constant number beside a date is a date, if it can be one.
-        if t.has_date() && other.is_numeric() && is_literal(other_expr) && may_be_date(other_expr) {
+        // A constant number beside a column of dates is a date, if it can be one.
+        let is_kept = is_column(t_expr) && is_literal(other_expr);
+        if t.has_date() && other.is_numeric() && is_kept && may_be_date(other_expr) {
             return CompareClass::DateTime;
         }
     }
@@ -263,7 +280,7 @@ fn class_in_mixed_list(value: &Expr, item: &Expr, list: &[Expr]) -> CompareClass
     }
     let is_datetime = |of: &DataType| of.has_date() && of.kind != TypeKind::Date;
     if of_value.kind == TypeKind::Time && (is_text(of_item) || is_datetime(of_item)) {
-        let lists_dates = list.iter().any(|item| is_datetime(&item.data_type))
+        let lists_dates = list.iter().any(|item| item.data_type.has_date())
             && !list.iter().any(|item| item.data_type.is_numeric());
         return if lists_dates { CompareClass::DateTime } else { CompareClass::Time };
     }
@@ -391,6 +408,7 @@ impl Compiler {
             Target::Int | Target::Double | Target::Decimal if is_text_column => {
                 Target::Quiet(Box::new(target))
             }
+            target if target.reads_digits() && is_text_of_temporal(expr) => Target::Digits(Box::new(target)),
             Target::Int | Target::Double if is_quiet_text(expr) => Target::Quiet(Box::new(target)),
             target => target,
         };
@@ -407,6 +425,13 @@ impl Compiler {
     /// CASE, IF and NULLIF with each value that they may give converted by itself, not to the type of all of them first.
     fn chosen(&mut self, expr: &Expr, target: &Target) -> SqlResult<Option<Node>> {
         let physical = target.physical();
+        // A document has the number that all of them are, not the bytes of a BIT.
+        let target = match target {
+            Target::JsonValue if expr.data_type.is_numeric() && expr.data_type.kind != TypeKind::Bit => {
+                &Target::JsonNumber
+            }
+            target => target,
+        };
         Ok(Some(match &expr.kind {
             ExprKind::Case { whens, otherwise } => {
                 let mut compiled = Vec::with_capacity(whens.len());
@@ -629,7 +654,11 @@ impl Compiler {
                 list.iter().map(|item| Ok((how, self.compile(item)?))).collect::<SqlResult<Vec<_>>>()?;
             return Ok(Node::In { value: Box::new(null), items, slot: None });
         }
-        let classes: Vec<CompareClass> = list.iter().map(|item| compare_class(value, item)).collect();
+        let mut classes: Vec<CompareClass> = list.iter().map(|item| compare_class(value, item)).collect();
+        if list.len() > 1 && value.data_type.has_date() && list.iter().all(is_date_number) {
+            // They are prepared as dates, whatever is looked for.
+            classes.fill(CompareClass::DateTime);
+        }
         let first = classes[0];
         let uniform = list
             .iter()
@@ -776,10 +805,8 @@ impl Compiler {
                 };
                 let class = match class {
                     CompareClass::Json => between_documents(args),
-                    // A number that is no constant is no date, so all three are numbers.
-                    CompareClass::DateTime | CompareClass::Time if args.iter().any(is_number_of_rows) => {
-                        CompareClass::Double
-                    }
+                    // A number is a date if it is a constant and the column's range is looked for; else all three are numbers.
+                    CompareClass::DateTime | CompareClass::Time if has_numbers(args) => CompareClass::Double,
                     class => class,
                 };
                 let comparison = |this: &mut Self, op, bound: &Expr| -> SqlResult<Comparison> {
@@ -990,9 +1017,10 @@ fn checked(arg: &Expr, result: &DataType) -> Target {
     }
 }
 
-/// A number that is not the same for all rows.
-fn is_number_of_rows(expr: &Expr) -> bool {
-    expr.data_type.is_numeric() && !is_fixed(expr)
+/// Operands of BETWEEN among dates that are numbers: not the same for all rows, or not the bounds of a column.
+fn has_numbers(args: &[Expr]) -> bool {
+    let is_bound_of_column = |arg: &Expr| is_fixed(arg) && is_column(&args[0]);
+    args.iter().any(|arg| arg.data_type.is_numeric() && !is_bound_of_column(arg))
 }
 
 fn between_class(a: CompareClass, b: CompareClass) -> CompareClass {

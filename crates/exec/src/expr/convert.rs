@@ -9,7 +9,7 @@ use crate::error::internal;
 use service::error::{ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE};
 use types::charset::{Charset, convert_lossy, convert_strict};
 use types::convert as conv;
-use types::data_type::DECIMAL_SCALE_MAX;
+use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, FRACTION_DIGITS_MAX};
 use types::temporal::parse::{self, DateMode};
 use types::temporal::{DateTime, MICROS_PER_DAY, Time};
 use types::{
@@ -25,6 +25,8 @@ pub(super) enum Target {
     Decimal,
     /// One of the numbers above from a text: read as far as it goes, without a warning.
     Quiet(Box<Target>),
+    /// A number from the text of a date or time: that of its digits.
+    Digits(Box<Target>),
     /// Text in the character set of this collation.
     Text(CollationId),
     /// As above, up to bytes that are no character.
@@ -68,6 +70,8 @@ pub(super) enum Target {
     Time,
     /// A document: a JSON value as it is, text as a JSON string, numbers as numbers.
     JsonValue,
+    /// As above, of a number: a BIT is one.
+    JsonNumber,
     /// A document: text is parsed. The number is the argument's, the name the function's, for messages.
     JsonDocument {
         argument: usize,
@@ -110,7 +114,7 @@ impl Target {
             | Target::Time => Physical::Int,
             Target::Double => Physical::Double,
             Target::Decimal => Physical::Decimal,
-            Target::Quiet(number) => number.physical(),
+            Target::Quiet(number) | Target::Digits(number) => number.physical(),
             Target::Text(_)
             | Target::WellFormed(_)
             | Target::Lossless(_)
@@ -118,6 +122,7 @@ impl Target {
             | Target::ValidCharacters(_)
             | Target::JsonText
             | Target::JsonValue
+            | Target::JsonNumber
             | Target::BesideBigInt { .. }
             | Target::JsonDocument { .. } => Physical::Bytes,
             Target::Cast(data_type) | Target::Stored(data_type) => data_type.physical(),
@@ -139,7 +144,9 @@ impl Target {
             | Target::Checked(_) => Some(self.clone()),
             Target::ComparedText("date") => Some(Target::DateParts { days: true }),
             Target::ComparedText(_) => Some(Target::DateTime),
-            Target::Text(_) | Target::Characters(_) | Target::JsonValue if from.is_numeric() => {
+            Target::Text(_) | Target::Characters(_) | Target::JsonValue | Target::JsonNumber
+                if from.is_numeric() =>
+            {
                 Some(self.clone())
             }
             Target::Cast(to) if to.is_integer() && from.is_string() => None,
@@ -158,13 +165,22 @@ impl Target {
         }
     }
 
+    /// A number for which MySQL asks a date or time that it has made as a text.
+    pub(super) fn reads_digits(&self) -> bool {
+        match self {
+            Target::Int | Target::Double | Target::Decimal => true,
+            Target::Cast(to) => matches!(to.kind, TypeKind::Float | TypeKind::Double | TypeKind::Decimal),
+            _ => false,
+        }
+    }
+
     /// Values of this type need no conversion.
     pub(super) fn is_identity(&self, from: &DataType) -> bool {
         match self {
             Target::Int => from.is_integer() || matches!(from.kind, TypeKind::Enum | TypeKind::Set),
             Target::Double => matches!(from.kind, TypeKind::Float | TypeKind::Double),
             Target::Decimal => from.kind == TypeKind::Decimal,
-            Target::Quiet(_) | Target::WellFormed(_) => false,
+            Target::Quiet(_) | Target::Digits(_) | Target::WellFormed(_) => false,
             Target::Text(to) => {
                 from.is_string()
                     && (from.collation.charset() == to.charset()
@@ -194,7 +210,9 @@ impl Target {
                 from.is_string() && !from.is_binary_string() && from.collation.charset() == Charset::Utf8mb4
             }
             Target::Time | Target::ComparedTime { .. } => from.kind == TypeKind::Time,
-            Target::JsonValue | Target::JsonDocument { .. } => from.kind == TypeKind::Json,
+            Target::JsonValue | Target::JsonNumber | Target::JsonDocument { .. } => {
+                from.kind == TypeKind::Json
+            }
             Target::Cast(to) | Target::Stored(to) => to == from,
         }
     }
@@ -384,6 +402,14 @@ const NEGATIVE_AS_UNSIGNED: &str = "Cast to unsigned converted negative integer 
 /// The number a literal in hex or bits is, where a number is wanted.
 fn hex_literal(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte))
+}
+
+/// The number that a date or time is, from its text: `-01:02:03.5` is -10203.5.
+fn digits_of_temporal(text: &[u8]) -> Decimal {
+    let is_kept =
+        |(at, byte): (usize, &u8)| byte.is_ascii_digit() || *byte == b'.' || at == 0 && *byte == b'-';
+    let digits: Vec<u8> = text.iter().enumerate().filter(|of| is_kept(*of)).map(|(_, byte)| *byte).collect();
+    Decimal::parse(&digits).value
 }
 
 /// An integer argument: numbers rounded, texts by their leading digits. `unsigned`: the bits of a `u64`.
@@ -742,6 +768,12 @@ pub(super) fn cell(
                 _ => out.push_double(number::parse_double(text).value),
             }
         }
+        Target::Digits(number) => {
+            let Cell::Bytes(text) = cell else { return Err(internal("a date or time without its text")) };
+            let value = digits_of_temporal(text);
+            let from = DataType::decimal(DECIMAL_PRECISION_MAX, FRACTION_DIGITS_MAX);
+            return self::cell(Cell::Decimal(&value), &from, number, ctx, out);
+        }
         Target::Text(collation) => push_text(cell, from, *collation, out),
         Target::WellFormed(collation) => push_well_formed(cell, from, *collation, out),
         Target::Lossless(collation) => push_lossless(cell, from, *collation, out)?,
@@ -850,7 +882,9 @@ pub(super) fn cell(
             Some(time) => out.push_int(time.micros),
             None => out.push_null(),
         },
-        Target::JsonValue => {
+        Target::JsonValue | Target::JsonNumber => {
+            let is_number = from.kind == TypeKind::Bit && matches!(to, Target::JsonNumber);
+            let from = if is_number { &DataType::BIGINT_UNSIGNED } else { from };
             let tail = out.bytes_mut().tail();
             conv::write_json_value(cell, from, tail);
             out.bytes_mut().finish();

@@ -240,11 +240,24 @@ impl CellEncoder {
     }
 }
 
+/// How a row is put together.
+#[derive(Clone, Copy, Debug)]
+enum RowForm {
+    Text,
+    Binary,
+    /// Some values are texts that lie behind the result's columns.
+    WithTexts,
+}
+
 /// How the rows of one result are written.
 #[derive(Clone, Debug)]
 pub struct RowEncoder {
     cells: Vec<CellEncoder>,
     format: RowFormat,
+    /// How rows are put together.
+    form: RowForm,
+    /// Columns that are written as the text in another column of the rows.
+    texts: Vec<(usize, usize)>,
     scratch: Vec<u8>,
 }
 
@@ -257,21 +270,54 @@ impl RowEncoder {
         format: RowFormat,
     ) -> Self {
         let cells = columns.map(|data_type| CellEncoder::new(data_type, results)).collect();
-        Self { cells, format, scratch: Vec::new() }
+        let form = match format {
+            RowFormat::Text => RowForm::Text,
+            RowFormat::Binary => RowForm::Binary,
+        };
+        Self { cells, format, form, texts: Vec::new(), scratch: Vec::new() }
+    }
+
+    /// Columns of the result that are decimals are written as the texts that lie behind its columns: (column, place of its text).
+    #[must_use]
+    pub fn with_texts(self, texts: Vec<(usize, usize)>) -> Self {
+        let form = if texts.is_empty() { self.form } else { RowForm::WithTexts };
+        Self { form, texts, ..self }
+    }
+
+    /// Where the value lies that is written for this column.
+    fn place(&self, column: usize) -> usize {
+        self.texts.iter().find(|(of, _)| *of == column).map_or(column, |(_, text)| *text)
     }
 
     /// Appends row `row` of `batch`, whose first columns are the result's.
     pub fn put_row(&mut self, batch: &Batch, row: usize, out: &mut Vec<u8>) {
-        match self.format {
-            RowFormat::Text => {
+        match self.form {
+            RowForm::WithTexts => self.put_row_with_texts(batch, row, out),
+            RowForm::Text => {
                 for (cell, column) in self.cells.iter().zip(&batch.columns) {
                     cell.put_cell_text(column.cell(row), &mut self.scratch, out);
                 }
             }
-            RowFormat::Binary => {
+            RowForm::Binary => {
                 let bitmap = row::begin_binary(out, self.cells.len());
                 for (index, (cell, column)) in self.cells.iter().zip(&batch.columns).enumerate() {
                     if !cell.put_cell_binary(column.cell(row), &mut self.scratch, out) {
+                        row::set_binary_null(out, bitmap, index);
+                    }
+                }
+            }
+        }
+    }
+
+    fn put_row_with_texts(&mut self, batch: &Batch, row: usize, out: &mut Vec<u8>) {
+        let is_binary = self.format == RowFormat::Binary;
+        let bitmap = is_binary.then(|| row::begin_binary(out, self.cells.len()));
+        for index in 0..self.cells.len() {
+            let cell = batch.columns[self.place(index)].cell(row);
+            match bitmap {
+                None => self.cells[index].put_cell_text(cell, &mut self.scratch, out),
+                Some(bitmap) => {
+                    if !self.cells[index].put_cell_binary(cell, &mut self.scratch, out) {
                         row::set_binary_null(out, bitmap, index);
                     }
                 }
@@ -301,7 +347,7 @@ impl RowEncoder {
             }
         }
         for (index, encoder) in self.cells.iter().enumerate() {
-            match apart.cell(batch, index, row)? {
+            match apart.cell(batch, self.place(index), row)? {
                 ResultCell::Apart(value) => encoder.put_large(&value, &mut self.scratch, reply)?,
                 ResultCell::Here(cell) => match self.format {
                     RowFormat::Text => encoder.put_cell_text(cell, &mut self.scratch, reply.row()),

@@ -46,6 +46,12 @@ impl<'r, 'b> ReplySink<'r, 'b> {
         Self { reply, encoder: RowEncoder::new(columns, results, format), row_count: 0, rows_max }
     }
 
+    /// As above, with columns whose texts lie behind the result's columns ([`RowEncoder::with_texts`]).
+    #[must_use]
+    pub fn with_texts(self, texts: Vec<(usize, usize)>) -> Self {
+        Self { encoder: self.encoder.with_texts(texts), ..self }
+    }
+
     /// Rows sent.
     #[must_use]
     pub fn row_count(&self) -> u64 {

@@ -515,6 +515,14 @@ fn joins_conditions(expr: &Expr) -> Option<&[Expr]> {
     expr.as_call().filter(|(function, _)| matches!(function, F::And | F::Or | F::Not)).map(|(_, args)| args)
 }
 
+/// IS NULL of what cannot be NULL.
+fn is_known_not_null(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Call { function: F::IsNull | F::IsNullFunction, args, .. } => !args[0].may_be_null(),
+        _ => false,
+    }
+}
+
 /// A column that may be computed by a constant: it is not on the inner side of an outer join.
 fn is_never_null(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Column(_)) && !expr.nullable
@@ -607,10 +615,7 @@ impl<'t> Resolve<'_, 't> {
         }
         match &condition.kind {
             // What cannot be NULL is not computed for it.
-            ExprKind::Call { function: F::IsNull, args, .. } if args[0].may_be_null() => {
-                self.constant_condition(condition).or_else(|| self.within(condition))
-            }
-            ExprKind::Call { function: F::IsNull, .. } => self.within(condition),
+            _ if is_known_not_null(condition) => None,
             ExprKind::Subquery(subquery) => self.looked_for(subquery, false),
             _ => self.constant_condition(condition).or_else(|| self.within(condition)),
         }
@@ -625,6 +630,9 @@ impl<'t> Resolve<'_, 't> {
     }
 
     fn gather_within(&self, expr: &Expr, checks: &mut Vec<Expr>) {
+        if is_known_not_null(expr) {
+            return;
+        }
         if let Some((left, right)) = compared_sides(expr) {
             checks.extend(self.beside_numbers(left, right));
         }

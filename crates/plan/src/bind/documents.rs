@@ -46,7 +46,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A truth value is a number where it is chosen of several, or comes out of rows of a subquery or derived table. A parameter whose
+    /// A truth value is a number where it is chosen of several, or comes out of rows of a subquery or derived table, or of MIN or MAX. A parameter whose
     /// number a function passes on has its value's type.
     pub(super) fn document_value(&self, value: &mut Expr) {
         if is_truth(&value.data_type) && (chooses(value) || self.is_of_rows(value)) {
@@ -55,7 +55,7 @@ impl Binder<'_> {
         self.note_further_out(value, &DataType::JSON);
     }
 
-    /// Arguments that are passed on, rounded or made texts: parameters that are computed with alone have the types of their values there.
+    /// Arguments that are passed on or made texts: parameters that are computed with alone have the types of their values there.
     pub(super) fn passed_values(&self, function: FunctionId, args: &[Expr]) {
         use FunctionId as F;
         match function {
@@ -63,7 +63,7 @@ impl Binder<'_> {
             F::IfNull | F::Coalesce | F::Greatest | F::Least | F::Concat | F::AnyValue => {
                 self.chosen_values(args.iter());
             }
-            F::NullIf | F::Round | F::Truncate => self.chosen_values(args.iter().take(1)),
+            F::NullIf => self.chosen_values(args.iter().take(1)),
             _ => {}
         }
     }
@@ -95,7 +95,7 @@ impl Binder<'_> {
 
     fn is_of_rows(&self, value: &Expr) -> bool {
         match &value.kind {
-            ExprKind::Column(id) => self.is_of_derived_table(*id),
+            ExprKind::Column(id) => self.is_of_derived_table(*id) || self.is_aggregate(*id),
             ExprKind::Subquery(subquery) => match &**subquery {
                 Subquery { kind: SubqueryKind::Scalar, plan, columns, .. } => match plan {
                     // MySQL takes a query without FROM for its value.
@@ -108,6 +108,10 @@ impl Binder<'_> {
             },
             _ => false,
         }
+    }
+
+    fn is_aggregate(&self, id: ColumnId) -> bool {
+        self.blocks.iter().any(|block| block.aggregates.iter().any(|(aggregate, _)| *aggregate == id))
     }
 
     fn is_of_derived_table(&self, id: ColumnId) -> bool {

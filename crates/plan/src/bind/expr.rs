@@ -63,8 +63,7 @@ impl<'a> Binder<'a> {
         if self.types.fixes_parameters {
             self.read_documents(function, &mut args);
         }
-        function::derive(function, &mut args, &option, &self.types);
-        self.note_parameters(&args);
+        self.with_types(&mut args, |args| function::derive(function, args, &option, &self.types));
         self.document_values(function, &mut args);
         self.passed_values(function, &args);
         self.times_beside_texts(function, &mut args)?;
@@ -142,8 +141,9 @@ impl<'a> Binder<'a> {
         self.is_conjunct = self.block().clause != "having clause";
         let bound = self.expr(expr)?;
         let mut bound = self.truth(bound)?;
-        function::derive_condition(&mut bound, &self.types);
-        self.note_parameters(std::slice::from_ref(&bound));
+        self.with_types(std::slice::from_mut(&mut bound), |bound| {
+            bound.iter_mut().for_each(|bound| function::derive_condition(bound, &self.types));
+        });
         crate::rewrite::conjuncts(bound, &mut conditions);
         // The number in a text is asked for, with a warning where there is none.
         for condition in &mut conditions {
@@ -710,8 +710,7 @@ impl<'a> Binder<'a> {
             let mut all = list;
             all.insert(0, expr);
             self.note_charsets(&all);
-            function::derive_beside(&mut all, None, &self.types);
-            self.note_parameters(&all);
+            self.with_types(&mut all, |all| function::derive_beside(all, None, &self.types));
             let expr = all.remove(0);
             function::in_list(expr, all, &self.types)?
         };
@@ -812,8 +811,7 @@ impl<'a> Binder<'a> {
         }
         if has_operand {
             self.note_charsets(&compared);
-            function::derive_beside(&mut compared, None, &self.types);
-            self.note_parameters(&compared);
+            self.with_types(&mut compared, |all| function::derive_beside(all, None, &self.types));
             let collation = function::case_collation(&mut compared, &self.types)?;
             // Unlike for `=` the operand need not have decided for it.
             if let (Some(_), [operand, ..]) = (collation, &mut compared[..])
@@ -832,8 +830,7 @@ impl<'a> Binder<'a> {
         let has_otherwise = otherwise.is_some();
         values.extend(otherwise);
         self.note_charsets(&values);
-        function::derive_chosen(&mut values, &self.types);
-        self.note_parameters(&values);
+        self.with_types(&mut values, |values| function::derive_arms(values, &self.types));
         self.chosen_values(values.iter());
         let otherwise = if has_otherwise { values.pop() } else { None };
         let whens = compared.into_iter().zip(values).collect();
@@ -1190,8 +1187,13 @@ impl<'a> Binder<'a> {
         for arg in &mut args {
             let bound = std::mem::replace(arg, Expr::null());
             *arg = self.aggregate_arg(aggregate.func, bound)?;
-            if aggregate.func == AggregateFunc::GroupConcat {
-                function::keep_own_scale(arg);
+            match aggregate.func {
+                AggregateFunc::GroupConcat => function::keep_own_scale(arg),
+                AggregateFunc::JsonArrayAgg | AggregateFunc::JsonObjectAgg => {
+                    self.document_value(arg);
+                    function::keep_document_scale(arg);
+                }
+                _ => {}
             }
         }
         let mut order_by = Vec::new();

@@ -184,6 +184,22 @@ impl Binder<'_> {
             }
         }
     }
+
+    /// Lets `derive` give types to the parameters among operands, and notes them, those of calls that get another type, too.
+    pub(crate) fn with_types(&self, exprs: &mut [Expr], derive: impl FnOnce(&mut [Expr])) {
+        if !self.types.fixes_parameters {
+            return derive(exprs);
+        }
+        let before: Vec<DataType> = exprs.iter().map(|expr| expr.data_type.clone()).collect();
+        derive(exprs);
+        for (expr, before) in exprs.iter().zip(before) {
+            if matches!(expr.kind, ExprKind::Param(_)) || expr.data_type != before {
+                function::each_parameter(expr, &mut |ordinal, data_type| {
+                    self.note_parameter(ordinal, Some(data_type.clone()));
+                });
+            }
+        }
+    }
 }
 
 /// Whether a text is all of such a literal, by `sql_mode`'s rules for dates.

@@ -359,6 +359,7 @@ impl<'a> Binder<'a> {
             time_parameters: self.time_parameters.into_inner(),
             text_parameters: self.text_parameters.into_inner(),
             limit_parameters: self.limit_parameters,
+            has_client_parameters: self.types.fixes_parameters,
             constant_checks,
             volatile: self.volatile,
             recursion_count: self.recursion_count,

@@ -836,6 +836,7 @@ pub(super) fn plain_output(
         created: Created::Column,
         created_type: None,
         described_type: None,
+        text: None,
     }
 }
 

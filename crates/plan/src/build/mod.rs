@@ -107,7 +107,8 @@ fn build_for(mut bound: Bound, options: &Options, constants: &dyn Constants) -> 
     builder.changes_rows = matches!(kind, BoundKind::Update(_) | BoundKind::Delete(_));
     let kind = match &mut kind {
         BoundKind::Query(tree) => {
-            let wanted: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
+            let texts = bound.output.iter().filter_map(|column| column.text);
+            let wanted: Vec<ColumnId> = bound.output.iter().map(|column| column.id).chain(texts).collect();
             PlanKind::Query(builder.query(tree, &wanted))
         }
         BoundKind::Do(tree) => {

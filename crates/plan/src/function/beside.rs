@@ -2,6 +2,8 @@
 
 use super::{FunctionId, TypeContext, collate};
 use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind};
+use types::temporal::Time;
+use types::temporal::parse::{DateMode, datetime_from_number, parse_time, time_from_number};
 use types::{CollationId, DataType, TypeKind, Value};
 
 /// Which argument a function searches or changes, and which ones it brings to that one's character set.
@@ -48,7 +50,7 @@ fn bytes_beside_characters(function: FunctionId, args: &mut [Expr], context: &Ty
 }
 
 /// A constant beside a YEAR column is a year as that column would store it: 1 is 2001.
-fn constants_beside_years(function: FunctionId, args: &mut [Expr]) {
+fn constants_beside_years(function: FunctionId, args: &mut [Expr], context: &TypeContext) {
     use FunctionId as F;
     let pairs: &[(usize, usize)] = match function {
         F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Strcmp => &[(0, 1), (1, 0)],
@@ -67,26 +69,88 @@ fn constants_beside_years(function: FunctionId, args: &mut [Expr]) {
             TypeKind::Null | TypeKind::Json | TypeKind::Time | TypeKind::Year => false,
             _ => !expr.data_type.has_date() || !matches!(expr.kind, ExprKind::Param(_)),
         };
-        if is_year(&args[column]) && args[constant].is_constant() && has_year(&args[constant]) {
+        // What NULLIF gives stays what it is if it is no year, or if the client sends it.
+        let is_given = function == F::NullIf && constant == 0 && !gives_year(&args[0], context);
+        if is_year(&args[column]) && args[constant].is_constant() && has_year(&args[constant]) && !is_given {
             wrap(&mut args[constant], CallOption::BesideYear, DataType::BIGINT, Coercibility::Numeric);
         }
     }
 }
 
-/// STRCMP makes a literal beside a BIGINT column a BIGINT before both are texts.
-fn constants_beside_bigints(function: FunctionId, args: &mut [Expr]) {
-    if function != FunctionId::Strcmp {
+/// Whether the first operand of NULLIF becomes the year that it is beside a YEAR column.
+fn gives_year(value: &Expr, context: &TypeContext) -> bool {
+    match &value.kind {
+        ExprKind::Param(_) => !context.fixes_parameters,
+        ExprKind::Literal(Value::Bytes { bytes, .. }) => types::number::parse_double(bytes).consumed > 0,
+        _ => true,
+    }
+}
+
+/// NULLIF gives a literal beside a column of times or dates as the column would keep it, if it is wholly such a value.
+fn given_beside_times(function: FunctionId, args: &mut [Expr]) {
+    if function != FunctionId::NullIf || !matches!(args[1].kind, ExprKind::Column(_)) {
         return;
     }
-    for (column, constant) in [(0, 1), (1, 0)] {
+    let of = &args[1].data_type;
+    let number = match &args[0].kind {
+        ExprKind::Literal(Value::Int(number)) => Some(*number),
+        _ => None,
+    };
+    let value = match (of.kind, &args[0].kind, number) {
+        (TypeKind::Time, ExprKind::Literal(Value::Bytes { bytes, .. }), _) => {
+            parse_time(bytes).ok().filter(|time| !time.truncated && !time.from_datetime && !time.out_of_range)
+        }
+        (TypeKind::Time, _, Some(number)) => time_from_number(number).ok().filter(|time| !time.out_of_range),
+        (TypeKind::Date, _, Some(number)) => {
+            let date = datetime_from_number(number, DateMode::default())
+                .ok()
+                .filter(|(date, has_time)| !has_time && !date.has_zero_part());
+            if let Some((date, _)) = date {
+                args[0] = Expr::literal(Value::Date(date));
+            }
+            return;
+        }
+        _ => None,
+    };
+    if let Some(time) = value {
+        let micros = types::temporal::round_micros(time.value.micros, of.scale);
+        let data_type = DataType::time(of.scale);
+        args[0] = Expr { data_type, ..Expr::literal(Value::Time(Time { micros })) };
+    }
+}
+
+/// STRCMP and NULLIF make a literal beside a BIGINT column a BIGINT, if that changes no digit. A text that is none is the number that it
+/// begins with.
+fn constants_beside_bigints(function: FunctionId, args: &mut [Expr]) {
+    let pairs: &[(usize, usize)] = match function {
+        FunctionId::Strcmp => &[(0, 1), (1, 0)],
+        FunctionId::NullIf => &[(1, 0)],
+        _ => return,
+    };
+    for &(column, constant) in pairs {
         let is_bigint = matches!(args[column].kind, ExprKind::Column(_))
             && args[column].data_type.kind == TypeKind::BigInt;
-        if is_bigint && let ExprKind::Literal(Value::Bytes { bytes, .. }) = &args[constant].kind {
-            let number = types::number::parse_integer_rounded(bytes).value;
-            args[constant] = match i64::try_from(number) {
-                Ok(number) => Expr::int(number),
-                Err(_) => continue,
-            };
+        if !is_bigint {
+            continue;
+        }
+        let number = match &args[constant].kind {
+            ExprKind::Literal(Value::Bytes { bytes, .. }) if !args[constant].data_type.is_hex_literal() => {
+                let parsed = types::number::parse_double(bytes);
+                if bytes[parsed.consumed..].iter().any(|&byte| !types::number::is_space(byte)) {
+                    let text = std::mem::replace(&mut args[constant], Expr::null());
+                    args[constant] = super::cast(super::cast(text, DataType::DOUBLE), DataType::BIGINT);
+                    continue;
+                }
+                let is_whole = parsed.value.fract() == 0.0;
+                is_whole.then(|| types::number::parse_integer_rounded(bytes).value)
+            }
+            ExprKind::Literal(Value::Decimal(value)) => {
+                value.to_units(0).filter(|&whole| types::Decimal::from_units(whole, 0) == *value)
+            }
+            _ => None,
+        };
+        if let Some(number) = number.and_then(|number| i64::try_from(number).ok()) {
+            args[constant] = Expr::int(number);
         }
     }
 }
@@ -135,7 +199,8 @@ fn texts_of_field(args: &mut [Expr], context: &TypeContext) {
 /// Converts the arguments of a call that others determine.
 pub(super) fn convert(function: FunctionId, args: &mut [Expr], context: &TypeContext) {
     bytes_beside_characters(function, args, context);
-    constants_beside_years(function, args);
+    constants_beside_years(function, args, context);
+    given_beside_times(function, args);
     constants_beside_bigints(function, args);
     if function == FunctionId::Field {
         texts_of_field(args, context);

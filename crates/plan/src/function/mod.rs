@@ -24,6 +24,7 @@ mod beside;
 mod collate;
 mod infer;
 mod merge;
+mod open;
 mod own_scale;
 mod parameter;
 mod shape;
@@ -41,10 +42,11 @@ pub(crate) use beside::documents_beside_bigints;
 pub use infer::Typed;
 pub(crate) use infer::{aggregate_type, bits_of, computed, summed_temporal};
 pub(crate) use merge::common_type;
-pub(crate) use own_scale::{StoredDigits, keep_own_scale, keep_stored_scale};
+pub(crate) use open::each_parameter;
+pub(crate) use own_scale::{StoredDigits, keep_document_scale, keep_own_scale, keep_stored_scale};
 pub use parameter::untyped;
 pub(crate) use parameter::{
-    charset_beside, charset_of, derive, derive_beside, derive_cast, derive_chosen, derive_condition,
+    charset_beside, charset_of, derive, derive_arms, derive_beside, derive_cast, derive_condition,
     derive_limit, derive_stored, derive_summed, is_untyped, reads_time,
 };
 pub(crate) use shape::text_chars;
@@ -179,8 +181,11 @@ pub fn build(
     }
     let mut typed = infer::infer(function, &mut args, &option, context)?;
     typed.nullable |= infer::may_exceed_packet(function, &typed.data_type, context);
-    let shows_values = typed.data_type.is_string() || typed.data_type.kind == TypeKind::Json;
-    if shows_values || matches!(function, FunctionId::Length | FunctionId::CharLength | FunctionId::NullIf) {
+    if typed.data_type.kind == TypeKind::Json {
+        args.iter_mut().for_each(keep_document_scale);
+    } else if typed.data_type.is_string()
+        || matches!(function, FunctionId::Length | FunctionId::CharLength | FunctionId::NullIf)
+    {
         args.iter_mut().for_each(keep_own_scale);
     }
     Ok(Expr {
@@ -309,6 +314,8 @@ pub(crate) fn build_typed(
     };
     if data_type.is_string() {
         args.iter_mut().for_each(keep_own_scale);
+    } else if data_type.kind == TypeKind::Json {
+        args.iter_mut().for_each(keep_document_scale);
     }
     // MySQL checks the bytes of a text in strict modes, and whether a long one is too long.
     let is_text_nullable = data_type.is_string()

@@ -42,6 +42,18 @@ pub(crate) fn keep_own_scale(expr: &mut Expr) {
     }
 }
 
+/// As [`keep_own_scale`], of a value of a document: there what COALESCE and IFNULL give has its own scale, too.
+pub(crate) fn keep_document_scale(expr: &mut Expr) {
+    match &mut expr.kind {
+        ExprKind::Call { function: FunctionId::IfNull | FunctionId::Coalesce, args, .. }
+            if expr.data_type.kind == TypeKind::Decimal =>
+        {
+            args.iter_mut().for_each(uncast);
+        }
+        _ => keep_own_scale(expr),
+    }
+}
+
 /// Digits of the fraction of a text that a set operation stores.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum StoredDigits {

@@ -5,6 +5,7 @@
 //! found when the statement is executed; if one does not, the statement is bound again, numbers and times with types of their own.
 
 use super::merge::merge_all;
+use super::open;
 use super::shape::{INT_WIDTH, int, uint};
 use super::{FunctionId, TypeContext};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
@@ -45,18 +46,32 @@ pub(crate) fn charset_of(of: &DataType, context: &TypeContext) -> Option<Collati
     (is_other && (of.is_string() || of.members.is_some())).then_some(of.collation)
 }
 
-fn give(expr: &mut Expr, data_type: DataType) {
+pub(super) fn give(expr: &mut Expr, data_type: DataType) {
     if !data_type.is_string() {
         expr.coercibility = Coercibility::Numeric;
     }
     expr.data_type = data_type;
 }
 
-/// Gives the untyped parameters among `args` a type.
+/// Gives a parameter without a type this one.
+fn give_one(arg: &mut Expr, data_type: &DataType, context: &TypeContext) {
+    if is_untyped(arg, context) {
+        give(arg, data_type.clone());
+    }
+}
+
+/// Gives the untyped parameters among `args` a type, and calls of such parameters one of numbers.
 fn give_all(args: &mut [Expr], data_type: &DataType, context: &TypeContext) {
     for arg in args {
         if is_untyped(arg, context) {
             give(arg, data_type.clone());
+        } else if context.fixes_parameters
+            && data_type.is_numeric()
+            && arg.data_type != *data_type
+            && open::is_open(arg, context)
+            && let Ok(given) = open::with_type(arg.clone(), data_type, context)
+        {
+            *arg = given;
         }
     }
 }
@@ -96,10 +111,14 @@ pub(crate) fn derive_beside(args: &mut [Expr], otherwise: Option<DataType>, cont
     if !context.fixes_parameters {
         return;
     }
-    let first = args.iter().find(|arg| !is_untyped(arg, context));
-    let given = match first {
+    let known = |arg: &&Expr| !is_untyped(arg, context);
+    // Long sums of parameters need no look into them.
+    let are_double = otherwise.as_ref() == Some(&DataType::DOUBLE)
+        && args.iter().filter(known).all(|arg| arg.data_type == DataType::DOUBLE);
+    let has_own = |arg: &&Expr| known(arg) && !open::is_open(arg, context);
+    let given = match args.iter().filter(|_| !are_double).find(has_own) {
         Some(first) => type_beside(&first.data_type),
-        None => otherwise,
+        None => otherwise.or_else(|| type_beside(&args.iter().find(known)?.data_type)),
     };
     if let Some(data_type) = given {
         give_all(args, &data_type, context);
@@ -111,6 +130,14 @@ pub(crate) fn derive_chosen(args: &mut [Expr], context: &TypeContext) {
     let known = args.iter().filter(|arg| !is_untyped(arg, context)).map(|arg| &arg.data_type);
     if !merge_all(known).is_string() {
         derive_beside(args, None, context);
+    }
+}
+
+/// The same among the arms of IF, CASE and NULLIF: beside bits they stay texts.
+pub(crate) fn derive_arms(args: &mut [Expr], context: &TypeContext) {
+    let known = args.iter().find(|arg| !is_untyped(arg, context));
+    if known.is_none_or(|known| known.data_type.kind != TypeKind::Bit) {
+        derive_chosen(args, context);
     }
 }
 
@@ -139,19 +166,19 @@ pub(crate) fn derive_condition(arg: &mut Expr, context: &TypeContext) {
 /// Types a parameter that is added up.
 pub(crate) fn derive_summed(arg: &mut Expr, is_deviation: bool, context: &TypeContext) {
     let given = if is_deviation { decimal() } else { DataType::DOUBLE };
-    give_all(std::slice::from_mut(arg), &given, context);
+    give_one(arg, &given, context);
 }
 
 /// Types a parameter that goes into a column of this type.
 pub(crate) fn derive_stored(arg: &mut Expr, column: &DataType, context: &TypeContext) {
     if let Some(data_type) = type_beside(column) {
-        give_all(std::slice::from_mut(arg), &data_type, context);
+        give_one(arg, &data_type, context);
     }
 }
 
 /// Types a parameter of LIMIT.
 pub(crate) fn derive_limit(arg: &mut Expr, context: &TypeContext) {
-    give_all(std::slice::from_mut(arg), &uint(INT_WIDTH), context);
+    give_one(arg, &uint(INT_WIDTH), context);
 }
 
 /// What is added to a date: a number of units, of seconds with a fraction; texts of several units.
@@ -202,6 +229,7 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
     let has_text = args.iter().any(|arg| arg.data_type.is_string() && !is_untyped(arg, context));
     let has_bytes = args.iter().any(|arg| arg.data_type.is_binary_string() && !is_untyped(arg, context));
     let has_number = args.iter().any(|arg| arg.data_type.is_numeric());
+    let is_beside_bits = args.get(1).is_some_and(|arg| arg.data_type.kind == TypeKind::Bit);
     let mut at = |position: usize, data_type: DataType| {
         if let Some(arg) = args.get_mut(position) {
             give_all(std::slice::from_mut(arg), &data_type, context);
@@ -210,6 +238,7 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
     match function {
         F::Add | F::Sub | F::Mul | F::Div | F::Mod => derive_beside(args, Some(DataType::DOUBLE), context),
         F::IntDiv => derive_beside(args, Some(integer()), context),
+        F::NullIf if is_beside_bits => {}
         F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Between | F::NullIf => {
             derive_beside(args, None, context);
         }
@@ -217,7 +246,7 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
         F::Interval => derive_beside(args, Some(integer()), context),
         F::If => {
             at(0, integer());
-            derive_chosen(&mut args[1..], context);
+            derive_arms(&mut args[1..], context);
         }
         // Texts as long as one is among them.
         F::Field if !has_text => {

@@ -94,6 +94,8 @@ pub struct OutputColumn {
     pub created_type: Option<DataType>,
     /// The type by which the outermost query describes it to the client, where that is another one.
     pub described_type: Option<DataType>,
+    /// The column of the tree that holds the text which the client gets of a decimal, where that is not the value's.
+    pub text: Option<ColumnId>,
 }
 
 impl OutputColumn {
@@ -277,6 +279,8 @@ pub struct Bound {
     pub text_parameters: Vec<(u32, CollationId)>,
     /// Those of LIMIT, whose values must be counts.
     pub limit_parameters: Vec<u32>,
+    /// Parameters are those of a client, not literals of the text.
+    pub has_client_parameters: bool,
     /// Constants that each execution computes before it reads a row, for their errors.
     pub constant_checks: Vec<Expr>,
     /// Depends on session state beyond the plan's key (variables): must not be cached.

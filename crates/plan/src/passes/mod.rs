@@ -9,7 +9,7 @@
 //! | `pushdown` | conditions move to the rows they are about, through projections, joins, groups and unions |
 //! | `parts` | a large column that is asked only for its length, its beginning or whether it is NULL gives that part; one that is only carried, told apart and given to the client is read when it is sent |
 //!
-//! After them `own_scale` takes casts away from decimals that are only shown.
+//! After them `own_scale` takes casts away from decimals that are only shown, and adds the texts of numbers that are not theirs.
 //!
 //! They run in this order, each over every tree of the statement. Constant parts of expressions are computed once per
 //! execution by the compiled program, so there is no folding here beyond conditions that are plainly TRUE or FALSE.
@@ -165,7 +165,9 @@ pub fn run(bound: &mut Bound, switches: Switches) {
         }
     }
     if let BoundKind::Query(tree) = &mut bound.kind {
-        own_scale::run(tree);
+        let mut rows = take(tree);
+        own_scale::run(bound, &mut rows);
+        bound.kind = BoundKind::Query(Box::new(rows));
     }
 }
 

@@ -1,31 +1,127 @@
-//! Decimals that IF and CASE give go to the client with the scale of the value chosen, unless a temporary table of MySQL's
-//! would hold them; see [`crate::function::keep_own_scale`]. Such a table holds no constants.
+//! Numbers that IF and CASE give go to the client as the value chosen, unless a temporary table of MySQL's would hold them: a decimal
+//! with its own scale, see [`crate::function::keep_own_scale`], and among decimals a BIT as its bytes, a YEAR with four digits and a
+//! parameter as the text that the client has sent. Such a table holds no constants.
 
-use crate::expr::{ColumnId, Expr};
-use crate::function::keep_own_scale;
-use crate::logical::Logical;
+use types::{CollationId, DataType, TypeKind};
+
+use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
+use crate::function::{FunctionId, cast, keep_own_scale};
+use crate::logical::{Bound, ColumnInfo, Logical};
+
+/// Bytes of a BIT, and characters of the longest number beside one.
+const TEXT_BYTES: u32 = 128;
 
 /// Over the tree of a query whose rows the client gets.
-pub(super) fn run(tree: &mut Logical) {
+pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
     match tree {
-        Logical::Limit { input, .. } | Logical::Filter { input, .. } => run(input),
+        Logical::Limit { input, .. } | Logical::Filter { input, .. } => run(bound, input),
         Logical::Distinct { input, .. } => constants(input),
         Logical::Sort { input, keys } => match &mut **input {
             // Rows of one table are sorted by themselves, with what is shown computed afterwards.
             Logical::Project { input: rows, items } if !keys.is_empty() && is_one_table(rows) => {
-                items.iter_mut().for_each(|(_, item)| keep_own_scale(item));
+                keep_own(bound, items, &|_| true);
             }
             _ => constants(input),
         },
         Logical::Project { input, items } => {
             let aggregated = aggregates(input);
-            let is_shown = |item: &Expr| match &aggregated {
+            keep_own(bound, items, &|item| match &aggregated {
                 None => true,
                 Some(aggregates) => item.is_constant() || reads_any(item, aggregates),
-            };
-            items.iter_mut().filter(|(_, item)| is_shown(item)).for_each(|(_, item)| keep_own_scale(item));
+            });
         }
         _ => {}
+    }
+}
+
+fn keep_own(bound: &mut Bound, items: &mut Vec<(ColumnId, Expr)>, is_shown: &dyn Fn(&Expr) -> bool) {
+    items.iter_mut().filter(|(_, item)| is_shown(item)).for_each(|(_, item)| keep_own_scale(item));
+    for at in 0..items.len() {
+        let (id, item) = &items[at];
+        let has_parameters = bound.has_client_parameters;
+        let is_decimal = item.data_type.kind == TypeKind::Decimal;
+        // What is computed twice must be the same.
+        let is_same =
+            !item.any(&mut |node| node.as_call().is_some_and(|(function, _)| !function.is_deterministic()));
+        if !(is_decimal && is_same && is_shown(item) && chooses_other_texts(item, has_parameters)) {
+            continue;
+        }
+        let Some(column) = bound.output.iter_mut().find(|column| column.id == *id) else { continue };
+        let mut text = item.clone();
+        parameters_as_texts(&mut text);
+        let text = cast(text, DataType::varchar(TEXT_BYTES, CollationId::BINARY));
+        let id = ColumnId(bound.columns.len() as u32);
+        column.text = Some(id);
+        bound.columns.push(ColumnInfo {
+            name: column.name.clone(),
+            data_type: text.data_type.clone(),
+            nullable: true,
+            origin: None,
+            coercibility: None,
+            bits: None,
+            is_whole: false,
+        });
+        items.push((id, text));
+    }
+}
+
+/// IF or CASE that may choose a value whose text is not the number's.
+fn chooses_other_texts(expr: &Expr, has_parameters: bool) -> bool {
+    let has_other = |arm: &Expr| has_other_text(arm, has_parameters);
+    match &expr.kind {
+        ExprKind::Case { whens, otherwise } => {
+            whens.iter().map(|(_, then)| then).chain(otherwise.as_deref()).any(has_other)
+        }
+        ExprKind::Call { function: FunctionId::If, args, .. } => args[1..].iter().any(has_other),
+        _ => false,
+    }
+}
+
+/// The arms that are parameters as the texts that their values are.
+fn parameters_as_texts(expr: &mut Expr) {
+    match &mut expr.kind {
+        ExprKind::Case { whens, otherwise } => {
+            whens
+                .iter_mut()
+                .map(|(_, then)| then)
+                .chain(otherwise.as_deref_mut())
+                .for_each(parameter_as_text);
+        }
+        ExprKind::Call { function: FunctionId::If, args, .. } => {
+            args[1..].iter_mut().for_each(parameter_as_text);
+        }
+        _ => {}
+    }
+}
+
+fn parameter_as_text(arm: &mut Expr) {
+    match &mut arm.kind {
+        ExprKind::Param(_) => arm.data_type = DataType::varchar(TEXT_BYTES, CollationId::BINARY),
+        ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Common } => {
+            if matches!(args[0].kind, ExprKind::Param(_)) {
+                *arm = args.swap_remove(0);
+                arm.data_type = DataType::varchar(TEXT_BYTES, CollationId::BINARY);
+            }
+        }
+        _ => parameters_as_texts(arm),
+    }
+}
+
+fn has_other_text(arm: &Expr, has_parameters: bool) -> bool {
+    match &arm.kind {
+        ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Common } => {
+            has_other_text(&args[0], has_parameters)
+        }
+        ExprKind::Case { .. } | ExprKind::Call { function: FunctionId::If, .. } => {
+            chooses_other_texts(arm, has_parameters)
+        }
+        ExprKind::Param(_) => has_parameters,
+        ExprKind::Column(_) => match arm.data_type.kind {
+            TypeKind::Bit => true,
+            TypeKind::Year => arm.data_type.zerofill,
+            _ => false,
+        },
+        _ => false,
     }
 }
 

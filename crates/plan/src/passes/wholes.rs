@@ -123,6 +123,10 @@ impl<'b> Classes<'b> {
                 class.is_large = can_be_large(&column.data_type);
                 class.is_bound = !column.data_type.is_string() || in_index();
             }
+            // What is only a part of a value is computed.
+            for part in table.parts.iter().filter(|part| part.kind != PartKind::Whole) {
+                classes[part.id.0 as usize].is_looked_into = true;
+            }
         }
         Classes { bound, parents: (0..bound.columns.len() as u32).collect(), classes }
     }

@@ -61,7 +61,8 @@ pub(crate) fn run_over<B: Backend>(
     let plan = session.planner().plan_with(statement, text, Some(&values), catalog)?;
     let results = session.variables.settings().results_charset;
     reply.columns(&plan.encoded_columns(results), session.status_flags(), 0)?;
-    let mut sink = ReplySink::new(reply, plan.output_types(), results, u64::MAX);
+    let mut sink =
+        ReplySink::new(reply, plan.output_types(), results, u64::MAX).with_texts(plan.physical().texts());
     context::with_context_of(session, catalog, &plan, &values, |prepared, context| {
         exec::run_query(prepared, context, &mut sink)
     })?;
@@ -256,7 +257,8 @@ fn run_body<B: Backend>(
                 })?;
             }
             reply.columns(&columns, session.status_flags(), 0)?;
-            let mut sink = ReplySink::new(reply, plan.output_types(), results, rows_max);
+            let mut sink = ReplySink::new(reply, plan.output_types(), results, rows_max)
+                .with_texts(plan.physical().texts());
             let found = context::with_context(session, plan, values, |prepared, context| {
                 exec::run_query(prepared, context, &mut sink)
             })?;

@@ -414,6 +414,11 @@ impl<'a> View<'a> {
             _ => return None,
         })
     }
+
+    /// The number by its decimal digits, which tell a large integer and the DOUBLE next to it apart.
+    fn digits(self) -> Option<Decimal> {
+        self.exact().or_else(|| Decimal::from_f64(self.number()?).ok())
+    }
 }
 
 /// Orders two documents as MySQL does: by kind (null, numbers, strings, objects, arrays, booleans, temporals, bytes),
@@ -434,7 +439,11 @@ pub(super) fn compare_views(a: View<'_>, b: View<'_>) -> Ordering {
         Kind::False | Kind::True => (kind_a as u8).cmp(&(kind_b as u8)),
         _ if kind_a.is_number() => match (a.exact(), b.exact()) {
             (Some(a), Some(b)) => a.cmp(&b),
-            _ => a.number().partial_cmp(&b.number()).unwrap_or(Ordering::Equal),
+            _ => a
+                .number()
+                .partial_cmp(&b.number())
+                .unwrap_or(Ordering::Equal)
+                .then_with(|| a.digits().zip(b.digits()).map_or(Ordering::Equal, |(a, b)| a.cmp(&b))),
         },
         Kind::String => a.string().cmp(b.string()),
         Kind::Opaque => a.opaque().cmp(&b.opaque()),

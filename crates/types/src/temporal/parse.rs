@@ -232,6 +232,30 @@ pub fn parse_datetime(text: &[u8], mode: DateMode) -> Result<ParsedDateTime, Tem
     Ok(ParsedDateTime { value, has_time: count > 3, has_delimiters_only, truncated, offset_minutes, carry })
 }
 
+/// Three numbers with punctuation between them, and behind them a blank and what is no digit: a date whose time of day is none.
+fn is_date_before_blank(text: &[u8]) -> bool {
+    let mut at = 0;
+    for field in 0..3 {
+        let digits = digit_run(&text[at..]);
+        if digits == 0 || (field == 0 && digits < 2) {
+            return false;
+        }
+        at += digits;
+        let between =
+            text[at..].iter().take_while(|byte| is_punctuation(**byte) || field == 2 && is_space(**byte));
+        let between = between.count();
+        if between == 0 {
+            return false;
+        }
+        at += between;
+        if field == 2 {
+            return text[at - between..at].iter().any(|&byte| is_space(byte))
+                && text.get(at).is_some_and(|byte| !byte.is_ascii_digit());
+        }
+    }
+    false
+}
+
 /// Reads a time, or the time of day of a whole date.
 ///
 /// # Errors
@@ -269,6 +293,9 @@ pub fn parse_time_with(text: &[u8], truncates_fraction: bool) -> Result<ParsedTi
             out_of_range: false,
             from_datetime: true,
         });
+    }
+    if text.len() - start >= 12 && is_date_before_blank(&text[at..]) {
+        return Err(TemporalError::Invalid);
     }
     let number = |at: &mut usize| -> Option<u64> {
         let run = digit_run(&text[*at..]);
