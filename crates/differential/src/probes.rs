@@ -5,7 +5,8 @@
 //!
 //! 1. The probes of all that an expression evaluates, its subqueries included, stand directly before its own: [`Probe::below`].
 //! 2. A condition has a second probe that negates it, since its conversion to a truth value may be what fails.
-//! 3. What gives a truth value has another as a WHERE, where constants beside columns are converted before rows are read.
+//! 3. What is looked for in a subquery is compared with each item of its rows, too.
+//! 4. What gives a truth value has another as a WHERE, where constants beside columns are converted before rows are read.
 
 use std::ops::Range;
 
@@ -195,6 +196,34 @@ impl Gather {
         }
     }
 
+    /// What is looked for, compared with the items of each row of the subquery, whatever its conditions leave.
+    fn compared(&mut self, expr: &Expr, left: &Expr, query: &Query, first: usize, around: &Scope) {
+        let mut scope = around.clone();
+        scope.is_recursive |= query.is_recursive;
+        scope.with.extend(query.with.iter().cloned());
+        match &query.body {
+            Body::Set { left: one, right: other, .. } => {
+                self.compared(expr, left, one, first, &scope);
+                self.compared(expr, left, other, first, &scope);
+            }
+            Body::Select(select) => {
+                if let Some(from) = &select.from {
+                    leaves(from, &mut scope.sources);
+                }
+                let sides = match left {
+                    Expr::Row(parts) => &parts[..],
+                    side => std::slice::from_ref(side),
+                };
+                for (side, item) in sides.iter().zip(&select.items) {
+                    let arguments = vec![side.clone(), item.expr.clone()];
+                    let equal = Expr::Call { form: forms::EQUAL, arguments };
+                    self.push(expr, &equal, false, first, &scope);
+                    self.push(expr, &equal, true, first, &scope);
+                }
+            }
+        }
+    }
+
     fn push(&mut self, expr: &Expr, shown: &Expr, is_filter: bool, first: usize, scope: &Scope) {
         if let Some(query) = scope.query(shown, is_filter) {
             let below = first..self.found.len();
@@ -241,6 +270,7 @@ impl Gather {
             Expr::InQuery { left, query, .. } | Expr::Quantified { left, query, .. } => {
                 self.expr(left, scope);
                 self.query(query, scope);
+                self.compared(expr, left, query, first, scope);
             }
         }
         self.push(expr, expr, false, first, scope);

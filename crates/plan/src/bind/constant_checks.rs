@@ -9,9 +9,11 @@
 //! | a text beside a BIGINT column | `=`, `<=>`, `<>`, `<` ..., STRCMP, NULLIF, and each bound of BETWEEN | 1292 where changes are strict |
 //! | what is computed, beside a BIGINT column or a column of dates or times, but dates beside dates | the same | its own |
 //! | a document beside a TIME or BIGINT column | `=`, `<=>`, `<>`, `<` ... | 3156 where changes are strict |
-//! | a text that is written beside a column of numbers, or in the rows of a subquery that it is looked for in | the same, anywhere in WHERE, ON and HAVING | 1292 where changes are strict |
+//! | a text that is written beside a column of numbers, or in the rows of a subquery that it is looked for in | the same, anywhere in WHERE, HAVING and ON but for outer joins, if no constant among the conditions that MySQL joins is false | 1292 where changes are strict |
 //! | the items of IN, if all are constants of one class | IN | that of the item |
 //! | a part of WHERE, ON and HAVING that AND, OR and NOT join to others | always, before the texts beside columns | that of the part |
+//!
+//! In subqueries of changes a derived table is kept, so that its columns are no constants.
 //!
 //! A column that an outer join fills with NULL is no constant except beside `=`, whatever computes it, nor is a row of a set operation that comes from
 //! no table.
@@ -99,6 +101,14 @@ fn conversion_unless_year(text: Expr) -> Expr {
     Expr::new(kind, DataType::BOOL, true)
 }
 
+/// Several checks by AND or OR, which take two at least.
+fn joined(function: F, mut checks: Vec<Expr>) -> Expr {
+    if checks.len() == 1 {
+        checks.push(Expr::bool(function == F::And));
+    }
+    call(function, checks)
+}
+
 fn typed_null(data_type: &DataType) -> Expr {
     Expr { data_type: data_type.clone(), ..Expr::literal(Value::Null) }
 }
@@ -136,8 +146,14 @@ pub(super) fn of(
                     if !is_joined && !left.data_type.has_date() && !right.data_type.has_date() {
                         continue;
                     }
-                    checks.extend(resolve.pair(left, &right, false));
-                    checks.extend(resolve.pair(&right, left, false));
+                    // A number is converted by a column that it is joined with.
+                    let is_converted = |side: &Expr| is_joined || !side.data_type.is_numeric();
+                    if is_converted(left) {
+                        checks.extend(resolve.pair(left, &right, false));
+                    }
+                    if is_converted(&right) {
+                        checks.extend(resolve.pair(&right, left, false));
+                    }
                 }
             }
             Comparison::Extreme(left, output) => {
@@ -148,7 +164,7 @@ pub(super) fn of(
             Comparison::List(value, list) => checks.extend(resolve.list(value, list)),
         }
     }
-    checks.extend(found.conditions.iter().filter_map(|condition| resolve.all_of(condition.parts, F::And)));
+    checks.extend(resolve.conditions());
     checks
 }
 
@@ -180,6 +196,10 @@ struct Condition<'t> {
     parts: &'t [Expr],
     /// A part is a constant as it stands; else one may be if its columns are computed by constants.
     has_constant: bool,
+    /// Those of one number are one condition in MySQL, which joins their tables with each other.
+    group: u32,
+    /// It says which rows of an outer join have a partner.
+    is_of_outer_join: bool,
 }
 
 /// What the trees of a statement hold.
@@ -199,6 +219,13 @@ struct Found<'t> {
     padded: HashSet<ColumnId>,
     /// Subqueries that are joins: what is looked for in another is no column any more.
     joined: Vec<&'t Subquery>,
+    /// EXISTS that is a join.
+    existing: Vec<&'t Subquery>,
+    /// The group of the conditions that are visited.
+    group: u32,
+    groups: u32,
+    /// Outer joins around, within the group.
+    outer_joins: u32,
     /// How many outer joins around what is visited may fill it with NULL.
     padding_depth: usize,
 }
@@ -250,23 +277,50 @@ impl<'t> Found<'t> {
                     parts.iter().for_each(|part| self.note_joined(part));
                 }
                 let has_constant = parts.iter().any(|part| self.has_constant_part(part));
-                if has_constant || parts.iter().any(|part| part.any(&mut |node| is_never_null(node))) {
-                    self.conditions.push(Condition { parts, has_constant });
+                let is_left = matches!(tree, Logical::Join { kind: JoinKind::Left, .. });
+                let is_checked = has_constant
+                    || parts.iter().any(|part| part.any(&mut |node| is_never_null(node)))
+                    || parts.iter().any(|part| matches!(part.kind, ExprKind::Literal(_)));
+                if is_checked {
+                    let is_of_outer_join = is_left || self.outer_joins > 0;
+                    let group = self.group;
+                    self.conditions.push(Condition { parts, has_constant, group, is_of_outer_join });
                 }
                 if let Logical::Join { kind: JoinKind::Left, left, right, .. } = tree {
                     self.tree(left);
                     self.padding_depth += 1;
+                    self.outer_joins += 1;
                     self.tree(right);
+                    self.outer_joins -= 1;
                     self.padding_depth -= 1;
                     tree.each_expr(&mut |expr| self.expr(expr));
                     return;
                 }
             }
             Logical::Apply { subquery, .. } => self.subquery(subquery),
+            // What is below is a query of its own.
+            Logical::Limit { .. } | Logical::Distinct { .. } | Logical::Aggregate { .. } => {
+                self.in_own_group(&mut |found| tree.each_input(&mut |input| found.tree(input)));
+                tree.each_expr(&mut |expr| self.expr(expr));
+                return;
+            }
             _ => {}
         }
-        tree.each_input(&mut |input| self.tree(input));
+        if matches!(tree, Logical::SetOp { .. } | Logical::Recursive { .. }) {
+            tree.each_input(&mut |input| self.in_own_group(&mut |found| found.tree(input)));
+        } else {
+            tree.each_input(&mut |input| self.tree(input));
+        }
         tree.each_expr(&mut |expr| self.expr(expr));
+    }
+
+    /// Visits what MySQL does not join with the tables beside it.
+    fn in_own_group(&mut self, visit: &mut dyn FnMut(&mut Found<'t>)) {
+        let around = (self.group, std::mem::take(&mut self.outer_joins));
+        self.groups += 1;
+        self.group = self.groups;
+        visit(self);
+        (self.group, self.outer_joins) = around;
     }
 
     /// Notes the subqueries of a condition that MySQL makes joins of: `column IN (SELECT ...)` by itself.
@@ -275,7 +329,14 @@ impl<'t> Found<'t> {
             ExprKind::Call { function: F::And, args, .. } => {
                 args.iter().for_each(|arg| self.note_joined(arg));
             }
-            ExprKind::Subquery(subquery) if is_plain(&subquery.plan) => self.joined.push(subquery),
+            ExprKind::Subquery(subquery) if is_plain(&subquery.plan) && is_listed(subquery) => {
+                self.joined.push(subquery);
+            }
+            ExprKind::Subquery(subquery)
+                if is_plain(&subquery.plan) && matches!(subquery.kind, SubqueryKind::Exists) =>
+            {
+                self.existing.push(subquery);
+            }
             _ => {}
         }
     }
@@ -343,9 +404,16 @@ impl<'t> Found<'t> {
             return;
         }
         let is_computed = |id| projections.iter().any(|items| items.iter().any(|(item, _)| *item == id));
-        self.conditions.retain(|condition| {
+        let may_be_checked = |condition: &Condition<'_>| {
             let mut computed = |node: &Expr| node.as_column().is_some_and(is_computed);
             condition.has_constant || condition.parts.iter().any(|part| part.any(&mut computed))
+        };
+        let checked = self.conditions.iter().filter(|condition| may_be_checked(condition));
+        let groups: Vec<u32> = checked.map(|condition| condition.group).collect();
+        self.conditions.retain(|condition| {
+            let is_literal = |part: &Expr| matches!(part.kind, ExprKind::Literal(_));
+            groups.contains(&condition.group)
+                && (may_be_checked(condition) || condition.parts.iter().any(is_literal))
         });
     }
 
@@ -390,7 +458,12 @@ impl<'t> Found<'t> {
 
     fn subquery(&mut self, subquery: &'t Subquery) {
         let depth = std::mem::take(&mut self.padding_depth);
-        self.tree(&subquery.plan);
+        let mut joins = self.joined.iter().chain(&self.existing);
+        if joins.any(|other| std::ptr::eq(*other, subquery)) {
+            self.tree(&subquery.plan);
+        } else {
+            self.in_own_group(&mut |found| found.tree(&subquery.plan));
+        }
         self.padding_depth = depth;
         let SubqueryKind::Quantified { condition, .. } = &subquery.kind else { return };
         let is_joined = self.joined.iter().any(|other| std::ptr::eq(*other, subquery));
@@ -616,7 +689,7 @@ impl<'t> Resolve<'_, 't> {
         match &condition.kind {
             // What cannot be NULL is not computed for it.
             _ if is_known_not_null(condition) => None,
-            ExprKind::Subquery(subquery) => self.looked_for(subquery, false),
+            ExprKind::Subquery(subquery) => self.looked_for(subquery),
             _ => self.constant_condition(condition).or_else(|| self.within(condition)),
         }
     }
@@ -641,27 +714,62 @@ impl<'t> Resolve<'_, 't> {
         }
     }
 
+    /// Of each group, first the constants of each condition; if none is false, what columns convert, but for outer joins.
+    fn conditions(&self) -> Vec<Expr> {
+        let conditions = &self.found.conditions;
+        let mut checks = Vec::new();
+        let mut groups: Vec<u32> = conditions.iter().map(|condition| condition.group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        for group in groups {
+            let mut constants = Vec::new();
+            let mut conversions = Vec::new();
+            for condition in conditions.iter().filter(|condition| condition.group == group) {
+                let (first, later) = self.checks_of(condition.parts, F::And);
+                if !first.is_empty() {
+                    let check = joined(F::And, first);
+                    if !condition.is_of_outer_join {
+                        constants.push(call(F::IsTrue, vec![check.clone()]));
+                    }
+                    checks.push(check);
+                }
+                if !condition.is_of_outer_join {
+                    conversions.extend(later);
+                }
+            }
+            if !conversions.is_empty() {
+                constants.extend(conversions);
+                checks.push(joined(F::And, constants));
+            }
+        }
+        checks
+    }
+
     /// Those of several parts.
     fn all_of(&self, parts: &[Expr], function: F) -> Option<Expr> {
+        let (mut checks, later) = self.checks_of(parts, function);
+        checks.extend(later);
+        match (function, checks.is_empty()) {
+            (_, true) => None,
+            (F::Not, _) => Some(call(F::Not, checks)),
+            _ => Some(joined(function, checks)),
+        }
+    }
+
+    /// The checks of several parts: constants, and then what columns convert.
+    fn checks_of(&self, parts: &[Expr], function: F) -> (Vec<Expr>, Vec<Expr>) {
         let checks = parts.iter().filter_map(|part| {
             let is_whole = joins_conditions(part).is_some();
             let check = match &part.kind {
-                ExprKind::Subquery(subquery) if function == F::Not => self.looked_for(subquery, true),
+                // It is no join, and compares constants only where it is but one value.
+                ExprKind::Subquery(subquery) if function != F::And && !has_no_table(&subquery.plan) => None,
                 _ => self.condition(part),
             };
             Some((check?, !is_whole && self.constant_condition(part).is_none()))
         });
         let (later, first): (Vec<_>, Vec<_>) = checks.partition(|(_, is_conversion)| *is_conversion);
-        let mut parts: Vec<Expr> = first.into_iter().chain(later).map(|(check, _)| check).collect();
-        match (function, parts.len()) {
-            (_, 0) => None,
-            (F::Not, _) => Some(call(F::Not, parts)),
-            (_, 1) => {
-                parts.push(Expr::bool(function == F::And));
-                Some(call(function, parts))
-            }
-            _ => Some(call(function, parts)),
-        }
+        let alone = |checks: Vec<(Expr, bool)>| checks.into_iter().map(|(check, _)| check).collect();
+        (alone(first), alone(later))
     }
 
     /// What computes a column.
@@ -703,13 +811,16 @@ impl<'t> Resolve<'_, 't> {
     }
 
     /// As above for `column IN (SELECT text ...)`, which is a comparison where it is a join; and for constants on both sides.
-    fn looked_for(&self, subquery: &Subquery, is_negated: bool) -> Option<Expr> {
-        let SubqueryKind::Quantified { all: false, condition, .. } = &subquery.kind else { return None };
+    fn looked_for(&self, subquery: &Subquery) -> Option<Expr> {
+        let SubqueryKind::Quantified { all: false, single: false, condition } = &subquery.kind else {
+            return None;
+        };
         let checks = condition.iter().filter_map(|part| {
             let (_, sides) = part.as_call().filter(|(function, _)| *function == F::Eq)?;
             let [left, right] = sides else { return None };
-            let item = self.found.items.get(&right.as_column()?).copied().unwrap_or(right);
-            let is_read = is_negated || item.data_type.kind == TypeKind::Year;
+            let id = right.as_column().filter(|id| !self.kept.contains(id));
+            let item = id.and_then(|id| self.found.items.get(&id).copied()).unwrap_or(right);
+            let is_read = item.data_type.kind == TypeKind::Year;
             let beside = if is_read { None } else { self.beside_numbers(left, item) };
             beside.or_else(|| self.constant(part))
         });
@@ -828,6 +939,11 @@ fn uncast(item: &Expr) -> &Expr {
 fn is_text_of_number(item: &Expr) -> bool {
     let Some((F::Cast, [arg])) = item.as_call() else { return false };
     item.data_type.is_string() && arg.data_type.is_numeric()
+}
+
+/// IN, unlike `(a, b) = (subquery)` and `<> ALL`.
+fn is_listed(subquery: &Subquery) -> bool {
+    matches!(subquery.kind, SubqueryKind::Quantified { all: false, single: false, .. })
 }
 
 /// A SELECT without groups and set operations.

@@ -78,7 +78,29 @@ impl<'a> Binder<'a> {
         if searches_pattern(function) {
             self.check_kept_nulls(function, &args, &option)?;
         }
+        self.fold_beside_bigints(function, &mut args);
         function::build(function, args, option, &self.types)
+    }
+
+    /// STRCMP and NULLIF read a text beside a BIGINT column when the statement is planned, if it is known then.
+    fn fold_beside_bigints(&self, function: FunctionId, args: &mut [Expr]) {
+        let pairs: &[(usize, usize)] = match function {
+            FunctionId::Strcmp => &[(0, 1), (1, 0)],
+            FunctionId::NullIf => &[(1, 0)],
+            _ => return,
+        };
+        for &(column, constant) in pairs {
+            let is_bigint = args[column].as_column().is_some() && args[column].data_type.kind == TypeKind::BigInt;
+            let of = &args[constant];
+            if !is_bigint || of.as_literal().is_some() || !of.data_type.is_string() {
+                continue;
+            }
+            if let Some(value @ Value::Bytes { .. }) = self.constant(of) {
+                let data_type = of.data_type.clone();
+                let coercibility = of.coercibility;
+                args[constant] = Expr { data_type, coercibility, ..Expr::literal(value) };
+            }
+        }
     }
 
     /// A text for a parameter that a function takes a document from is parsed as CAST does it. Other values keep their own types.
@@ -729,7 +751,10 @@ impl<'a> Binder<'a> {
                 "Thread stack overrun:  the statement has too many subqueries.  Use joins or several statements.",
             ));
         }
-        let bound = self.query(query)?;
+        self.subquery_depth += 1;
+        let bound = self.query(query);
+        self.subquery_depth -= 1;
+        let bound = bound?;
         let columns = bound.output.iter().map(|column| column.id).collect();
         Ok((bound.plan, columns, bound.outer))
     }
@@ -1098,16 +1123,18 @@ impl<'a> Binder<'a> {
 
     /// The argument as the aggregate computes with it: sums of texts and times are sums of doubles.
     fn aggregate_arg(&self, function: AggregateFunc, mut arg: Expr) -> PlanResult<Expr> {
-        if matches!(function, AggregateFunc::Sum | AggregateFunc::Avg) {
-            function::derive_summed(&mut arg, false, &self.types);
-        }
-        if matches!(
-            function,
-            AggregateFunc::StdPop | AggregateFunc::StdSamp | AggregateFunc::VarPop | AggregateFunc::VarSamp
-        ) {
-            function::derive_summed(&mut arg, true, &self.types);
-        }
-        self.note_parameters(std::slice::from_ref(&arg));
+        self.with_types(std::slice::from_mut(&mut arg), |args| {
+            use AggregateFunc as A;
+            let arg = &mut args[0];
+            match function {
+                A::Sum | A::Avg => function::derive_summed(arg, false, &self.types),
+                A::StdPop | A::StdSamp | A::VarPop | A::VarSamp => {
+                    function::derive_summed(arg, true, &self.types);
+                }
+                A::Min | A::Max => function::derive_extreme(arg, &self.types),
+                _ => {}
+            }
+        });
         if matches!(function, AggregateFunc::Min | AggregateFunc::Max) {
             self.chosen_values(std::iter::once(&arg));
         }

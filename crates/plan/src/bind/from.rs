@@ -200,7 +200,8 @@ impl<'a> Binder<'a> {
                 column.source = OutputSource::SetOperation;
             }
         }
-        if !self.is_merged(query) {
+        // In subqueries of changes it merges none.
+        if self.is_change && self.subquery_depth > 0 || !self.is_merged(query) {
             self.keep_aggregates(&bound.plan);
             self.keep_derived(&bound.plan, &mut bound.output);
             store_values(&mut bound.plan, &mut self.columns);

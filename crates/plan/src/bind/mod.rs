@@ -266,6 +266,10 @@ pub(crate) struct Binder<'a> {
     limit_parameters: Vec<u32>,
     /// Parameters stand for the literals of the text.
     literals_are_parameters: bool,
+    /// The statement changes rows.
+    is_change: bool,
+    /// Subqueries of expressions around what is bound.
+    subquery_depth: u32,
     volatile: bool,
     recursion_count: u32,
     calc_found_rows: bool,
@@ -322,6 +326,8 @@ impl<'a> Binder<'a> {
             text_parameters: std::cell::RefCell::default(),
             limit_parameters: Vec::new(),
             literals_are_parameters: false,
+            is_change: false,
+            subquery_depth: 0,
             volatile: false,
             recursion_count: 0,
             calc_found_rows: false,
@@ -370,6 +376,8 @@ impl<'a> Binder<'a> {
     }
 
     fn statement(&mut self, statement: &'a Statement<'a>) -> PlanResult<(BoundKind, Vec<OutputColumn>)> {
+        self.is_change =
+            matches!(statement, Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_));
         Ok(match statement {
             Statement::Query(query) => {
                 self.has_limit = has_limit(query);

@@ -47,7 +47,7 @@ pub(crate) use own_scale::{StoredDigits, keep_document_scale, keep_own_scale, ke
 pub use parameter::untyped;
 pub(crate) use parameter::{
     charset_beside, charset_of, derive, derive_arms, derive_beside, derive_cast, derive_condition,
-    derive_limit, derive_stored, derive_summed, is_untyped, reads_time,
+    derive_extreme, derive_limit, derive_stored, derive_summed, is_untyped, reads_time,
 };
 pub(crate) use shape::text_chars;
 

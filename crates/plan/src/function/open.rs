@@ -13,7 +13,7 @@ fn first_operand(function: FunctionId) -> Option<usize> {
     match function {
         F::Abs | F::Neg | F::Ceil | F::Floor => Some(0),
         F::Add | F::Sub | F::Mul | F::Div | F::Mod => Some(0),
-        F::Coalesce | F::IfNull | F::Greatest | F::Least | F::AnyValue => Some(0),
+        F::Coalesce | F::IfNull | F::NullIf | F::Greatest | F::Least | F::AnyValue => Some(0),
         F::If => Some(1),
         _ => None,
     }

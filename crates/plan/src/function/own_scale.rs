@@ -83,6 +83,11 @@ pub(crate) fn keep_stored_scale(expr: &mut Expr) -> StoredDigits {
         {
             StoredDigits::SixOrNone
         }
+        // A DOUBLE is stored with all its digits.
+        ExprKind::Call { function: F::Pi, .. } => {
+            expr.data_type.scale = SCALE_NOT_FIXED;
+            StoredDigits::OfType
+        }
         ExprKind::Call { function: F::IfNull | F::Coalesce, args, .. }
             if expr.data_type.kind == TypeKind::Decimal =>
         {

@@ -166,7 +166,14 @@ pub(crate) fn derive_condition(arg: &mut Expr, context: &TypeContext) {
 /// Types a parameter that is added up.
 pub(crate) fn derive_summed(arg: &mut Expr, is_deviation: bool, context: &TypeContext) {
     let given = if is_deviation { decimal() } else { DataType::DOUBLE };
-    give_one(arg, &given, context);
+    give_all(std::slice::from_mut(arg), &given, context);
+}
+
+/// Types the parameters of a call of which MIN or MAX is asked; a parameter by itself stays a text.
+pub(crate) fn derive_extreme(arg: &mut Expr, context: &TypeContext) {
+    if !is_untyped(arg, context) {
+        give_all(std::slice::from_mut(arg), &DataType::DOUBLE, context);
+    }
 }
 
 /// Types a parameter that goes into a column of this type.
