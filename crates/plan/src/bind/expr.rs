@@ -90,7 +90,8 @@ impl<'a> Binder<'a> {
             _ => return,
         };
         for &(column, constant) in pairs {
-            let is_bigint = args[column].as_column().is_some() && args[column].data_type.kind == TypeKind::BigInt;
+            let is_bigint =
+                args[column].as_column().is_some() && args[column].data_type.kind == TypeKind::BigInt;
             let of = &args[constant];
             if !is_bigint || of.as_literal().is_some() || !of.data_type.is_string() {
                 continue;
