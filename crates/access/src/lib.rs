@@ -38,6 +38,7 @@
 //! ```
 
 mod error;
+mod facts;
 mod key;
 mod large;
 mod metadata;
@@ -52,6 +53,7 @@ mod value;
 mod zone;
 
 pub use error::{DuplicateKey, Error, ForeignKeyViolation, OtherTable, ServerError};
+pub use facts::{Bucket, ColumnFacts, IndexFacts, TableFacts};
 pub use key::{KeyBound, KeyBytes, KeyBytesRange, KeyForm, KeyRange, KeyRanges, PointKeys, next_prefix};
 pub use large::{
     LARGE_VALUES_READ, LargeReference, LongValue, PREFIX_BYTES, REFERENCE_BYTES, REFERENCED_BYTES_MIN,

@@ -1,6 +1,9 @@
 //! What the optimizer asks about a table.
 
-use crate::key::KeyRange;
+use std::sync::Arc;
+
+use crate::facts::TableFacts;
+use crate::key::{KeyBytes, KeyRange};
 
 /// What the optimizer asks about a table. Answers are estimates, cheap, and never fail.
 pub trait TableStatistics: Send + Sync {
@@ -18,9 +21,20 @@ pub trait TableStatistics: Send + Sync {
     /// Rows of index `index` in `range`.
     fn estimate_rows(&self, index: usize, range: &KeyRange) -> u64;
 
-    /// How often ANALYZE TABLE was said.
-    fn analyzed_count(&self) -> u64 {
+    /// What was found out about the rows; none: nothing yet.
+    fn facts(&self) -> Option<Arc<TableFacts>> {
+        None
+    }
+
+    /// The version of these facts: another one when they were replaced. Cheap.
+    fn facts_version(&self) -> u64 {
         0
+    }
+
+    /// How the facts write values of column `column`: as part 0. None: they do not speak of it.
+    fn column_keys(&self, column: usize) -> Option<&dyn KeyBytes> {
+        let _ = column;
+        None
     }
 
     /// Bytes of the rows (`information_schema.tables.data_length`).

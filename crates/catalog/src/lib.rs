@@ -33,7 +33,7 @@ mod routine;
 mod show_create;
 mod snapshot;
 
-pub use access::{KeyBound, KeyRange, TableStatistics};
+pub use access::{ColumnFacts, KeyBound, KeyBytes, KeyBytesRange, KeyRange, TableFacts, TableStatistics};
 pub use account::{
     Account, AccountId, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, PasswordLocking, Privileges,
     ResourceLimits, SchemaPrivileges, TablePrivileges,

@@ -124,18 +124,18 @@ enum Converted {
     Unknown,
 }
 
-/// An index of a table whose rows a backend keeps, as ranges need it.
+/// Parts of an index of a table whose rows a backend keeps, as ranges need them.
 #[derive(Clone, Copy)]
 pub(crate) struct IndexKeys<'a> {
     pub(crate) definition: &'a TableDefinition,
-    pub(crate) index: usize,
+    pub(crate) parts: &'a [IndexPart],
     pub(crate) zone: &'a dyn TimestampZone,
     pub(crate) mode: DateMode,
 }
 
 impl<'a> IndexKeys<'a> {
     fn part(&self, number: usize) -> (&'a IndexPart, &'a ColumnDefinition) {
-        let part = &self.definition.indexes[self.index].parts[number];
+        let part = &self.parts[number];
         (part, &self.definition.columns[part.column])
     }
 }

@@ -1,15 +1,16 @@
 //! Values of constants for the planner's estimates: ranges of indexes as the execution will find them.
 
-use catalog::{KeyBound, KeyRange, TableDefinition};
-use plan::constants::{Constants, RangeKeys};
+use access::KeyBytes;
+use catalog::{IndexPart, KeyBound, KeyRange, TableDefinition};
+use plan::constants::{ColumnRange, Constants, RangeKeys};
 use plan::physical::RangePlan;
 use plan::{Expr, ExprKind};
 use types::temporal::DateTime;
 use types::temporal::zone::TimeZone;
-use types::{Batch, Column, TypeKind, Value, ValueRef};
+use types::{Batch, Cell, Column, TypeKind, Value, ValueRef};
 
 use crate::expr::{EvalContext, EvalSettings, NoSession, Program, Warnings};
-use crate::key::{IndexKeys, value_range};
+use crate::key::{EqualParts, IndexKeys, bytes_range, equal_parts, value_range};
 
 /// Computes constants with a session's settings and the parameters of the run that comes next.
 #[derive(Clone, Copy, Debug)]
@@ -55,12 +56,10 @@ impl Constants for PlannedConstants<'_> {
         if ends().any(|end| end.like_prefix) {
             return RangeKeys::Unknown;
         }
-        let exprs = range.equal.iter().map(|value| &value.expr).chain(ends().map(|end| &end.expr));
-        let Some(values) = self.values(&exprs.cloned().collect::<Vec<_>>()) else {
-            return RangeKeys::Unknown;
-        };
+        let Some(values) = self.values(&exprs_of(range)) else { return RangeKeys::Unknown };
         let mode = self.settings.date_mode();
-        let keys = IndexKeys { definition: table, index, zone: &self.settings.time_zone, mode };
+        let parts = &table.indexes[index].parts;
+        let keys = IndexKeys { definition: table, parts, zone: &self.settings.time_zone, mode };
         match value_range(keys, range, &values, 0) {
             Some(mut keys) => {
                 to_utc(table, index, &mut keys, &self.settings.time_zone);
@@ -69,6 +68,35 @@ impl Constants for PlannedConstants<'_> {
             None => RangeKeys::Nothing,
         }
     }
+
+    fn column_range(
+        &self,
+        table: &TableDefinition,
+        column: usize,
+        bytes: &dyn KeyBytes,
+        range: &RangePlan,
+    ) -> ColumnRange {
+        let Some(values) = self.values(&exprs_of(range)) else { return ColumnRange::Unknown };
+        let mode = self.settings.date_mode();
+        let parts = &[IndexPart { column, prefix_length: None, descending: false }];
+        let keys = IndexKeys { definition: table, parts, zone: &self.settings.time_zone, mode };
+        if range.equal.is_empty() {
+            let range = bytes_range(keys, bytes, range, &values, 0);
+            return range.map_or(ColumnRange::Nothing, ColumnRange::Range);
+        }
+        match equal_parts(keys, bytes, range, &values, 0) {
+            EqualParts::Known(_) if values[0].cell(0) == Cell::Null => ColumnRange::Null,
+            EqualParts::Known(key) => ColumnRange::Equal(key),
+            EqualParts::KnownTo(_) => ColumnRange::Unknown,
+            EqualParts::Nothing => ColumnRange::Nothing,
+        }
+    }
+}
+
+/// The expressions of a range: the equal ones, then its ends.
+fn exprs_of(range: &RangePlan) -> Vec<Expr> {
+    let ends = range.lower.iter().chain(&range.upper).map(|end| &end.expr);
+    range.equal.iter().map(|value| &value.expr).chain(ends).cloned().collect()
 }
 
 /// Statistics know TIMESTAMPs in UTC only.

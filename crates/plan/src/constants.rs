@@ -1,8 +1,8 @@
 //! What the builder asks about constants: values that are not in the plan, but decide how good it is.
 
-use catalog::{KeyRange, TableDefinition, TableEntry};
+use catalog::{KeyBytes, KeyBytesRange, KeyRange, TableDefinition, TableEntry};
 
-use crate::physical::{PhysicalPlan, RangePlan};
+use crate::physical::{Asked, PhysicalPlan, RangePlan};
 use crate::progress;
 
 /// Most ranges of one list that are asked for; of longer lists a part, evenly spaced.
@@ -19,10 +19,34 @@ pub enum RangeKeys {
     Keys(KeyRange),
 }
 
+/// What a range of a column means now, as keys.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnRange {
+    /// A value is not known, or its place among the keys.
+    Unknown,
+    /// No value can be in it.
+    Nothing,
+    /// NULL.
+    Null,
+    /// This value.
+    Equal(Vec<u8>),
+    /// The values between.
+    Range(KeyBytesRange),
+}
+
 /// The values of constants and parameters in the run that a plan is made for. Asked for estimates only: a plan is right for all values.
 pub trait Constants {
     /// The keys of a range of an index of a table.
     fn range_keys(&self, table: &TableDefinition, index: usize, range: &RangePlan) -> RangeKeys;
+
+    /// The keys of a range of a column, which `bytes` writes as part 0: as if it were an index.
+    fn column_range(
+        &self,
+        table: &TableDefinition,
+        column: usize,
+        bytes: &dyn KeyBytes,
+        range: &RangePlan,
+    ) -> ColumnRange;
 }
 
 /// Knows no value.
@@ -33,10 +57,61 @@ impl Constants for NoConstants {
     fn range_keys(&self, _table: &TableDefinition, _index: usize, _range: &RangePlan) -> RangeKeys {
         RangeKeys::Unknown
     }
+
+    fn column_range(
+        &self,
+        _table: &TableDefinition,
+        _column: usize,
+        _bytes: &dyn KeyBytes,
+        _range: &RangePlan,
+    ) -> ColumnRange {
+        ColumnRange::Unknown
+    }
 }
 
-/// Rows in ranges of an index together, if all ends are known: as plans are made for, and as their guards compare.
+/// Rows in ranges of an index or a column together, if all ends are known: as plans are made for, and as their guards compare.
 pub(crate) fn rows_in(
+    constants: &dyn Constants,
+    entry: &TableEntry,
+    asked: Asked,
+    ranges: &[RangePlan],
+) -> Option<f64> {
+    match asked {
+        Asked::Index(index) => rows_in_index(constants, entry, index, ranges),
+        Asked::Column(column) => rows_of_column(constants, entry, column, ranges),
+    }
+}
+
+/// By what was found out about the column's values.
+fn rows_of_column(
+    constants: &dyn Constants,
+    entry: &TableEntry,
+    column: usize,
+    ranges: &[RangePlan],
+) -> Option<f64> {
+    let statistics = entry.source.statistics();
+    let facts = statistics.facts()?;
+    let of_column = facts.column(column)?;
+    let bytes = statistics.column_keys(column)?;
+    let (mut share, mut asked) = (0.0, 0);
+    for range in ranges.iter().step_by(ranges.len().div_ceil(ASKED_MAX).max(1)) {
+        progress::step();
+        share += match constants.column_range(&entry.definition, column, bytes, range) {
+            ColumnRange::Unknown => return None,
+            ColumnRange::Nothing => 0.0,
+            ColumnRange::Null => of_column.null_share,
+            ColumnRange::Equal(key) => of_column.equal_share(&key),
+            ColumnRange::Range(range) => of_column.range_share(&range),
+        };
+        asked += 1;
+    }
+    let rows = (statistics.row_count() as f64).max(1.0);
+    let found = share * ranges.len() as f64 / f64::from(asked.max(1)) * rows;
+    // What a sample did not meet may be there all the same.
+    Some(found.clamp(if facts.is_whole { 0.1 } else { 1.0 }, rows))
+}
+
+fn rows_in_index(
     constants: &dyn Constants,
     entry: &TableEntry,
     index: usize,
@@ -64,7 +139,7 @@ impl PhysicalPlan {
         self.guards.iter().all(|guard| {
             let entry = &self.tables[guard.table.0 as usize].entry;
             // What is not known would not be known to a new plan either.
-            rows_in(constants, entry, guard.index, &guard.ranges)
+            rows_in(constants, entry, guard.asked, &guard.ranges)
                 .is_none_or(|rows| (guard.least..=guard.most).contains(&rows))
         })
     }

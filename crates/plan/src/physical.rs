@@ -24,7 +24,7 @@ use crate::expr::{ColumnId, Expr};
 use crate::logical::{AggregateFunction, InsertCell, JoinKind, Needs, OutputColumn, TableIndex, TablePart};
 
 pub(crate) use guard::GUARDS_MAX;
-pub use guard::Guard;
+pub use guard::{Asked, Guard};
 pub use sizes::TableSize;
 
 /// A whole statement, ready to run.

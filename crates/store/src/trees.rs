@@ -29,6 +29,12 @@ impl Tree {
     pub fn record_count(&self) -> u64 {
         u64::try_from(self.state.records.load(Ordering::Relaxed)).unwrap_or(0)
     }
+
+    /// How often records were inserted, updated and deleted since the store was opened; changes rolled back count twice.
+    #[must_use]
+    pub fn change_count(&self) -> u64 {
+        self.state.changes.load(Ordering::Relaxed)
+    }
 }
 
 /// What is known about a tree while the store is open.
@@ -37,6 +43,8 @@ pub(crate) struct TreeState {
     pub(crate) root: Root,
     locks: AtomicU64,
     pub(crate) records: AtomicI64,
+    /// Changes of records since the store was opened.
+    changes: AtomicU64,
     dropped: AtomicBool,
     /// What the layer above calls it. Looked at only when something is wrong.
     names: RwLock<Arc<[Arc<str>]>>,
@@ -48,6 +56,7 @@ impl TreeState {
             root,
             locks: AtomicU64::new(0),
             records: AtomicI64::new(records),
+            changes: AtomicU64::new(0),
             dropped: AtomicBool::new(false),
             names: RwLock::new(Arc::new([])),
         })
@@ -68,6 +77,7 @@ impl TreeState {
 
     pub(crate) fn count(&self, change: i64) {
         self.records.fetch_add(change, Ordering::Relaxed);
+        self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn names(&self) -> Arc<[Arc<str>]> {

@@ -1,6 +1,7 @@
 //! The binary form of definitions in the dictionary: little-endian numbers, length-prefixed strings, a version byte
 //! first. A newer program reads older versions; an older one refuses a newer version.
 
+mod facts;
 mod routine;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use catalog::{
 };
 use types::{CollationId, DataType, Decimal, Members, TypeKind};
 
+pub(crate) use facts::{decode_facts, encode_facts};
 pub(crate) use routine::{decode_routine, encode_routine};
 
 /// Version of all records written now.

@@ -127,6 +127,16 @@ impl EntryCodec {
         }
     }
 
+    /// How many bytes of an entry's key are its columns.
+    pub(crate) fn columns_bytes(&self, key: &[u8], value: &[u8]) -> usize {
+        match self.shape {
+            Shape::Tail(bytes) => bytes,
+            Shape::TailVariable => key.len() - self.split(key, value).0.len(),
+            Shape::Tagged if value.first() == Some(&1) => key.len() - self.split(key, value).0.len(),
+            Shape::Value(_) | Shape::ValueVariable | Shape::Tagged => key.len(),
+        }
+    }
+
     /// An entry's locator and body.
     pub(crate) fn split<'a>(&self, key: &'a [u8], value: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         let length = |at: usize| match value.get(at..at + 2) {

@@ -19,17 +19,22 @@
 //! ```
 
 mod auto_increment;
+mod buckets;
 mod change_log;
 mod check;
 pub mod codec;
+mod column_sample;
 mod describe;
 pub mod dictionary;
 mod encoding;
 mod entry;
 mod error;
+mod facts;
 pub mod foreign_key;
+mod gather;
 mod index;
 mod index_build;
+mod index_sample;
 mod large;
 mod local;
 mod materialized;
@@ -57,6 +62,7 @@ pub use check::{CheckDepth, CheckEnd, check_dictionary, tree_owners};
 pub use entry::COVERED_BYTES_MAX;
 pub use error::{WriteError, access_error};
 pub use foreign_key::ForeignKeys;
+pub use gather::SAMPLED_LEAVES_MAX;
 pub use index_build::IndexBuild;
 pub use large::{LARGE_VALUE_BYTES_READ, LARGE_VALUE_BYTES_STREAMED, OWN_STREAM_BYTES, WHOLE_BYTES_MAX};
 pub use local::{LocalSnapshot, LocalTransaction};

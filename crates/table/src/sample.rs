@@ -1,13 +1,14 @@
-//! Statistics: how many rows, how many different keys. Estimates, refreshed by themselves.
+//! What the optimizer asks of a table: of its facts, and of the store.
 //!
-//! Rows are counted by the store. For an index a run of entries at its start and one at its end are looked at, and the
+//! Rows are counted by the store. As long as there are no facts, a run of entries at the start of an index and one at its end are looked at, and the
 //! ratio of different prefixes to entries is taken for the whole. That is done again when the number of rows has changed
-//! by more than a tenth, and on ANALYZE TABLE.
+//! by more than a tenth.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use access::KeyBytesRange;
+use access::{KeyBytes, KeyBytesRange, TableFacts};
 use catalog::{KeyRange, TableStatistics};
 use types::Column;
 
@@ -22,12 +23,6 @@ const SAMPLE_ENTRIES: usize = 1000;
 const ROWS_MIN: u64 = 1;
 
 impl Table {
-    /// ANALYZE TABLE: samples the indexes again, and lets statements be replanned.
-    pub fn analyze(&self) {
-        self.sample();
-        self.counters().statistics.analyzed_count.fetch_add(1, Ordering::Relaxed);
-    }
-
     fn sample(&self) {
         let rows = self.row_count();
         let per_index: Vec<Vec<u64>> =
@@ -116,13 +111,17 @@ impl TableStatistics for Table {
     }
 
     fn distinct_count(&self, index: usize, part_count: usize) -> u64 {
-        self.refresh();
         let rows = self.row_count();
         let definition = &self.definition.indexes[index];
         let nullable = definition.parts.iter().any(|part| self.definition.columns[part.column].nullable);
         if definition.is_unique() && part_count >= definition.parts.len() && !nullable {
             return rows;
         }
+        if let Some(distinct) = self.gathered().and_then(|facts| facts.distinct_keys(index, part_count, rows))
+        {
+            return distinct;
+        }
+        self.refresh();
         let figures = self.counters().statistics.entries_per_key.read();
         let per_key =
             part_count.checked_sub(1).and_then(|part| figures.get(index)?.get(part).copied()).unwrap_or(1000);
@@ -137,8 +136,17 @@ impl TableStatistics for Table {
         self.store.estimate_rows(&self.indexes[index].tree, &scan_range(&bytes, false)).unwrap_or(1)
     }
 
-    fn analyzed_count(&self) -> u64 {
-        self.counters().statistics.analyzed_count.load(Ordering::Relaxed)
+    fn facts(&self) -> Option<Arc<TableFacts>> {
+        self.gathered()
+    }
+
+    fn facts_version(&self) -> u64 {
+        self.counters().statistics.version.load(Ordering::Relaxed)
+    }
+
+    fn column_keys(&self, column: usize) -> Option<&dyn KeyBytes> {
+        let keys = self.known.keys(&self.definition, column)?;
+        Some(keys)
     }
 
     fn data_bytes(&self) -> u64 {

@@ -1,16 +1,76 @@
-//! Statistics of a table as they were found last.
+//! Statistics of a table as they were found last, and how columns are written in them.
 
+use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
+use access::TableFacts;
+use catalog::{IndexPart, TableDefinition};
 use parking_lot::RwLock;
+use types::Physical;
 
-/// What was found last.
+use crate::codec::key::KeyCodec;
+
+/// Characters of a text that statistics know it by, in a table of at most so many columns; fewer in one with more, so that a sample's size stays
+/// bounded.
+const TEXT_CHARS: [(usize, u32); 3] = [(16, 64), (64, 16), (usize::MAX, 8)];
+
+/// What lives as long as the table's trees.
 #[derive(Debug, Default)]
 pub(crate) struct Statistics {
-    /// Rows when `distinct` was made, plus one; 0: never.
+    /// Rows when `entries_per_key` was made, plus one; 0: never.
     pub(crate) made_at: AtomicU64,
-    /// Per index, per number of parts: entries per different prefix, times 1,000.
+    /// Per index, per number of parts: entries per different prefix, times 1,000. What is known while no facts are.
     pub(crate) entries_per_key: RwLock<Vec<Vec<u64>>>,
-    /// How often it was asked for.
-    pub(crate) analyzed_count: AtomicU64,
+    /// The version of the newest facts.
+    pub(crate) version: AtomicU64,
+    /// Changes of the tree of rows when the newest facts were found; see [`store::Tree::change_count`].
+    pub(crate) changes_then: AtomicU64,
+}
+
+/// The facts as a definition of the table has them: by its columns and indexes.
+#[derive(Debug, Default)]
+pub(crate) struct KnownFacts {
+    /// None: not asked for yet.
+    found: RwLock<Option<Option<Arc<TableFacts>>>>,
+    columns: OnceLock<Vec<Option<KeyCodec>>>,
+}
+
+impl KnownFacts {
+    /// The facts; `load` reads what is kept of them when they are first asked for.
+    pub(crate) fn get(&self, load: impl FnOnce() -> Option<TableFacts>) -> Option<Arc<TableFacts>> {
+        if let Some(facts) = &*self.found.read() {
+            return facts.clone();
+        }
+        let mut found = self.found.write();
+        found.get_or_insert_with(|| load().map(Arc::new)).clone()
+    }
+
+    pub(crate) fn set(&self, facts: Arc<TableFacts>) {
+        *self.found.write() = Some(Some(facts));
+    }
+
+    /// How values of a column are written, as part 0; none of a kind that has no order here.
+    pub(crate) fn keys(&self, definition: &TableDefinition, column: usize) -> Option<&KeyCodec> {
+        let all = self.columns.get_or_init(|| {
+            let codec = |column| {
+                let part = column_part(definition, column)?;
+                Some(KeyCodec::new(definition, &[part]))
+            };
+            (0..definition.columns.len()).map(codec).collect()
+        });
+        all.get(column)?.as_ref()
+    }
+}
+
+/// As which part of an index statistics write a column.
+pub(crate) fn column_part(definition: &TableDefinition, column: usize) -> Option<IndexPart> {
+    let data_type = &definition.columns[column].data_type;
+    if data_type.kind == types::TypeKind::Json {
+        return None;
+    }
+    let width = definition.columns.len();
+    let text_chars = TEXT_CHARS.iter().find(|(columns, _)| width <= *columns).map_or(8, |(_, chars)| *chars);
+    let prefix_length = (data_type.physical() == Physical::Bytes).then_some(text_chars);
+    Some(IndexPart { column, prefix_length, descending: false })
 }

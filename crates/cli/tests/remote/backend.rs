@@ -274,7 +274,15 @@ impl Definitions for RemoteBackend {
         entry.source.as_any().is::<RemoteTable>()
     }
 
-    fn analyze(&self, _entry: &TableEntry) {}
+    fn analyze(
+        &self,
+        _entry: &TableEntry,
+        _sample_pages: u64,
+        _now: i64,
+        _go_on: &mut dyn FnMut() -> Outcome,
+    ) -> Outcome {
+        Ok(())
+    }
 
     fn check(
         &self,

@@ -159,10 +159,20 @@ impl Definitions for LocalBackend {
         Table::of(&entry.source).is_some()
     }
 
-    fn analyze(&self, entry: &TableEntry) {
-        if let Some(table) = Table::of(&entry.source) {
-            table.analyze();
-        }
+    fn analyze(
+        &self,
+        entry: &TableEntry,
+        sample_pages: u64,
+        now: i64,
+        go_on: &mut dyn FnMut() -> Outcome,
+    ) -> Outcome {
+        let Some(table) = Table::of(&entry.source) else { return Ok(()) };
+        let facts = table.gather(sample_pages, now, go_on).map_err(|end| match end {
+            CheckEnd::Asked(error) => error,
+            CheckEnd::Store(error) => store_error(error),
+        })?;
+        table.adopt(&facts).map_err(exec::access_error)?;
+        Ok(())
     }
 
     fn check(

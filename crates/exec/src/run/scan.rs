@@ -173,7 +173,7 @@ impl<'p> Ranges<'p> {
         let settings = ctx.eval.settings;
         IndexKeys {
             definition: table.definition,
-            index,
+            parts: &table.definition.indexes[index].parts,
             zone: &settings.time_zone,
             mode: settings.date_mode(),
         }

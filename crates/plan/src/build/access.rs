@@ -11,7 +11,7 @@ use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
 use crate::logical::{BoundTable, SortKey, TableIndex};
-use crate::physical::{Access, KeyValue, Node, Op, RangeEnd, RangePlan, Scan};
+use crate::physical::{Access, Asked, KeyValue, Node, Op, RangeEnd, RangePlan, Scan};
 
 use super::estimate::{BETWEEN_SHARE, RANGE_SHARE};
 use super::{Builder, Needed};
@@ -382,8 +382,17 @@ impl Builder<'_> {
         } else {
             (statistics.distinct_count(position, equal_parts) as f64).clamp(1.0, table_rows)
         };
+        let found = ranged.and_then(|_| {
+            let column = self.bound.tables[table.0 as usize].entry.definition.indexes[position].parts
+                [equal_parts]
+                .column;
+            let RangePlan { lower, upper, .. } = ranges.first()?.clone();
+            let range = RangePlan { equal: Vec::new(), lower, upper };
+            Some(self.rows_asked(table, Asked::Column(column), &[range])? / table_rows)
+        });
         // An unknown range of a big table is more often short than a fixed share of it.
-        let share = ranged.map_or(1.0, |share| if table_rows > 1000.0 { share * 0.1 } else { share });
+        let guessed = || ranged.map_or(1.0, |share| if table_rows > 1000.0 { share * 0.1 } else { share });
+        let share = found.unwrap_or_else(guessed);
         (table_rows / distinct * share).max(1.0) * ranges.len() as f64
     }
 

@@ -1,15 +1,15 @@
-//! How many rows ranges with known ends hold: asked of the index itself, by a few descents each.
+//! How many rows ranges with known ends hold: asked of an index, by a few descents each, else of what was found out about the column.
 //!
 //! Every range of constants is asked for, whatever the types of its ends, also where the index is not read in the end: what a condition
 //! lets through decides about joins too. Each is asked once a plan. Parameters have the values of the run that the plan is made for; where these
 //! decide, the plan has guards ([`guards`](super::guards)). Equalities with parameters are not asked for: they are estimated for all values
-//! alike, so that the plans of most statements need no guards. Lists of equalities as long as `eq_range_index_dive_limit` are not asked for,
+//! alike, so that the plans of most statements need no guards, unless the column is known to be skewed. Lists of equalities as long as `eq_range_index_dive_limit` are not asked for,
 //! as in MySQL.
 
 use crate::constants;
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::logical::TableIndex;
-use crate::physical::{KeyValue, RangeEnd, RangePlan};
+use crate::physical::{Asked, KeyValue, RangeEnd, RangePlan};
 
 use super::Builder;
 use super::access::{Limit, Sarg};
@@ -19,11 +19,11 @@ const DIVES_MAX: usize = 256;
 /// Longest list with parameters that is asked for: a guard asks for all of it before each run.
 const GUARDED_MAX: usize = 16;
 
-/// The answer for a list of ranges of an index.
+/// The answer for a list of ranges.
 #[derive(Debug)]
 pub(crate) struct Dive {
     pub(super) table: TableIndex,
-    pub(super) index: usize,
+    pub(super) asked: Asked,
     pub(super) ranges: Vec<RangePlan>,
     /// None: an end is not known.
     pub(super) rows: Option<f64>,
@@ -32,43 +32,48 @@ pub(crate) struct Dive {
 impl Builder<'_> {
     /// Rows in ranges of an index together, if all ends are known.
     pub(crate) fn dived_rows(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> Option<f64> {
+        self.rows_asked(table, Asked::Index(index), ranges)
+    }
+
+    /// Rows in ranges together, if all ends are known, and who is asked knows.
+    pub(super) fn rows_asked(&self, table: TableIndex, asked: Asked, ranges: &[RangePlan]) -> Option<f64> {
         let is_guardable = ranges.len() <= GUARDED_MAX || !ranges.iter().any(has_parameters);
-        if !is_guardable || !ranges.iter().all(may_be_known) {
+        if !is_guardable || !ranges.iter().all(|range| self.may_be_known(table, asked, range)) {
             return None;
         }
-        if let Some(rows) = self.answer(table, index, ranges) {
+        if let Some(rows) = self.answer(table, asked, ranges) {
             return rows;
         }
         if self.dives.borrow().len() >= DIVES_MAX {
             return None;
         }
-        let rows = self.dive(table, index, ranges);
+        let rows = self.dive(table, asked, ranges);
         // That a list is too long is as soon found as the list itself.
         if rows.is_some() || ranges.len() == 1 {
-            self.dives.borrow_mut().push(Dive { table, index, ranges: ranges.to_vec(), rows });
+            self.dives.borrow_mut().push(Dive { table, asked, ranges: ranges.to_vec(), rows });
         }
         rows
     }
 
     /// Whether the index was asked for these ranges, and knew.
     pub(crate) fn is_dived(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> bool {
-        self.answer(table, index, ranges).flatten().is_some()
+        self.answer(table, Asked::Index(index), ranges).flatten().is_some()
     }
 
-    /// What the index answered for these ranges, if it was asked.
-    fn answer(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> Option<Option<f64>> {
+    /// What was answered for these ranges, if it was asked.
+    fn answer(&self, table: TableIndex, asked: Asked, ranges: &[RangePlan]) -> Option<Option<f64>> {
         let known = self.dives.borrow();
-        let is_it = |dive: &&Dive| dive.table == table && dive.index == index && dive.ranges == ranges;
+        let is_it = |dive: &&Dive| dive.table == table && dive.asked == asked && dive.ranges == ranges;
         known.iter().find(is_it).map(|dive| dive.rows)
     }
 
-    fn dive(&self, table: TableIndex, index: usize, ranges: &[RangePlan]) -> Option<f64> {
+    fn dive(&self, table: TableIndex, asked: Asked, ranges: &[RangePlan]) -> Option<f64> {
         let are_equalities = ranges.iter().all(|range| range.lower.is_none() && range.upper.is_none());
-        if are_equalities && self.is_long(ranges.len()) {
+        if are_equalities && matches!(asked, Asked::Index(_)) && self.is_long(ranges.len()) {
             return None;
         }
         let entry = &self.bound.tables[table.0 as usize].entry;
-        constants::rows_in(self.constants, entry, index, ranges)
+        constants::rows_in(self.constants, entry, asked, ranges)
     }
 
     /// A list of equalities that is too long to be asked for.
@@ -76,10 +81,10 @@ impl Builder<'_> {
         self.dive_limit != 0 && equality_count >= self.dive_limit
     }
 
-    /// Share of a table's rows that meet what the conditions say of one column against constants, by an index that begins with it.
-    /// Sets `used` for the conditions that it speaks of; keeps in `known` what all of them say of a table. None: no such condition, or
-    /// no such index.
-    pub(super) fn dived_share(
+    /// Share of a table's rows that meet what the conditions say of one column against constants: by an index that begins with it, else by what was
+    /// found out about its values. Sets `used` for the conditions that it speaks of; keeps in `known` what all of them say of a table. None: no
+    /// such condition, or nobody knows.
+    pub(super) fn known_share(
         &self,
         conditions: &[Expr],
         at: usize,
@@ -95,22 +100,66 @@ impl Builder<'_> {
         let starts_with_it = |index: &&catalog::IndexDefinition| {
             index.parts[0].column == ordinal as usize && index.parts[0].prefix_length.is_none()
         };
-        let index = bound.entry.definition.indexes.iter().position(|index| starts_with_it(&index))?;
-        let place = known.iter().position(|(of, _)| *of == table).unwrap_or_else(|| {
-            known.push((table, self.sargs(bound, conditions)));
-            known.len() - 1
-        });
-        let of_column = known[place].1.iter();
+        let index = bound.entry.definition.indexes.iter().position(|index| starts_with_it(&index));
+        if index.is_none() && self.facts(table).is_none() {
+            return None;
+        }
+        let of_column = self.sargs_of(table, conditions, known).iter();
         let sargs: Vec<&Sarg> =
             of_column.filter(|sarg| sarg.column == ordinal as usize && !used[sarg.condition]).collect();
         if !sargs.iter().any(|sarg| sarg.condition == at) {
             return None;
         }
-        let may_ask = |list: &[Expr]| !self.is_long(list.len()) && !list.iter().any(has_parameter);
-        let (ranges, of) = ranges_of(&sargs, may_ask)?;
-        let rows = self.dived_rows(table, index, &ranges)?;
+        let knows = |asked| {
+            let is_skewed = self.is_skewed(table, asked);
+            move |list: &[Expr]| is_skewed || !list.iter().any(has_parameter)
+        };
+        let by_index = index.and_then(|index| {
+            let known = knows(Asked::Index(index));
+            let (ranges, of) = ranges_of(&sargs, |list| !self.is_long(list.len()) && known(list))?;
+            Some((self.dived_rows(table, index, &ranges)?, of))
+        });
+        let by_facts = || {
+            let asked = Asked::Column(ordinal as usize);
+            let (ranges, of) = ranges_of(&sargs, knows(asked))?;
+            Some((self.rows_asked(table, asked, &ranges)?, of))
+        };
+        let (rows, of) = by_index.or_else(by_facts)?;
         of.into_iter().for_each(|condition| used[condition] = true);
         Some((rows / self.table_rows(table)).min(1.0))
+    }
+
+    /// The range is the same for each row, and one of constants or between parameters, or an equality with a parameter where it matters with which
+    /// value.
+    fn may_be_known(&self, table: TableIndex, asked: Asked, range: &RangePlan) -> bool {
+        let is_equality = range.lower.is_none() && range.upper.is_none();
+        let of = || exprs_of(range);
+        of().all(Expr::is_constant)
+            && (!is_equality || !of().any(has_parameter) || self.is_skewed(table, asked))
+    }
+
+    fn is_skewed(&self, table: TableIndex, asked: Asked) -> bool {
+        let column = match asked {
+            Asked::Column(column) => column,
+            Asked::Index(index) => {
+                self.bound.tables[table.0 as usize].entry.definition.indexes[index].parts[0].column
+            }
+        };
+        self.facts(table).and_then(|facts| facts.column(column)).is_some_and(catalog::ColumnFacts::is_skewed)
+    }
+
+    /// What conditions say of single columns of a table; kept in `known`.
+    pub(super) fn sargs_of<'k>(
+        &self,
+        table: TableIndex,
+        conditions: &[Expr],
+        known: &'k mut Vec<(TableIndex, Vec<Sarg>)>,
+    ) -> &'k [Sarg] {
+        let place = known.iter().position(|(of, _)| *of == table).unwrap_or_else(|| {
+            known.push((table, self.sargs(&self.bound.tables[table.0 as usize], conditions)));
+            known.len() - 1
+        });
+        &known[place].1
     }
 }
 
@@ -174,12 +223,6 @@ fn ranges_of(sargs: &[&Sarg], may_ask: impl Fn(&[Expr]) -> bool) -> Option<(Vec<
 fn exprs_of(range: &RangePlan) -> impl Iterator<Item = &Expr> {
     let ends = range.lower.iter().chain(&range.upper).map(|end| &end.expr);
     range.equal.iter().map(|value| &value.expr).chain(ends)
-}
-
-/// The range is the same for each row, and one of constants or between parameters.
-fn may_be_known(range: &RangePlan) -> bool {
-    let is_equality = range.lower.is_none() && range.upper.is_none();
-    exprs_of(range).all(|expr| expr.is_constant() && !(is_equality && has_parameter(expr)))
 }
 
 /// Parameters decide how many rows it holds.

@@ -1,11 +1,18 @@
-//! How many rows: asked of indexes (`dives`), from their statistics, else from rules of thumb.
+//! How many rows: asked of indexes (`dives`), from what was found out about tables ([`catalog::TableFacts`]), else from rules of thumb.
+//!
+//! Conditions on different columns are taken to have nothing to do with each other, but for what an index over all of them knows: how many
+//! different combinations there are. In joins, the values of the side with fewer are taken to be among those of the other.
+
+use catalog::{ColumnFacts, TableFacts};
 
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
 use crate::logical::{PartKind, TableIndex, TestKind};
 use crate::passes;
+use crate::physical::{KeyValue, RangePlan};
 
 use super::Builder;
+use super::access::{Limit, Sarg};
 
 /// Share of rows that meet `a = constant` when nothing is known.
 pub(crate) const EQUAL_SHARE: f64 = 0.1;
@@ -18,6 +25,12 @@ impl Builder<'_> {
     pub(crate) fn table_rows(&self, table: TableIndex) -> f64 {
         let table = &self.bound.tables[table.0 as usize];
         (table.entry.source.statistics().row_count() as f64).max(1.0)
+    }
+
+    /// What was found out about a table.
+    pub(crate) fn facts(&self, table: TableIndex) -> Option<&TableFacts> {
+        let at = table.0 as usize;
+        self.facts[at].get_or_init(|| self.bound.tables[at].entry.source.statistics().facts()).as_deref()
     }
 
     /// Different values of a column: from an index that starts with it, else a guess.
@@ -36,7 +49,50 @@ impl Builder<'_> {
                 return (entry.source.statistics().distinct_count(position, 1) as f64).clamp(1.0, rows);
             }
         }
-        (rows * 0.1).clamp(1.0, 1000.0)
+        let found = self.facts(table).and_then(|facts| facts.distinct_values(ordinal as usize, rows as u64));
+        found.map_or_else(|| (rows * 0.1).clamp(1.0, 1000.0), |distinct| distinct.clamp(1.0, rows))
+    }
+
+    /// Share of the rows in which a column is NULL.
+    fn null_share(&self, id: ColumnId) -> f64 {
+        self.found(id).map_or(0.0, |found| found.null_share)
+    }
+
+    /// Different combinations of the values of columns of one table: as an index over them says, else as if they had nothing to do with each
+    /// other.
+    pub(super) fn combinations(&self, table: TableIndex, columns: &[ColumnId]) -> f64 {
+        let rows = self.table_rows(table);
+        let by_index = self.combinations_of_index(table, columns);
+        by_index
+            .unwrap_or_else(|| columns.iter().map(|&id| self.distinct(id)).product::<f64>().clamp(1.0, rows))
+    }
+
+    /// Different combinations of the values of columns of one table, if an index begins with them, in any order.
+    fn combinations_of_index(&self, table: TableIndex, columns: &[ColumnId]) -> Option<f64> {
+        let bound = &self.bound.tables[table.0 as usize];
+        let ordinals: Vec<usize> = columns.iter().map(|&id| bound.ordinal(id)).collect::<Option<_>>()?;
+        let rows = self.table_rows(table);
+        let indexes = &bound.entry.definition.indexes;
+        let begins = |index: &catalog::IndexDefinition| {
+            let parts = index.parts.get(..ordinals.len())?;
+            let is_it =
+                parts.iter().all(|part| part.prefix_length.is_none() && ordinals.contains(&part.column));
+            is_it.then_some(())
+        };
+        // A unique key among the columns: each row has its own combination.
+        let is_key = |index: &&catalog::IndexDefinition| {
+            index.is_unique()
+                && index
+                    .parts
+                    .iter()
+                    .all(|part| part.prefix_length.is_none() && ordinals.contains(&part.column))
+        };
+        if indexes.iter().any(|index| is_key(&index)) {
+            return Some(rows);
+        }
+        let at = indexes.iter().position(|index| begins(index).is_some())?;
+        let distinct = bound.entry.source.statistics().distinct_count(at, ordinals.len());
+        Some((distinct as f64).clamp(1.0, rows))
     }
 
     pub(crate) fn conditions_selectivity(&self, conditions: &[Expr]) -> f64 {
@@ -47,7 +103,15 @@ impl Builder<'_> {
             if used[at] {
                 continue;
             }
-            share *= match self.dived_share(conditions, at, &mut used, &mut known) {
+            if let Some(of_all) = self.joined_share(conditions, at, &mut used) {
+                share *= of_all;
+                continue;
+            }
+            if let Some(of_all) = self.equalities_share(conditions, at, &mut used, &mut known) {
+                share *= of_all;
+                continue;
+            }
+            share *= match self.known_share(conditions, at, &mut used, &mut known) {
                 Some(share) => share,
                 None => self.share_by_rule(&conditions[at]),
             };
@@ -55,9 +119,94 @@ impl Builder<'_> {
         share.max(1e-9)
     }
 
+    /// Share of a table's rows with given values in several columns that an index begins with. Sets `used` for all conditions that it speaks of;
+    /// `known` as in [`Self::known_share`].
+    fn equalities_share(
+        &self,
+        conditions: &[Expr],
+        at: usize,
+        used: &mut [bool],
+        known: &mut Vec<(TableIndex, Vec<Sarg>)>,
+    ) -> Option<f64> {
+        let ExprKind::Call { function: FunctionId::Eq | FunctionId::NullSafeEq, args, .. } =
+            &conditions[at].kind
+        else {
+            return None;
+        };
+        let table = args.iter().find_map(|arg| self.table_of(arg.as_column()?))?;
+        self.facts(table)?;
+        let bound = &self.bound.tables[table.0 as usize];
+        let of_table = self.sargs_of(table, conditions, known);
+        let equal = |column: usize| {
+            of_table.iter().find(|sarg| sarg.column == column && !used[sarg.condition] && is_equality(sarg))
+        };
+        let mut best: Option<(usize, Vec<&Sarg>)> = None;
+        for (position, index) in bound.entry.definition.indexes.iter().enumerate() {
+            let whole = index.parts.iter().take_while(|part| part.prefix_length.is_none());
+            let of_index: Vec<&Sarg> = whole.map_while(|part| equal(part.column)).collect();
+            let is_of_it = of_index.len() > 1 && of_index.iter().any(|sarg| sarg.condition == at);
+            if is_of_it && best.as_ref().is_none_or(|(_, known)| known.len() < of_index.len()) {
+                best = Some((position, of_index));
+            }
+        }
+        let (index, of_index) = best?;
+        let equal = of_index.iter().filter_map(|sarg| match &sarg.limit {
+            Limit::Equal { expr, null_safe } => Some(KeyValue { expr: expr.clone(), null_safe: *null_safe }),
+            _ => None,
+        });
+        let range = RangePlan { equal: equal.collect(), ..RangePlan::default() };
+        let rows = self.table_rows(table);
+        let share = match self.dived_rows(table, index, &[range]) {
+            Some(found) => found / rows,
+            None => {
+                let statistics = bound.entry.source.statistics();
+                1.0 / (statistics.distinct_count(index, of_index.len()) as f64).clamp(1.0, rows)
+            }
+        };
+        let of: Vec<usize> = of_index.iter().map(|sarg| sarg.condition).collect();
+        of.into_iter().for_each(|condition| used[condition] = true);
+        Some(share.min(1.0))
+    }
+
+    /// Share of the pairs of rows of two tables that agree in several columns. Sets `used` for all such conditions.
+    fn joined_share(&self, conditions: &[Expr], at: usize, used: &mut [bool]) -> Option<f64> {
+        let (one, other) = self.joined_columns(&conditions[at])?;
+        let tables = (self.table_of(one)?, self.table_of(other)?);
+        let mut sides = (vec![one], vec![other]);
+        let mut of = vec![at];
+        for (position, condition) in conditions.iter().enumerate().skip(at + 1) {
+            if used[position] {
+                continue;
+            }
+            let Some((one, other)) = self.joined_columns(condition) else { continue };
+            let (one, other) = if self.table_of(one) == Some(tables.0) { (one, other) } else { (other, one) };
+            if (self.table_of(one), self.table_of(other)) == (Some(tables.0), Some(tables.1)) {
+                sides.0.push(one);
+                sides.1.push(other);
+                of.push(position);
+            }
+        }
+        if of.len() < 2 {
+            return None;
+        }
+        of.into_iter().for_each(|position| used[position] = true);
+        Some(1.0 / self.combinations(tables.0, &sides.0).max(self.combinations(tables.1, &sides.1)))
+    }
+
+    /// The columns of two tables that a condition says to be equal.
+    fn joined_columns(&self, condition: &Expr) -> Option<(ColumnId, ColumnId)> {
+        let ExprKind::Call { function: FunctionId::Eq, args, .. } = &condition.kind else { return None };
+        let (one, other) = (args[0].as_column()?, args[1].as_column()?);
+        (self.table_of(one)? != self.table_of(other)?).then_some((one, other))
+    }
+
+    fn table_of(&self, id: ColumnId) -> Option<TableIndex> {
+        Some(self.bound.columns.get(id.0 as usize)?.origin?.0)
+    }
+
     /// Share of the rows for which a condition holds.
     pub(crate) fn selectivity(&self, condition: &Expr) -> f64 {
-        match self.dived_share(std::slice::from_ref(condition), 0, &mut [false], &mut Vec::new()) {
+        match self.known_share(std::slice::from_ref(condition), 0, &mut [false], &mut Vec::new()) {
             Some(share) => share,
             None => self.share_by_rule(condition),
         }
@@ -67,15 +216,25 @@ impl Builder<'_> {
         match &condition.kind {
             ExprKind::Call { function, args, .. } => match function {
                 FunctionId::Eq | FunctionId::NullSafeEq => match (args[0].as_column(), args[1].as_column()) {
-                    (Some(a), Some(b)) => 1.0 / self.distinct(a).max(self.distinct(b)),
-                    (Some(a), None) | (None, Some(a)) => 1.0 / self.distinct(a),
+                    (Some(a), Some(b)) => self.equal_columns_share(a, b),
+                    (Some(a), None) | (None, Some(a)) => (1.0 - self.null_share(a)) / self.distinct(a),
                     (None, None) => EQUAL_SHARE,
                 },
                 FunctionId::Lt | FunctionId::Le | FunctionId::Gt | FunctionId::Ge => RANGE_SHARE,
                 FunctionId::Between => BETWEEN_SHARE,
                 FunctionId::Like => 0.11,
                 FunctionId::IsNull => EQUAL_SHARE,
-                FunctionId::Not => (1.0 - self.selectivity(&args[0])).max(0.05),
+                FunctionId::Not => self.share_of_others(&args[0], 0.05),
+                FunctionId::Ne => match (args[0].as_column(), args[1].as_column()) {
+                    (Some(id), None) | (None, Some(id)) if self.is_found(id) => {
+                        let mut equal = condition.clone();
+                        if let ExprKind::Call { function, .. } = &mut equal.kind {
+                            *function = FunctionId::Eq;
+                        }
+                        (1.0 - self.null_share(id) - self.selectivity(&equal)).max(1.0 / self.distinct(id))
+                    }
+                    _ => 0.5,
+                },
                 FunctionId::And => args.iter().map(|arg| self.selectivity(arg)).product(),
                 FunctionId::Or => {
                     let any = 1.0 - args.iter().map(|arg| 1.0 - self.selectivity(arg)).product::<f64>();
@@ -90,6 +249,53 @@ impl Builder<'_> {
             ExprKind::Column(id) => self.test_selectivity(*id),
             _ => 0.5,
         }
+    }
+
+    /// Share of the pairs of rows in which two columns are equal. Frequent values that both have are known; of the others, those of the column with
+    /// fewer are among those of the other.
+    fn equal_columns_share(&self, one: ColumnId, other: ColumnId) -> f64 {
+        let distinct = self.distinct(one).max(self.distinct(other));
+        let both = (1.0 - self.null_share(one)) * (1.0 - self.null_share(other));
+        let (Some(a), Some(b)) = (self.found(one), self.found(other)) else { return both / distinct };
+        // The bytes of values compare only as those of one type.
+        let form = |id: ColumnId| {
+            let (table, ordinal) = self.bound.columns[id.0 as usize].origin?;
+            let column = &self.bound.tables[table.0 as usize].entry.definition.columns[ordinal as usize];
+            Some((&column.data_type, column.nullable))
+        };
+        if form(one) != form(other) {
+            return both / distinct;
+        }
+        let (mut pairs, mut known) = (0.0, [0.0, 0.0]);
+        let mut common = 0.0;
+        for (value, share) in &a.frequent {
+            if let Some((_, of_other)) = b.frequent.iter().find(|(of_other, _)| of_other == value) {
+                pairs += share * of_other;
+                known[0] += share;
+                known[1] += of_other;
+                common += 1.0;
+            }
+        }
+        let rest = |id: ColumnId, known: f64| (1.0 - self.null_share(id) - known).max(0.0);
+        pairs + rest(one, known[0]) * rest(other, known[1]) / (distinct - common).max(1.0)
+    }
+
+    /// Share of the rows for which a condition does not hold; at least `floor`, unless it is known.
+    fn share_of_others(&self, condition: &Expr, floor: f64) -> f64 {
+        match self.known_share(std::slice::from_ref(condition), 0, &mut [false], &mut Vec::new()) {
+            Some(share) => (1.0 - share).max(0.0),
+            None => (1.0 - self.share_by_rule(condition)).max(floor),
+        }
+    }
+
+    /// Whether something was found out about a column's values.
+    fn is_found(&self, id: ColumnId) -> bool {
+        self.found(id).is_some()
+    }
+
+    fn found(&self, id: ColumnId) -> Option<&ColumnFacts> {
+        let (table, ordinal) = self.bound.columns.get(id.0 as usize)?.origin?;
+        self.facts(table)?.column(ordinal as usize)
     }
 
     /// Share of the rows that an OR over several tables meets by what the pass `or_factors` made of it for each table alone: that is
@@ -121,8 +327,35 @@ impl Builder<'_> {
 
     /// Groups that `rows` rows fall into.
     pub(crate) fn group_count(&self, keys: &[(ColumnId, Expr)], rows: f64) -> f64 {
-        let groups: f64 =
-            keys.iter().map(|(_, expr)| expr.as_column().map_or(10.0, |id| self.distinct(id))).product();
+        let mut groups = 1.0;
+        let mut of_tables: Vec<(TableIndex, Vec<ColumnId>)> = Vec::new();
+        for (_, expr) in keys {
+            match expr.as_column().map(|id| (id, self.table_of(id))) {
+                Some((id, Some(table))) => match of_tables.iter_mut().find(|(known, _)| *known == table) {
+                    Some((_, columns)) => columns.push(id),
+                    None => of_tables.push((table, vec![id])),
+                },
+                Some((id, None)) => groups *= self.distinct(id),
+                None => groups *= 10.0,
+            }
+        }
+        for (table, columns) in of_tables {
+            let all = self.combinations(table, &columns);
+            groups *= if self.facts(table).is_some() { met(all, rows, self.table_rows(table)) } else { all };
+        }
         groups.min(rows).max(1.0)
     }
+}
+
+/// A condition `column = something known before the row is read`.
+fn is_equality(sarg: &Sarg) -> bool {
+    matches!(&sarg.limit, Limit::Equal { expr, .. } if expr.is_constant())
+}
+
+/// How many of `all` values `rows` rows hold that are drawn from `of` rows, which hold each as often (Yao 1977).
+fn met(all: f64, rows: f64, of: f64) -> f64 {
+    if rows >= of {
+        return all;
+    }
+    all * (1.0 - (1.0 - rows / of).powf(of / all.max(1.0)))
 }

@@ -2,7 +2,7 @@
 
 use crate::cost;
 use crate::logical::TableIndex;
-use crate::physical::{GUARDS_MAX, Guard, RangePlan};
+use crate::physical::{Asked, GUARDS_MAX, Guard, RangePlan};
 
 use super::Builder;
 use super::access::Candidate;
@@ -88,8 +88,9 @@ impl Builder<'_> {
             }
             let table_rows = self.table_rows(dive.table);
             let (least, most) = if is_choice {
-                let of_ranges =
-                    turns.iter().filter(|turn| turn.index == dive.index && turn.ranges == dive.ranges);
+                let of_ranges = turns
+                    .iter()
+                    .filter(|turn| dive.asked == Asked::Index(turn.index) && turn.ranges == dive.ranges);
                 of_ranges.fold((0.0, f64::INFINITY), |(least, most), turn| {
                     (turn.least.max(least), turn.most.min(most))
                 })
@@ -101,8 +102,8 @@ impl Builder<'_> {
             let most = if most >= table_rows { f64::INFINITY } else { most };
             debug_assert!((least..=most).contains(&rows), "a plan holds for what it was made for");
             if (least > 0.0 || most < f64::INFINITY) && guards.len() < GUARDS_MAX {
-                let (table, index, ranges) = (dive.table, dive.index, dive.ranges.clone());
-                guards.push(Guard { table, index, ranges, least, most });
+                let (table, asked, ranges) = (dive.table, dive.asked, dive.ranges.clone());
+                guards.push(Guard { table, asked, ranges, least, most });
             }
         }
         guards

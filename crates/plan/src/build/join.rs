@@ -395,7 +395,7 @@ fn is_equality(condition: &Expr) -> bool {
 }
 
 /// Share of the left rows that an anti join leaves where hardly any has no partner.
-const ANTI_SHARE_MIN: f64 = 0.05;
+const ANTI_SHARE_MIN: f64 = 0.01;
 
 /// Rows of a join of `left` rows of which `matched` pairs meet the conditions.
 pub(super) fn joined_rows(kind: JoinKind, left: f64, matched: f64) -> f64 {

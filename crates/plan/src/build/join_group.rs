@@ -262,6 +262,7 @@ impl Builder<'_> {
                 joins.push(JoinCondition { touched, condition, share, hashed });
             }
         }
+        self.share_together(&mut joins);
         for (at, relation) in relations.iter_mut().enumerate() {
             if relation.attached.is_some() {
                 continue;
@@ -277,6 +278,24 @@ impl Builder<'_> {
             }
         }
         (joins, rest)
+    }
+
+    /// Conditions on the same two relations have one share together.
+    fn share_together(&self, joins: &mut [JoinCondition]) {
+        for at in 0..joins.len() {
+            let touched = joins[at].touched;
+            let is_first = !joins[..at].iter().any(|other| other.touched == touched);
+            let same = || joins[at..].iter().filter(|other| other.touched == touched);
+            if touched.count_ones() != 2 || !is_first || same().count() < 2 {
+                continue;
+            }
+            let conditions: Vec<Expr> = same().map(|join| join.condition.clone()).collect();
+            let share = self.conditions_selectivity(&conditions);
+            for join in joins[at..].iter_mut().filter(|other| other.touched == touched) {
+                join.share = 1.0;
+            }
+            joins[at].share = share;
+        }
     }
 
     fn relation_node(&mut self, relation: &mut Relation<'_>, needed: &Needed) -> Node {

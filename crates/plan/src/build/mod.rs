@@ -19,10 +19,10 @@ mod join_group;
 mod join_order;
 mod unique;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
-use catalog::{Catalog, References};
+use catalog::{Catalog, References, TableFacts};
 use types::planted::{self, Plant};
 use types::{CollationId, DataType};
 
@@ -209,7 +209,9 @@ pub(crate) struct Builder<'b> {
     constants: &'b dyn Constants,
     /// [`Options::dive_limit`].
     dive_limit: usize,
-    /// What was asked of indexes.
+    /// What was found out about each table, when it was first asked for: one plan uses one version.
+    facts: Vec<OnceCell<Option<Arc<TableFacts>>>>,
+    /// What was asked of indexes and of facts.
     dives: RefCell<Vec<dives::Dive>>,
     /// Where the choice between ways to read the only table turns.
     turns: RefCell<Vec<guards::Turn>>,
@@ -231,6 +233,7 @@ impl<'b> Builder<'b> {
             pads_chars: options.pads_chars,
             constants,
             dive_limit: options.dive_limit,
+            facts: bound.tables.iter().map(|_| OnceCell::new()).collect(),
             dives: RefCell::default(),
             turns: RefCell::default(),
             outer_slots: Vec::new(),

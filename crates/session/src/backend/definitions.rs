@@ -199,8 +199,18 @@ pub trait Definitions {
     /// Whether the table is one of this backend's, which ANALYZE TABLE and CHECK TABLE look after.
     fn looks_after(&self, entry: &TableEntry) -> bool;
 
-    /// Recomputes the statistics of a table.
-    fn analyze(&self, entry: &TableEntry);
+    /// Finds out about a table's rows, for plans. `sample_pages`: `innodb_stats_persistent_sample_pages`; `now`: microseconds since 1970. Calls
+    /// `go_on` now and then, and ends with its error.
+    ///
+    /// # Errors
+    /// Those of `go_on`; the backend's.
+    fn analyze(
+        &self,
+        entry: &TableEntry,
+        sample_pages: u64,
+        now: i64,
+        go_on: &mut dyn FnMut() -> Outcome,
+    ) -> Outcome;
 
     /// Looks for damage in a table: each problem as a text. Calls `go_on` now and then, and ends with its error.
     ///

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use catalog::Privileges;
+use catalog::{Privileges, TableEntry};
 use exec::output::{ResultColumn, encode_columns_with_defaults};
 use plan::logical::{Created, OutputSource};
 use service::error::{ER_BAD_DB_ERROR, ER_NO_DB_ERROR};
@@ -305,7 +305,7 @@ pub(crate) fn maintain_tables<B: Backend>(
                 }
             }
             MaintainKind::Analyze => {
-                session.shared.backend.analyze(&entry);
+                analyze(session, &entry)?;
                 row("status", "OK");
             }
             MaintainKind::Check | MaintainKind::Checksum => {
@@ -353,8 +353,17 @@ fn rebuild_table<B: Backend>(
         reply.wait_for(position);
     }
     let entry = session.names().entry(&name)?;
-    session.shared.backend.analyze(&entry);
-    Ok(())
+    analyze(session, &entry)
+}
+
+/// Finds out about the rows of a table.
+fn analyze<B: Backend>(session: &Session<B>, entry: &TableEntry) -> Outcome {
+    let sample_pages = session.shared.core.globals().unsigned(known::innodb_stats_persistent_sample_pages());
+    let now = session.functions.now_micros(&session.shared.core);
+    session.shared.backend.analyze(entry, sample_pages, now, &mut || {
+        env::blocking::tick();
+        crate::limits::check_interrupted(&session.shared.control)
+    })
 }
 
 /// COM_FIELD_LIST: the columns of a table with their defaults.

@@ -227,6 +227,7 @@ pub mod known {
         innodb_buffer_pool_size,
         innodb_flush_log_at_trx_commit,
         innodb_lock_wait_timeout,
+        innodb_stats_persistent_sample_pages,
         innodb_online_alter_log_max_size,
         innodb_redo_log_capacity,
         innodb_snapshot_isolation,

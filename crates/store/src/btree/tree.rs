@@ -361,6 +361,42 @@ impl Root {
         Ok(if parent.still(pool) { pages } else { Vec::new() })
     }
 
+    /// Goes down by choosing children: `choose(n)` takes one of `n`. Answers with the leaf, latched, if `takes(weight)`: the product of
+    /// the numbers of children on the way, by which the leaf is less likely than if it were the only one.
+    pub(crate) fn chosen_leaf<'p>(
+        self,
+        pool: &'p Pool,
+        choose: &mut dyn FnMut(usize) -> usize,
+        takes: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Option<SharedGuard<'p>>, PageMiss> {
+        let (mut seen, mut level) = self.see_root(pool)?;
+        let (mut page, mut weight) = (self.page, 1.0);
+        let changed = || PageMiss::Gone;
+        while level > 0 {
+            let racy = pool.arena().racy(seen.frame);
+            let count = inner::count(racy).max(1);
+            let child = inner::child(racy, choose(count).min(count - 1));
+            if !seen.still(pool) {
+                return Err(changed());
+            }
+            weight *= count as f64;
+            (page, level) = (child, level - 1);
+            if level > 0 {
+                let (frame, version) = pool.optimistic(child)?;
+                if !seen.still(pool) {
+                    return Err(changed());
+                }
+                seen = Seen { frame, version };
+            }
+        }
+        if !takes(weight) {
+            return Ok(None);
+        }
+        let guard = pool.shared_for_scan(page)?;
+        let is_leaf = node::level(guard.body()) == 0 && node::tree_id(guard.body()) == self.tree;
+        if is_leaf { Ok(Some(guard)) } else { Err(changed()) }
+    }
+
     /// The root's level: 0 when the tree is one leaf.
     #[cfg(test)]
     pub(crate) fn level(self, pool: &Pool) -> Result<u8, PageMiss> {

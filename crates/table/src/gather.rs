@@ -1,0 +1,241 @@
+//! ANALYZE TABLE: what is found out about the rows of a table, from all of a small one, from a sample of any other.
+//!
+//! The work does not grow with the table: leaves are drawn at random ([`store::LeafDraw`]), none twice, and of each a run of neighbouring rows
+//! is looked at. Different keys of an index are counted by how often neighbouring entries differ, in leaves of its own.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use access::{IndexFacts, KeyBytesRange, TableFacts};
+use hashbrown::HashSet;
+use store::{StoreError, Tree};
+use types::{Cell, Physical};
+
+use crate::Utc;
+use crate::check::CheckEnd;
+use crate::codec::row::{BytesRef, RowView, spilled_reference};
+use crate::column_sample::ColumnSample;
+use crate::index::scan_range;
+use crate::index_sample::IndexSample;
+use crate::table::Table;
+
+/// A table of no more rows is looked at whole.
+const ROWS_WHOLE_MAX: u64 = 30_000;
+/// Rows of a sample.
+const ROWS_MAX: u64 = 30_000;
+/// Rows of a leaf, unless the table has too few leaves.
+const LEAF_ROWS: usize = 20;
+/// Leaves of a sample of rows for each page that `innodb_stats_persistent_sample_pages` asks for, which are 20 if nobody says otherwise; and most.
+const LEAVES_PER_PAGE: u64 = 75;
+/// Most leaves of a sample of rows.
+pub const SAMPLED_LEAVES_MAX: u64 = 100_000;
+/// For so many leaves of a sample of rows there is one of each index.
+const ROW_LEAVES_PER_INDEX_LEAF: u64 = 3;
+/// Most descents for a leaf of a sample; beyond them the sample is what it is.
+const DESCENTS_PER_LEAF: u64 = 16;
+
+impl Table {
+    /// Finds out about the rows; [`Table::adopt`] makes it the table's facts. `sample_pages`: how many leaves are looked at, in the unit of MySQL's
+    /// variable. `now`: microseconds since 1970. `go_on` is asked for each leaf.
+    ///
+    /// # Errors
+    /// `go_on`'s; the store failed.
+    pub fn gather<E>(
+        &self,
+        sample_pages: u64,
+        now: i64,
+        go_on: &mut dyn FnMut() -> Result<(), E>,
+    ) -> Result<Arc<TableFacts>, CheckEnd<E>> {
+        let changes = self.rows.change_count();
+        let row_count = self.rows.record_count();
+        let leaves = sample_pages.max(1).saturating_mul(LEAVES_PER_PAGE).min(SAMPLED_LEAVES_MAX);
+        let is_whole = row_count <= ROWS_WHOLE_MAX;
+        let mut sample = RowsSample::new(self);
+        let leaf_count = if is_whole { sample.read_all(go_on)? } else { sample.draw(leaves, go_on)? };
+        let row_count = if is_whole { sample.row_count } else { row_count };
+        let indexes = (0..self.definition.indexes.len())
+            .map(|index| {
+                let wanted = (leaves / ROW_LEAVES_PER_INDEX_LEAF).max(1);
+                let wanted = if is_whole { None } else { Some(wanted) };
+                self.index_facts(index, wanted, row_count, go_on).map(|facts| Some(Arc::new(facts)))
+            })
+            .collect::<Result<_, _>>()?;
+        let columns = sample.columns.iter_mut().map(|column| {
+            let facts = column.facts(row_count, is_whole);
+            Some(Arc::new(facts))
+        });
+        let statistics = &self.counters().statistics;
+        let known = self.gathered().map_or(0, |facts| facts.version);
+        let version = statistics.version.load(Ordering::Relaxed).max(known) + 1;
+        statistics.changes_then.store(changes, Ordering::Relaxed);
+        Ok(Arc::new(TableFacts {
+            version,
+            made_micros: now,
+            row_count,
+            leaf_count,
+            sampled_rows: sample.row_count,
+            is_whole,
+            columns: columns.collect(),
+            indexes,
+        }))
+    }
+
+    /// Different prefixes of the keys of an index. `leaves`: how many leaves are looked at; none: all.
+    fn index_facts<E>(
+        &self,
+        index: usize,
+        leaves: Option<u64>,
+        row_count: u64,
+        go_on: &mut dyn FnMut() -> Result<(), E>,
+    ) -> Result<IndexFacts, CheckEnd<E>> {
+        let tree = &self.indexes[index].tree;
+        let mut sample = IndexSample::new(self, index);
+        let (leaf_count, sampled_leaves) = match leaves {
+            None => {
+                let mut leaves = 0;
+                for_each_leaf(self, tree, go_on, |_, key, value| sample.push(key, value), &mut leaves)?;
+                (leaves, leaves)
+            }
+            Some(leaves) => {
+                let run = sample.run_max();
+                let mut draw = Draw::new(self, tree, leaves).map_err(CheckEnd::Store)?;
+                while draw.is_going() {
+                    go_on().map_err(CheckEnd::Asked)?;
+                    sample.begin_leaf();
+                    draw.next(run, &mut |key, value| sample.push(key, value)).map_err(CheckEnd::Store)?;
+                }
+                (draw.leaf_count, draw.taken)
+            }
+        };
+        Ok(IndexFacts { distinct: sample.distinct(row_count), leaf_count, sampled_leaves })
+    }
+}
+
+/// Draws leaves of a tree, none twice.
+struct Draw {
+    leaves: store::LeafDraw,
+    leaf_count: u64,
+    wanted: u64,
+    taken: u64,
+    descents: u64,
+    drawn: HashSet<u64>,
+}
+
+impl Draw {
+    fn new(table: &Table, tree: &Tree, wanted: u64) -> Result<Self, StoreError> {
+        // Another sample each time: what one missed, the next may find.
+        let seed = table.definition.id.0 << 32 ^ tree.id().0 << 16 ^ tree.change_count();
+        let mut leaves = table.store.draw_leaves(tree, seed);
+        let leaf_count = leaves.leaf_count()?.round() as u64;
+        // The last leaves of a small tree would take long to be met.
+        let wanted = wanted.min(leaf_count - leaf_count / 8).max(1);
+        Ok(Self { leaves, leaf_count, wanted, taken: 0, descents: 0, drawn: HashSet::new() })
+    }
+
+    fn is_going(&self) -> bool {
+        self.taken < self.wanted && self.descents < self.wanted * DESCENTS_PER_LEAF
+    }
+
+    fn next(&mut self, run: usize, record: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+        self.descents += 1;
+        let drawn = &mut self.drawn;
+        let taken = self.leaves.draw(run, &mut |leaf| drawn.insert(leaf), record)?;
+        self.taken += u64::from(taken.is_some());
+        Ok(())
+    }
+}
+
+/// The columns of sampled rows.
+struct RowsSample<'t> {
+    table: &'t Table,
+    columns: Vec<ColumnSample>,
+    row_count: u64,
+}
+
+impl<'t> RowsSample<'t> {
+    fn new(table: &'t Table) -> Self {
+        let columns = table.definition.columns.iter().map(|_| ColumnSample::default()).collect();
+        Self { table, columns, row_count: 0 }
+    }
+
+    fn read_all<E>(&mut self, go_on: &mut dyn FnMut() -> Result<(), E>) -> Result<u64, CheckEnd<E>> {
+        let table = self.table;
+        let mut leaves = 0;
+        let push = |leaf: u64, key: &[u8], value: &[u8]| self.push(leaf as u32, key, value);
+        for_each_leaf(table, &table.rows, go_on, push, &mut leaves)?;
+        Ok(leaves)
+    }
+
+    fn draw<E>(&mut self, leaves: u64, go_on: &mut dyn FnMut() -> Result<(), E>) -> Result<u64, CheckEnd<E>> {
+        let table = self.table;
+        let mut draw = Draw::new(table, &table.rows, leaves).map_err(CheckEnd::Store)?;
+        let run = (ROWS_MAX / draw.wanted).max(LEAF_ROWS as u64) as usize;
+        while draw.is_going() {
+            go_on().map_err(CheckEnd::Asked)?;
+            let leaf = draw.taken as u32;
+            draw.next(run, &mut |key, value| self.push(leaf, key, value)).map_err(CheckEnd::Store)?;
+        }
+        Ok(draw.leaf_count)
+    }
+
+    fn push(&mut self, leaf: u32, key: &[u8], value: &[u8]) {
+        self.row_count += 1;
+        // Of a row that stands apart nothing is known.
+        if spilled_reference(value).is_some() {
+            return;
+        }
+        let row = self.table.row_view(key, value);
+        for (ordinal, column) in self.columns.iter_mut().enumerate() {
+            push_value(self.table, &row, ordinal, leaf, column);
+        }
+    }
+}
+
+fn push_value(table: &Table, row: &RowView<'_>, ordinal: usize, leaf: u32, column: &mut ColumnSample) {
+    if row.is_null(ordinal) {
+        return column.push_null();
+    }
+    let data_type = &table.definition.columns[ordinal].data_type;
+    let Some(codec) = table.known.keys(&table.definition, ordinal) else {
+        return column.push_large(row.bytes(ordinal).len());
+    };
+    let width = codec.parts()[0].field.width().unwrap_or(0) as u64;
+    let mut push = |size: u64, cell: Cell<'_>| {
+        column.push(leaf, size, |out| codec.write_part(0, cell, &Utc, out));
+    };
+    match data_type.physical() {
+        Physical::Int => push(width, Cell::Int(row.int(ordinal, &Utc))),
+        Physical::Double => push(width, Cell::Double(row.double(ordinal))),
+        Physical::Decimal => push(width, Cell::Decimal(&row.decimal(ordinal))),
+        Physical::Bytes => match row.bytes(ordinal) {
+            BytesRef::Inline(bytes) => push(bytes.len() as u64, Cell::Bytes(bytes)),
+            external @ BytesRef::External { .. } => column.push_large(external.len()),
+        },
+    }
+}
+
+/// Gives each record of a tree, with the number of its leaf.
+fn for_each_leaf<E>(
+    table: &Table,
+    tree: &Tree,
+    go_on: &mut dyn FnMut() -> Result<(), E>,
+    mut record: impl FnMut(u64, &[u8], &[u8]),
+    leaves: &mut u64,
+) -> Result<(), CheckEnd<E>> {
+    let view = table.store.read_view();
+    let mut scan = table.store.scan(tree, &scan_range(&KeyBytesRange::ALL, false));
+    loop {
+        go_on().map_err(CheckEnd::Asked)?;
+        let more = scan
+            .next_batch(view.reader(), |key, value| {
+                record(*leaves, key, value);
+                ControlFlow::Continue(())
+            })
+            .map_err(CheckEnd::Store)?;
+        *leaves += 1;
+        if !more {
+            return Ok(());
+        }
+    }
+}
