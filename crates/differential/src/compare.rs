@@ -45,6 +45,8 @@ pub struct Difference {
     pub unlike: Vec<(usize, Attribute)>,
     /// The statement that read the content of a table, if that differs.
     pub content_of: Option<String>,
+    /// The lines of SHOW WARNINGS of both, if they differ.
+    pub warnings: Option<[Vec<String>; 2]>,
 }
 
 impl Difference {
@@ -102,7 +104,17 @@ pub fn compare(
         let errors = (left.error(), right.error());
         let (left, right) = (Some(left.clone()), Some(right.clone()));
         let (right_columns, unlike) = (Vec::new(), Vec::new());
-        Some(Difference { kind, errors, text, left, right, right_columns, unlike, content_of: None })
+        Some(Difference {
+            kind,
+            errors,
+            text,
+            left,
+            right,
+            right_columns,
+            unlike,
+            content_of: None,
+            warnings: None,
+        })
     };
     let both = |kind: Kind| difference(kind, format!("left:  {}\nright: {}", left.show(12), right.show(12)));
     match (left, right) {
@@ -271,5 +283,6 @@ pub fn compare_warnings(left: &[String], right: &[String], lenience: Lenience) -
         right_columns: Vec::new(),
         unlike: Vec::new(),
         content_of: None,
+        warnings: Some([left.to_vec(), right.to_vec()]),
     })
 }

@@ -11,6 +11,8 @@
 //! Of descriptions of columns each attribute of each column is asked for by itself, and other rows in the tables
 //! are variants as well: a description should not depend on them.
 
+use std::collections::BTreeSet;
+
 use client::{Error, Options};
 
 use crate::ast::{Body, Expr, Query, Rows, Script, Select, Source, Statement};
@@ -157,6 +159,10 @@ impl Oracle {
     /// A connection broke and did not come back.
     pub fn verdict(&mut self, finding: &Finding, lenience: Lenience) -> Result<Verdict, Error> {
         let mut open = finding.difference.unlike.clone();
+        if let Some(warnings) = &finding.difference.warnings {
+            let variant = self.warnings_otherwise(finding, warnings)?;
+            return Ok(variant.map_or(Verdict::Stands(open), Verdict::Contradicts));
+        }
         let Difference { kind, left: Some(left), content_of, .. } = &finding.difference else {
             return Ok(Verdict::Stands(open));
         };
@@ -217,6 +223,56 @@ impl Oracle {
             }
         }
         Ok(Verdict::Stands(open))
+    }
+
+    /// The plan under which the right server warns as the left one does, or otherwise than it did: where it reads tables, how often
+    /// it evaluates what it warns of depends on the plan. The left server then warns of all that the right one warns of under every plan,
+    /// and of nothing that it never warns of.
+    fn warnings_otherwise(
+        &mut self,
+        finding: &Finding,
+        warnings: &[Vec<String>; 2],
+    ) -> Result<Option<&'static str>, Error> {
+        let Some((last, before)) = finding.script.statements.split_last() else { return Ok(None) };
+        let [left, right] = warnings;
+        let lines = |warned: &[String]| warned.iter().cloned().collect::<BTreeSet<String>>();
+        let (mut always, mut ever, mut otherwise) = (lines(right), lines(right), None);
+        let is_change = !changed_tables(last).is_empty();
+        for variant in &VARIANTS {
+            let is_plan = matches!(
+                variant,
+                Variant::Switch(_) | Variant::Settings(_) | Variant::IgnoreIndexes | Variant::Modifier(_)
+            );
+            let varied = varied(variant, last, finding.is_prepared, &finding.script).filter(|_| is_plan);
+            let Some((settings, statement, is_prepared)) = varied else { continue };
+            self.load(&finding.script.tables, before)?;
+            if is_change {
+                self.loaded.clear();
+            }
+            self.server.ask(&settings);
+            let answer = ask(&mut self.server, &statement, is_prepared, finding.is_prepared);
+            if let Answer::Broken(_) = answer {
+                self.server.reconnect()?;
+                self.loaded.clear();
+                continue;
+            }
+            let warned = self.server.warnings();
+            self.server.ask(RESET);
+            if answer.error().is_some() {
+                continue;
+            }
+            if warned == *left {
+                return Ok(Some(variant.name()));
+            }
+            if warned != *right {
+                otherwise = otherwise.or(Some(variant.name()));
+            }
+            let warned = lines(&warned);
+            always.retain(|line| warned.contains(line));
+            ever.extend(warned);
+        }
+        let left = lines(left);
+        Ok(otherwise.filter(|_| always.is_subset(&left) && left.is_subset(&ever)))
     }
 
     /// Other rows in the tables, in a transaction.

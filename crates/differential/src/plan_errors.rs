@@ -84,6 +84,9 @@ impl PlanErrors {
             return Ok(None);
         };
         let Some(statement) = finding.script.statements.last() else { return Ok(None) };
+        if finding.difference.kind == Kind::Message {
+            return self.of_messages(finding, left, right);
+        }
         if !may_depend_on_plan(&finding.difference, statement) {
             return Ok(None);
         }
@@ -104,6 +107,29 @@ impl PlanErrors {
             }
         }
         Ok(None)
+    }
+
+    /// Both servers refuse a change with the same error of different values: whether without strict mode both warn of both texts, so
+    /// that they only meet them in another order.
+    fn of_messages(
+        &mut self,
+        finding: &Finding,
+        left: &Answer,
+        right: &Answer,
+    ) -> Result<Option<String>, Error> {
+        let (Answer::Refused { message: left, number }, Answer::Refused { message: right, .. }) =
+            (left, right)
+        else {
+            return Ok(None);
+        };
+        if !EVALUATION_ERRORS.contains(number) && !ROW_ERRORS.contains(number) {
+            return Ok(None);
+        }
+        let Some(warned) = self.agrees_without_strictness(finding)? else { return Ok(None) };
+        let tells = |warnings: &[String], text: &str| warnings.iter().any(|line| line.ends_with(text));
+        let meets_both = |warnings: &Vec<String>| tells(warnings, left) && tells(warnings, right);
+        let is_order = warned.iter().all(meets_both);
+        Ok(is_order.then(|| format!("both warn of both texts of {number} without strict mode")))
     }
 
     /// What shows that the error is of expressions whose values the answer does not need, if something does.
@@ -463,6 +489,7 @@ mod tests {
             right_columns: Vec::new(),
             unlike: Vec::new(),
             content_of: None,
+            warnings: None,
         }
     }
 

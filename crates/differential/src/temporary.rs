@@ -40,7 +40,7 @@ pub fn beyond(finding: &Finding, unlike: Vec<(usize, Attribute)>) -> Vec<(usize,
 #[must_use]
 pub fn has_choice(sql: &str) -> bool {
     let is_ordered = ["ORDER BY", "GROUP BY", "DISTINCT"].iter().any(|word| sql.contains(word));
-    is_ordered && sql.contains(" JOIN ")
+    is_ordered && (sql.contains(" JOIN ") || sql.contains(" STRAIGHT_JOIN "))
 }
 
 /// Whether both columns say what they say of this by whether their values are kept.
@@ -112,6 +112,7 @@ mod tests {
     #[test]
     fn there_is_a_choice_where_joined_rows_are_ordered() {
         assert!(has_choice("SELECT 1 FROM t JOIN u ORDER BY 1"));
+        assert!(has_choice("SELECT 1 FROM t STRAIGHT_JOIN u ORDER BY 1"), "tables of one row are read first");
         assert!(!has_choice("SELECT 1 FROM t ORDER BY 1"));
         assert!(!has_choice("SELECT 1 FROM t JOIN u"));
     }
