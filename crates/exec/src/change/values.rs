@@ -13,6 +13,8 @@ use crate::expr::{EvalSettings, SqlResult, Warnings, sql_mode};
 pub(super) struct Storing<'a> {
     /// Strict mode and no IGNORE: a value that does not fit is an error.
     pub(super) strict: bool,
+    /// Strict mode, but IGNORE makes warnings of errors.
+    ignores_errors: bool,
     /// A NULL for a NOT NULL column is only a warning: several rows or IGNORE, and not strict.
     pub(super) lenient_null: bool,
     /// The statement gives or changes several rows.
@@ -78,6 +80,7 @@ impl<'a> Storing<'a> {
         let now = settings.time_zone.from_utc(settings.now_utc_micros);
         Storing {
             strict,
+            ignores_errors: ignore && settings.has(sql_mode::STRICT),
             lenient_null: !strict && (several_rows || ignore),
             several_rows,
             now,
@@ -178,8 +181,11 @@ impl<'a> Storing<'a> {
     #[cold]
     fn report(&self, issue: &convert::Issue, target: Target<'_>, warnings: &mut Warnings) -> SqlResult<()> {
         let definition = target.definition;
-        let report = issue.report(self.strict, &definition.name, &target.column().name, target.row);
+        let is_ignored = self.ignores_errors && issue.is_of_bits();
+        let is_strict = self.strict || is_ignored;
+        let report = issue.report(is_strict, &definition.name, &target.column().name, target.row);
         let level = match report.severity {
+            Severity::Error if is_ignored => Level::Warning,
             Severity::Error => return Err(coded(report.number, &report.message)),
             Severity::Warning => Level::Warning,
             Severity::Note => Level::Note,

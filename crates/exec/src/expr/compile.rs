@@ -329,7 +329,12 @@ impl Compiler {
             ExprKind::Input(index) => Node::Input(*index as usize),
             ExprKind::Outer(index) => Node::Outer(*index as usize),
             ExprKind::Param(index) => {
-                Node::Param { index: *index as usize, data_type: expr.data_type.clone(), slot: self.slot() }
+                let data_type = match expr.data_type.kind {
+                    // Among years it is the number that comes, not the year that a column makes of it.
+                    TypeKind::Year => DataType::BIGINT,
+                    _ => expr.data_type.clone(),
+                };
+                Node::Param { index: *index as usize, data_type, slot: self.slot() }
             }
             ExprKind::UserVar(name) => {
                 Node::UserVariable { name: name.clone(), data_type: expr.data_type.clone() }
@@ -825,10 +830,16 @@ impl Compiler {
                         is_listed: false,
                     })
                 };
-                Node::Between {
-                    low: Box::new(comparison(self, CompareOp::Ge, &args[1])?),
-                    high: Box::new(comparison(self, CompareOp::Le, &args[2])?),
+                let low = comparison(self, CompareOp::Ge, &args[1])?;
+                let mut high = comparison(self, CompareOp::Le, &args[2])?;
+                // A constant becomes a number once.
+                if class == CompareClass::Double
+                    && let (Node::Once { slot, .. }, Node::Once { slot: again, .. }) =
+                        (&low.left, &mut high.left)
+                {
+                    *again = *slot;
                 }
+                Node::Between { low: Box::new(low), high: Box::new(high) }
             }
             F::If => Node::Case {
                 whens: vec![(self.truth(&args[0])?, self.compile(&args[1])?)],

@@ -278,7 +278,7 @@ fn rounded_micros(micros: i64, digits: u8, ctx: &EvalContext<'_>) -> i64 {
 fn shown(text: &[u8], from: &DataType) -> String {
     let text = &text[..text.len().min(512)];
     if !from.is_binary_string() {
-        return String::from_utf8_lossy(text).into_owned();
+        return service::error::in_message(&String::from_utf8_lossy(&as_utf8(text, from)));
     }
     let mut shown = String::with_capacity(text.len());
     for &byte in text {
@@ -1232,7 +1232,12 @@ fn cast_year(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>, out: &m
                 1..=69 => number + 2000,
                 70..=99 => number + 1900,
                 _ => {
-                    truncated("YEAR", &text_of(cell, from), from, ctx)?;
+                    // Of a number the whole one that it is rounded to.
+                    let shown = match from.is_string() {
+                        true => text_of(cell, from),
+                        false => number.to_string().into_bytes(),
+                    };
+                    truncated("YEAR", &shown, from, ctx)?;
                     out.push_null();
                     return Ok(());
                 }

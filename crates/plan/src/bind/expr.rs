@@ -146,6 +146,15 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// What CAST and CONVERT make of a client's parameter, whatever value comes: the longest text of the collation. Of a text that is
+    /// bound again they make bytes of all its characters.
+    fn longest_text(&self, operand: &Expr, collation: CollationId) -> Option<DataType> {
+        let is_parameter = self.types.fixes_parameters && matches!(operand.kind, ExprKind::Param(_));
+        let is_again = self.types.binds_again && operand.data_type.is_string();
+        (is_parameter && !(is_again && collation == CollationId::BINARY))
+            .then(|| function::untyped(collation))
+    }
+
     fn typed(&self, function: FunctionId, arg: Expr, data_type: DataType) -> PlanResult<Expr> {
         function::build_typed(function, vec![arg], data_type, CallOption::None, &self.types)
     }
@@ -367,6 +376,7 @@ impl<'a> Binder<'a> {
                 if cast.at_time_zone.is_some() {
                     return Err(PlanError::not_supported("AT TIME ZONE"));
                 }
+                self.warn_of_binary(expr.span.start, cast);
                 let mut operand = self.expr(&cast.expr)?;
                 let data_type = self.cast_type(&cast.to)?;
                 function::derive_cast(&mut operand, &data_type, &self.types);
@@ -383,14 +393,12 @@ impl<'a> Binder<'a> {
                     _ if data_type.has_date() => CallOption::Checked,
                     _ => CallOption::None,
                 };
-                // Whatever value comes, a client's parameter becomes the longest text.
-                let is_parameter = self.types.fixes_parameters && matches!(operand.kind, ExprKind::Param(_));
-                let is_whole = option == CallOption::Whole;
-                let collation = data_type.collation;
+                let longest = self.longest_text(&operand, data_type.collation);
+                let longest = longest.filter(|_| option == CallOption::Whole);
                 let args = vec![operand];
                 let mut call = function::build_typed(FunctionId::Cast, args, data_type, option, &self.types)?;
-                if is_parameter && is_whole {
-                    call.data_type = function::untyped(collation);
+                if let Some(longest) = longest {
+                    call.data_type = longest;
                 }
                 Ok(call)
             }
@@ -398,7 +406,12 @@ impl<'a> Binder<'a> {
                 let operand = self.expr(expr)?;
                 let collation = self.charset_collation(charset)?;
                 let data_type = DataType::varchar(operand.data_type.length, collation);
-                self.typed(FunctionId::ConvertUsing, operand, data_type)
+                let longest = self.longest_text(&operand, collation);
+                let mut call = self.typed(FunctionId::ConvertUsing, operand, data_type)?;
+                if let Some(longest) = longest {
+                    call.data_type = longest;
+                }
+                Ok(call)
             }
             Ast::Collate { expr, collation } => self.collate(expr, collation),
             Ast::Function(call) => self.function(call),
@@ -1024,7 +1037,20 @@ impl<'a> Binder<'a> {
     /// 1287, with what to use instead as a sentence of its own.
     pub(crate) fn warn_deprecated(&mut self, what: &str, instead: &str) {
         let text = format!("{what} is deprecated and will be removed in a future release. {instead}");
-        self.warnings.push(*PlanError::new(1287, text));
+        self.warnings.push(*PlanError::new(super::DEPRECATED, text));
+    }
+
+    /// 1287 for `BINARY expr`; in a CTE for each reference, as it is bound.
+    fn warn_of_binary(&mut self, start: u32, cast: &ast::Cast<'_>) {
+        const OPERATOR: &[u8] = b"BINARY";
+        let text = self.text.get(start as usize..).unwrap_or_default();
+        // The place of an expression in parentheses is theirs.
+        let inner = text.iter().position(|byte| *byte != b'(' && !byte.is_ascii_whitespace());
+        let word = text[inner.unwrap_or(0)..].get(..OPERATOR.len());
+        let is_operator = word.is_some_and(|word| word.eq_ignore_ascii_case(OPERATOR));
+        if matches!(cast.to, CastType::Binary(None)) && is_operator {
+            self.warn_deprecated("'BINARY expr'", "Please use CAST instead");
+        }
     }
 
     /// ANY_VALUE: its argument escapes ONLY_FULL_GROUP_BY.

@@ -136,16 +136,19 @@ impl<'a> Binder<'a> {
                     }
                 }
             }
-            if !matches!(hint.scope, IndexHintScope::All | IndexHintScope::Join) {
-                continue;
-            }
-            match hint.kind {
-                IndexHintKind::Use | IndexHintKind::Force => {
-                    table.allowed_indexes.get_or_insert_default().extend(named);
-                    table.force_index |= hint.kind == IndexHintKind::Force;
-                }
-                IndexHintKind::Ignore => {
-                    table.allowed_indexes.get_or_insert_with(visible).retain(|index| !named.contains(index));
+            let is_of_join = matches!(hint.scope, IndexHintScope::All | IndexHintScope::Join);
+            let is_of_groups = matches!(hint.scope, IndexHintScope::All | IndexHintScope::GroupBy);
+            table.force_index |= is_of_join && hint.kind == IndexHintKind::Force;
+            let of_join = is_of_join.then_some(&mut table.allowed_indexes);
+            let of_groups = is_of_groups.then_some(&mut table.indexes_of_groups);
+            for allowed in of_join.into_iter().chain(of_groups) {
+                match hint.kind {
+                    IndexHintKind::Use | IndexHintKind::Force => {
+                        allowed.get_or_insert_default().extend(&named);
+                    }
+                    IndexHintKind::Ignore => {
+                        allowed.get_or_insert_with(visible).retain(|index| !named.contains(index));
+                    }
                 }
             }
         }

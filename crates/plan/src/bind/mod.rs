@@ -217,6 +217,9 @@ pub fn bind_constant(
     binder.expr(expr)
 }
 
+/// ER_WARN_DEPRECATED_SYNTAX.
+const DEPRECATED: u16 = 1287;
+
 /// Columns of a derived table under their names.
 pub(crate) type NamedColumns = Vec<(Arc<str>, ColumnId)>;
 
@@ -350,6 +353,8 @@ impl<'a> Binder<'a> {
 
     fn finish(mut self, kind: BoundKind, output: Vec<OutputColumn>) -> Bound {
         self.note_locks();
+        // 9.7 warns of what is deprecated while it parses.
+        self.warnings.sort_by_key(|warning| warning.number != DEPRECATED);
         let parameters = match self.literals_are_parameters {
             true => constant_checks::Parameters::Literals,
             false => constant_checks::Parameters::OfClient(self.session),
@@ -538,6 +543,7 @@ impl<'a> Binder<'a> {
             first_column,
             lock: None,
             allowed_indexes: None,
+            indexes_of_groups: None,
             force_index: false,
         });
         index

@@ -8,7 +8,8 @@
 
 use std::cell::Cell;
 
-use types::{CollationId, DataType, TypeKind};
+use types::data_type::DECIMAL_PRECISION_MAX;
+use types::{CollationId, DataType, TypeKind, Value};
 
 use super::Binder;
 use super::temporary::{Steps, aggregates_of, merged_item};
@@ -56,14 +57,22 @@ impl Binder<'_> {
                 column.described_type = Some(of);
                 continue;
             }
+            let item = |id: ColumnId| steps.item(id).filter(|_| !self.kept_columns.contains(&id));
+            let makers = Makers { item: &item, aggregates, budget: &Cell::new(NODES_MAX) };
+            let of = self.compared_of_column(column.id, &makers).or_else(|| match column.data_type.kind {
+                TypeKind::Char => self.chosen_member(column.id, &makers),
+                TypeKind::Decimal => self.sum_of_column(column.id, &makers),
+                _ => None,
+            });
+            if of.is_some() {
+                column.described_type = of;
+                continue;
+            }
             if !matches!(column.data_type.kind, TypeKind::MediumText | TypeKind::LongText) {
                 continue;
             }
-            let item = |id: ColumnId| steps.item(id).filter(|_| !self.kept_columns.contains(&id));
-            let described = self.described_column(
-                column.id,
-                &Makers { item: &item, aggregates, budget: &Cell::new(NODES_MAX) },
-            );
+            let makers = Makers { item: &item, aggregates, budget: &Cell::new(NODES_MAX) };
+            let described = self.described_column(column.id, &makers);
             let of = &column.data_type;
             let text = |kind: TypeKind| {
                 (kind != of.kind)
@@ -76,6 +85,137 @@ impl Binder<'_> {
                 Described::MediumText => text(TypeKind::MediumText),
                 Described::LongText => text(TypeKind::LongText),
             };
+        }
+    }
+
+    /// The type of a literal of bytes that MIN, MAX and NULLIF compare, and of members that NULLIF computes, where the column gives them.
+    fn compared_of_column(&self, id: ColumnId, makers: &Makers<'_>) -> Option<DataType> {
+        if let Some((_, call)) = makers.aggregates.iter().find(|(aggregate, _)| *aggregate == id) {
+            let is_extreme = matches!(call.function, AggregateFunction::Min | AggregateFunction::Max);
+            return self.bytes_of(call.args.first().filter(|_| is_extreme)?, makers);
+        }
+        let item = (makers.item)(id)?;
+        match &item.kind {
+            ExprKind::Call { function: F::NullIf, args, .. } => {
+                let first = uncast(&args[0]);
+                let is_members = matches!(first.data_type.kind, TypeKind::Enum | TypeKind::Set);
+                let is_computed = is_members && first.as_column().is_none();
+                if is_computed { Some(first.data_type.clone()) } else { self.bytes_of(item, makers) }
+            }
+            ExprKind::Column(_) | ExprKind::Subquery(_) => {
+                self.bytes_of(item, makers).filter(|_| !item.data_type.is_hex_literal())
+            }
+            _ => None,
+        }
+    }
+
+    /// The type of the literal of bytes that an expression is or compares.
+    fn bytes_of(&self, expr: &Expr, makers: &Makers<'_>) -> Option<DataType> {
+        crate::progress::step();
+        makers.budget.set(makers.budget.get().checked_sub(1)?);
+        match &expr.kind {
+            // Beside a text it is compared as one, but it is described as bytes.
+            _ if expr.data_type.is_hex_literal() => {
+                Some(DataType { collation: CollationId::BINARY, ..expr.data_type.clone() })
+            }
+            ExprKind::Column(id) => match (makers.item)(*id) {
+                Some(item) => self.bytes_of(item, makers),
+                None => {
+                    let (_, call) = makers.aggregates.iter().find(|(aggregate, _)| aggregate == id)?;
+                    let is_extreme = matches!(call.function, AggregateFunction::Min | AggregateFunction::Max);
+                    self.bytes_of(call.args.first().filter(|_| is_extreme)?, makers)
+                }
+            },
+            ExprKind::Call { function: F::NullIf, args, .. } => self.bytes_of(&args[0], makers),
+            ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Scalar) => {
+                let [id] = subquery.columns[..] else { return None };
+                let plan = &subquery.plan;
+                let item =
+                    |id: ColumnId| item_of_block(plan, id).filter(|_| !self.kept_columns.contains(&id));
+                let inner = Makers { item: &item, aggregates: aggregates_of(plan), budget: makers.budget };
+                match item(id) {
+                    Some(of) => self.bytes_of(of, &inner),
+                    None => self.compared_of_column(id, &inner),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// What a choice among values that MIN and MAX give of members is described as: as members where nothing but NULL is beside one
+    /// such value, otherwise as a VARCHAR.
+    fn chosen_member(&self, id: ColumnId, makers: &Makers<'_>) -> Option<DataType> {
+        let item = match &(makers.item)(id)?.kind {
+            ExprKind::Call { function: F::NullIf, args, .. } => uncast(&args[0]),
+            _ => (makers.item)(id)?,
+        };
+        let arms = arms_of(item)?;
+        if let [arm] = arms[..] {
+            return self.member_of(arm, makers);
+        }
+        let has_members = arms.iter().any(|arm| self.member_of(arm, makers).is_some());
+        has_members.then(|| DataType { kind: TypeKind::VarChar, ..item.data_type.clone() })
+    }
+
+    /// The type of the members of which an expression gives one.
+    fn member_of(&self, expr: &Expr, makers: &Makers<'_>) -> Option<DataType> {
+        crate::progress::step();
+        makers.budget.set(makers.budget.get().checked_sub(1)?);
+        if let ExprKind::Column(id) = &expr.kind {
+            let Some((_, call)) = makers.aggregates.iter().find(|(aggregate, _)| aggregate == id) else {
+                return self.member_of((makers.item)(*id)?, makers);
+            };
+            let is_extreme = matches!(call.function, AggregateFunction::Min | AggregateFunction::Max);
+            let argument = call.args.first().filter(|_| is_extreme)?;
+            let of = converted(argument).unwrap_or(argument);
+            return matches!(of.data_type.kind, TypeKind::Enum | TypeKind::Set).then(|| of.data_type.clone());
+        }
+        match arms_of(expr)?[..] {
+            [arm] => self.member_of(arm, makers),
+            _ => None,
+        }
+    }
+
+    /// A sum of decimals whose digits are more than a DECIMAL has says so, until it is kept or chosen.
+    fn sum_of_column(&self, id: ColumnId, makers: &Makers<'_>) -> Option<DataType> {
+        let digits = match makers.aggregates.iter().find(|(aggregate, _)| *aggregate == id) {
+            Some((_, call)) => self.digits_of_extreme(call, makers)?,
+            None => self.digits_of((makers.item)(id)?, makers)?,
+        };
+        let of = &self.columns[id.0 as usize].data_type;
+        Some(DataType { length: digits, ..of.clone() })
+    }
+
+    fn digits_of_extreme(&self, call: &AggregateCall, makers: &Makers<'_>) -> Option<u32> {
+        let is_extreme = matches!(call.function, AggregateFunction::Min | AggregateFunction::Max);
+        self.digits_of(call.args.first().filter(|_| is_extreme)?, makers)
+    }
+
+    /// The digits of such a sum.
+    fn digits_of(&self, expr: &Expr, makers: &Makers<'_>) -> Option<u32> {
+        crate::progress::step();
+        makers.budget.set(makers.budget.get().checked_sub(1)?);
+        match &expr.kind {
+            ExprKind::Call { function: F::Add | F::Sub, args, .. }
+                if expr.data_type.kind == TypeKind::Decimal =>
+            {
+                let digits = crate::function::digits_of_sum(args);
+                (digits > DECIMAL_PRECISION_MAX).then_some(digits)
+            }
+            ExprKind::Call { function: F::Neg | F::Abs, args, .. } => self.digits_of(&args[0], makers),
+            ExprKind::Column(id) => match makers.aggregates.iter().find(|(aggregate, _)| aggregate == id) {
+                Some((_, call)) => self.digits_of_extreme(call, makers),
+                None => self.digits_of((makers.item)(*id)?, makers),
+            },
+            ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Scalar) => {
+                let [id] = subquery.columns[..] else { return None };
+                let plan = &subquery.plan;
+                let item =
+                    |id: ColumnId| item_of_block(plan, id).filter(|_| !self.kept_columns.contains(&id));
+                let inner = Makers { item: &item, aggregates: aggregates_of(plan), budget: makers.budget };
+                self.digits_of(&self.column_expr(id), &inner)
+            }
+            _ => None,
         }
     }
 
@@ -104,9 +244,7 @@ impl Binder<'_> {
         match &expr.kind {
             ExprKind::Column(id) => self.described_column(*id, makers),
             ExprKind::UserVarAssign { value, .. } => self.described(value, makers),
-            ExprKind::Call { function: F::Least | F::Greatest, args, .. }
-                if args.iter().all(|arg| uncast(arg).data_type.kind == TypeKind::Json) =>
-            {
+            ExprKind::Call { function: F::Least | F::Greatest, args, .. } if self.are_documents(args) => {
                 Described::Documents
             }
             ExprKind::Call { function: F::If, args, .. } => {
@@ -128,6 +266,14 @@ impl Binder<'_> {
             }
             _ => made(&expr.data_type),
         }
+    }
+
+    /// Documents, and parameters that become such beside them.
+    fn are_documents(&self, args: &[Expr]) -> bool {
+        let is_document = |arg: &Expr| uncast(arg).data_type.kind == TypeKind::Json;
+        let is_free = self.types.fixes_parameters && !self.types.binds_again;
+        let is_parameter = |arg: &Expr| is_free && matches!(uncast(arg).kind, ExprKind::Param(_));
+        args.iter().any(is_document) && args.iter().all(|arg| is_document(arg) || is_parameter(arg))
     }
 
     /// What a subquery gives.
@@ -155,6 +301,22 @@ impl Binder<'_> {
             described => described,
         }
     }
+}
+
+/// The values of which an expression gives one, but for NULL; nothing of what chooses none.
+fn arms_of(expr: &Expr) -> Option<Vec<&Expr>> {
+    let arms: Vec<&Expr> = match &expr.kind {
+        ExprKind::Call { function: F::If, args, .. } => args[1..].iter().collect(),
+        ExprKind::Call { function: F::IfNull | F::Coalesce | F::Least | F::Greatest, args, .. } => {
+            args.iter().collect()
+        }
+        ExprKind::Case { whens, otherwise } => {
+            whens.iter().map(|(_, then)| then).chain(otherwise.as_deref()).collect()
+        }
+        _ => return None,
+    };
+    let is_null = |arm: &&Expr| arm.as_literal().is_some_and(Value::is_null);
+    Some(arms.into_iter().map(uncast).filter(|arm| !is_null(arm)).collect())
 }
 
 /// What a column computes in the query block that is at the top of `plan`.

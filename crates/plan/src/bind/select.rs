@@ -255,6 +255,7 @@ impl<'a> Binder<'a> {
             rollup,
             distinct: select.options.distinct,
             is_buffered: select.options.buffer_result,
+            is_big: select.options.big_result,
             gives_no_row: limit.is_some_and(is_limit_zero),
             sort: &sort,
             items: &items,

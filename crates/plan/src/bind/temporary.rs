@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use types::data_type::column_flag as flag;
+use types::data_type::{SCALE_NOT_FIXED, VARCHAR_BYTES_MAX, column_flag as flag};
 use types::{CollationId, DataType, TypeKind, Value};
 
 use super::Binder;
@@ -46,6 +46,8 @@ pub(super) struct Steps<'s> {
     pub(super) distinct: bool,
     /// SQL_BUFFER_RESULT.
     pub(super) is_buffered: bool,
+    /// SQL_BIG_RESULT: groups come of sorted rows, if a sort of the first table is enough.
+    pub(super) is_big: bool,
     /// LIMIT 0.
     pub(super) gives_no_row: bool,
     pub(super) sort: &'s [SortKey],
@@ -112,7 +114,12 @@ pub(super) fn keep_text(data_type: &mut DataType) {
     *data_type = if chars <= VARCHAR_CHARS_MAX {
         DataType::varchar(chars, collation)
     } else {
-        let length = chars.saturating_mul(collation.charset().max_bytes_per_char() as u32);
+        let char_bytes = match chars {
+            // A parameter among numbers is of one byte per character.
+            VARCHAR_BYTES_MAX if data_type.kind == TypeKind::VarChar => 1,
+            _ => collation.charset().max_bytes_per_char() as u32,
+        };
+        let length = chars.saturating_mul(char_bytes);
         let is_in = |kind: &TypeKind| length <= DataType::text(*kind, collation).length;
         let kinds = [TypeKind::Text, TypeKind::MediumText];
         let kind = kinds.into_iter().find(is_in).unwrap_or(TypeKind::LongText);
@@ -129,6 +136,8 @@ enum Kept {
     Groups,
     /// From a temporary table of rows that are sorted, then grouped: aggregates are computed behind it.
     Rows,
+    /// From a temporary table of groups that are finished, averages included: what is computed from aggregates is computed behind it.
+    Finished,
     /// From a temporary table.
     Table,
 }
@@ -167,10 +176,8 @@ impl Binder<'_> {
                 }
                 Kept::Groups => !self.is_finished_behind(column.id, item),
                 Kept::Rows => !self.holds_aggregate(column.id, item),
-                // What is computed from aggregates is computed when the rows above the groups are there.
-                Kept::Table => {
-                    !steps.rollup || item.is_none_or(|item| !self.holds_aggregate(column.id, Some(item)))
-                }
+                Kept::Finished => item.is_none_or(|item| !self.holds_aggregate(column.id, Some(item))),
+                Kept::Table => true,
             };
             // Constants are not kept, unless the rows above the groups have NULL in their place.
             let is_fixed = item.is_some_and(|item| self.is_fixed_value(steps, item))
@@ -206,11 +213,31 @@ impl Binder<'_> {
             let table = tables.iter().find(is_of_one);
             column.nullable |= table.is_some_and(|table| read.iter().any(|id| table.holds(*id)));
         }
+        self.describe_computed_of_nulled(items, output);
         // So does a set operation say of those that stand behind such a query.
         for column in
             output.iter().skip(first_reader.unwrap_or(output.len())).filter(|column| column.nullable)
         {
             self.columns[column.id.0 as usize].nullable = true;
+        }
+    }
+
+    /// What is computed from columns of such a table may be NULL, too, in and behind the item that reads it.
+    fn describe_computed_of_nulled(&self, items: &[(ColumnId, Expr)], output: &mut [OutputColumn]) {
+        let tables = self.blocks.last().map_or(&[][..], |block| &block.tables);
+        let mut nulled: Vec<&ScopeTable> = Vec::new();
+        for column in output.iter_mut().filter(|column| column.source.is_computed()) {
+            let Some(item) = find(items, column.id) else { continue };
+            let mut read = Vec::new();
+            read_by_aggregates(item, &mut read);
+            nulled.extend(tables.iter().filter(|table| {
+                let is_own = matches!(table.columns, ScopeColumns::Base { .. })
+                    || read.iter().any(|id| self.kept_columns.contains(id));
+                is_own && read.iter().any(|id| table.holds(*id))
+            }));
+            if !nulled.is_empty() && !column.nullable {
+                column.nullable = may_be_null(item, &|id| nulled.iter().any(|table| table.holds(id)));
+            }
         }
     }
 
@@ -341,6 +368,10 @@ impl Binder<'_> {
             if computed_with.kind != TypeKind::Year && computed_with.physical() == data_type.physical() {
                 *data_type = computed_with;
             }
+            // But what is computed from it has no fixed number of digits.
+            if data_type.kind == TypeKind::Null {
+                data_type.scale = SCALE_NOT_FIXED;
+            }
             self.kept_columns.insert(column.id);
             self.held_columns.insert(column.id, held);
         }
@@ -378,15 +409,31 @@ impl Binder<'_> {
         {
             return None;
         }
-        let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
-        if steps.is_buffered {
-            let is_one_row = steps.keys.is_empty() && !aggregates.is_empty();
-            return (!is_one_row).then_some(Kept::Table);
+        let kept = self.table_of_leaves(steps, output, &leaves, first, &fixed);
+        let is_grouped = !steps.keys.is_empty();
+        let has_aggregates = self.blocks.last().is_some_and(|block| !block.aggregates.is_empty());
+        match kept {
+            // SQL_BUFFER_RESULT: the rows of the answer are kept, unless there is one.
+            None | Some(Kept::Rows) if steps.is_buffered && is_grouped => Some(Kept::Finished),
+            None if steps.is_buffered && !has_aggregates => Some(Kept::Table),
+            kept => kept,
         }
+    }
+
+    /// The table that groups, DISTINCT and ORDER BY need of rows of these tables, `first` being read first.
+    fn table_of_leaves(
+        &self,
+        steps: &Steps<'_>,
+        output: &[OutputColumn],
+        leaves: &Leaves<'_>,
+        first: &Logical,
+        fixed: &[ColumnId],
+    ) -> Option<Kept> {
+        let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
         let is_fixed = |expr: &Expr| {
             expr.is_constant()
                 || expr.as_column().is_some_and(|id| fixed.contains(&id))
-                || self.is_fixed_below(steps, expr, &fixed, &mut 0)
+                || self.is_fixed_below(steps, expr, fixed, &mut 0)
         };
         let mut groups: Vec<Expr> = Vec::new();
         for (_, key) in steps.keys {
@@ -401,13 +448,20 @@ impl Binder<'_> {
         if steps.distinct && (is_grouped || aggregates.is_empty()) {
             let items: Vec<Expr> = output.iter().map(|column| self.output_expr(steps, column.id)).collect();
             let items: Vec<Expr> = items.into_iter().filter(|item| !is_fixed(item)).collect();
-            if !items.is_empty() && (is_grouped || leaves.nodes.len() > 1) {
-                return Some(if is_grouped && !is_sorted { Kept::Groups } else { Kept::Table });
-            }
-            // Of one table it is a GROUP BY of all items, and nothing if they hold a unique key.
-            is_distinct = !items.is_empty() && !self.holds_unique_key(first, &items);
-            if is_distinct {
-                groups = items;
+            if is_grouped {
+                // Nothing if the items tell the groups apart.
+                let is_apart = !steps.rollup && groups.iter().all(|key| items.contains(key));
+                if !items.is_empty() && !is_apart {
+                    return Some(self.table_of_distinct_groups(steps, output, leaves, first, &groups));
+                }
+            } else if !items.is_empty() && leaves.nodes.len() > 1 {
+                return Some(Kept::Table);
+            } else {
+                // Of one table it is a GROUP BY of all items, and nothing if they hold a unique key.
+                is_distinct = !items.is_empty() && !self.holds_unique_key(first, &items);
+                if is_distinct {
+                    groups = items;
+                }
             }
         }
         let sort: Vec<Expr> = steps
@@ -429,17 +483,49 @@ impl Binder<'_> {
             return None;
         }
         if groups.is_empty() {
-            let needed = !sort_is_free && !self.sorts_first(&leaves, first, &sort);
-            return needed.then_some(Kept::Table);
+            let needed = !sort_is_free && !self.sorts_first(leaves, first, &sort);
+            return needed.then_some(if is_grouped { Kept::Finished } else { Kept::Table });
         }
-        let by_index = !leaves.is_buffered && self.is_index_order(first, &groups);
-        let is_simple = by_index || is_sorted && self.sorts_first(&leaves, first, &groups);
+        let is_simple = self.gives_groups(leaves, first, &groups, is_sorted || steps.is_big);
         match (is_simple, sort_is_free) {
             (true, true) => None,
             (false, _) if !is_distinct && !is_sorted => Some(Kept::Groups),
             (false, true) if !is_distinct && !steps.rollup => Some(Kept::Rows),
+            _ if is_grouped => Some(Kept::Finished),
             _ => Some(Kept::Table),
         }
+    }
+
+    /// The table of DISTINCT over groups that its items do not tell apart. Where it would hold columns and aggregates alone, the rows of
+    /// the table of groups are made distinct as they are.
+    fn table_of_distinct_groups(
+        &self,
+        steps: &Steps<'_>,
+        output: &[OutputColumn],
+        leaves: &Leaves<'_>,
+        first: &Logical,
+        groups: &[Expr],
+    ) -> Kept {
+        let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
+        let is_sorted = aggregates.iter().any(|(_, call)| needs_sorted_rows(call));
+        let is_computed = |column: &OutputColumn| {
+            let item = steps.item(column.id).filter(|_| !self.kept_columns.contains(&column.id));
+            item.is_some() && self.holds_aggregate(column.id, item)
+        };
+        if steps.rollup {
+            return Kept::Table;
+        }
+        match (is_sorted, output.iter().any(is_computed)) {
+            (true, _) if !self.gives_groups(leaves, first, groups, is_sorted) => Kept::Finished,
+            (false, false) => Kept::Groups,
+            _ => Kept::Table,
+        }
+    }
+
+    /// The rows come group by group: in the order of an index, or of a sort of the first table's rows.
+    fn gives_groups(&self, leaves: &Leaves<'_>, first: &Logical, groups: &[Expr], is_sorted: bool) -> bool {
+        let by_index = !leaves.is_buffered && self.is_index_order(first, groups);
+        by_index || is_sorted && self.sorts_first(leaves, first, groups)
     }
 
     /// What computes a column of a derived table that is merged into the block.
@@ -510,7 +596,11 @@ impl Binder<'_> {
 
     fn is_index_order(&self, leaf: &Logical, keys: &[Expr]) -> bool {
         let Some(table) = self.scanned(leaf) else { return false };
-        table.entry.definition.indexes.iter().filter(|index| index.visible).any(|index| {
+        let indexes = table.entry.definition.indexes.iter().enumerate();
+        let is_allowed = |ordinal: usize| {
+            table.indexes_of_groups.as_ref().is_none_or(|allowed| allowed.contains(&ordinal))
+        };
+        indexes.filter(|(ordinal, index)| index.visible && is_allowed(*ordinal)).any(|(_, index)| {
             keys.len() <= index.parts.len()
                 && keys.iter().zip(&index.parts).all(|(key, part)| {
                     part.prefix_length.is_none() && key.as_column() == Some(table.column(part.column))
@@ -572,6 +662,35 @@ fn read_by_aggregates(item: &Expr, out: &mut Vec<ColumnId>) {
         }
         false
     });
+}
+
+/// Whether a value may be NULL where these columns may.
+fn may_be_null(expr: &Expr, is_nulled: &dyn Fn(ColumnId) -> bool) -> bool {
+    use FunctionId as F;
+    crate::progress::step();
+    let may = |expr: &Expr| may_be_null(expr, is_nulled);
+    match &expr.kind {
+        _ if expr.nullable => true,
+        ExprKind::Column(id) => is_nulled(*id),
+        ExprKind::Call { function, args, .. } => match function {
+            F::IsNull
+            | F::IsNullFunction
+            | F::IsTrue
+            | F::IsFalse
+            | F::NullSafeEq
+            | F::Interval
+            | F::Field => false,
+            F::IfNull | F::Coalesce => args.iter().all(may),
+            F::If => args[1..].iter().any(may),
+            // What has no NULL of an argument that may be one never has.
+            _ => !args.iter().any(|arg| arg.nullable) && args.iter().any(may),
+        },
+        ExprKind::Case { whens, otherwise } => {
+            whens.iter().map(|(_, then)| then).chain(otherwise.as_deref()).any(may)
+        }
+        ExprKind::InList { expr, list } => may(expr) || list.iter().any(may),
+        _ => false,
+    }
 }
 
 /// The columns that the query block of `plan` reads, but not in HAVING and in what it aggregates.

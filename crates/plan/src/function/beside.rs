@@ -20,6 +20,28 @@ fn texts_of(function: FunctionId) -> Option<(usize, &'static [usize])> {
     })
 }
 
+/// What a constant that has become a year says of its width.
+const BIGINT_WIDTH: u32 = 22;
+
+/// A literal that no YEAR column holds.
+fn is_no_year(literal: &Expr) -> bool {
+    let number = match &literal.kind {
+        ExprKind::Literal(Value::Int(number)) => *number,
+        #[allow(clippy::cast_possible_truncation, reason = "what lies beyond is no year")]
+        ExprKind::Literal(Value::Double(number)) => number.round() as i64,
+        ExprKind::Literal(Value::Decimal(number)) => number.to_i64().unwrap_or(i64::MAX),
+        ExprKind::Literal(Value::Bytes { bytes, .. }) if !literal.data_type.is_hex_literal() => {
+            let number = types::number::parse_integer_rounded(bytes).value;
+            i64::try_from(number).unwrap_or(i64::MAX)
+        }
+        ExprKind::Call { function: FunctionId::Neg, args, .. } => {
+            return matches!(args[0].kind, ExprKind::Literal(_));
+        }
+        _ => return false,
+    };
+    !matches!(number, 0..=99 | 1901..=2155)
+}
+
 fn is_bytes(data_type: &DataType) -> bool {
     data_type.is_binary_string() || data_type.kind == TypeKind::Bit
 }
@@ -49,6 +71,10 @@ fn bytes_beside_characters(function: FunctionId, args: &mut [Expr], context: &Ty
     }
 }
 
+fn holds_value_of_client(expr: &Expr, context: &TypeContext) -> bool {
+    context.fixes_parameters && expr.any(&mut |node| matches!(node.kind, ExprKind::Param(_)))
+}
+
 /// A constant beside a YEAR column is a year as that column would store it: 1 is 2001.
 fn constants_beside_years(function: FunctionId, args: &mut [Expr], context: &TypeContext) {
     use FunctionId as F;
@@ -66,13 +92,20 @@ fn constants_beside_years(function: FunctionId, args: &mut [Expr], context: &Typ
         };
         // A date that is a parameter stays a date.
         let has_year = |expr: &Expr| match expr.data_type.kind {
+            // The value is not known when 9.7 looks for years.
+            _ if holds_value_of_client(expr, context) => false,
             TypeKind::Null | TypeKind::Json | TypeKind::Time | TypeKind::Year => false,
             _ => !expr.data_type.has_date() || !matches!(expr.kind, ExprKind::Param(_)),
         };
         // What NULLIF gives stays what it is if it is no year, or if the client sends it.
         let is_given = function == F::NullIf && constant == 0 && !gives_year(&args[0], context);
         if is_year(&args[column]) && args[constant].is_constant() && has_year(&args[constant]) && !is_given {
-            wrap(&mut args[constant], CallOption::BesideYear, DataType::BIGINT, Coercibility::Numeric);
+            // A number that is none compares as it is.
+            if is_no_year(&args[constant]) {
+                continue;
+            }
+            let data_type = DataType { length: BIGINT_WIDTH, ..DataType::COMPUTED_YEAR };
+            wrap(&mut args[constant], CallOption::BesideYear, data_type, Coercibility::Numeric);
         }
     }
 }
@@ -208,11 +241,14 @@ pub(super) fn convert(function: FunctionId, args: &mut [Expr], context: &TypeCon
 }
 
 /// STRCMP of a date, time or year and a constant compares such, not texts.
-pub(super) fn is_strcmp_of_temporal(function: FunctionId, args: &[Expr]) -> bool {
+pub(super) fn is_strcmp_of_temporal(function: FunctionId, args: &[Expr], context: &TypeContext) -> bool {
     let is_column = |expr: &Expr| {
         matches!(expr.kind, ExprKind::Column(_))
             && (expr.data_type.is_temporal() || expr.data_type.kind == TypeKind::Year)
     };
-    function == FunctionId::Strcmp
-        && (is_column(&args[0]) && args[1].is_constant() || is_column(&args[1]) && args[0].is_constant())
+    let is_beside = |column: &Expr, constant: &Expr| {
+        let is_unknown = column.data_type.kind == TypeKind::Year && holds_value_of_client(constant, context);
+        is_column(column) && constant.is_constant() && !is_unknown
+    };
+    function == FunctionId::Strcmp && (is_beside(&args[0], &args[1]) || is_beside(&args[1], &args[0]))
 }

@@ -8,7 +8,7 @@ use super::shape::{
     INT_WIDTH, Numeric, UNKNOWN_CHARS, Width, decimal, double_of, fixed_scale, int, integer_digits, numeric,
     precision, quotient, scale, string_type, text_chars, uint,
 };
-use super::{FunctionId, TypeContext, aggregate_name};
+use super::{FunctionId, TypeContext, aggregate_name, parameter};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
 use syntax::ast::{AggregateFunc, IntervalUnit};
@@ -177,6 +177,12 @@ fn arithmetic(function: FunctionId, args: &[Expr], context: &TypeContext) -> Dat
     }
 }
 
+/// Digits of a sum or difference of decimals, which may be more than a DECIMAL has.
+pub(crate) fn digits_of_sum(args: &[Expr]) -> u32 {
+    let whole = args.iter().map(|arg| integer_digits(&arg.data_type)).max().unwrap_or(0);
+    whole + 1 + args.iter().map(|arg| scale(&arg.data_type)).max().unwrap_or(0)
+}
+
 /// The number literal an argument is, if it is one.
 fn constant(expr: Option<&Expr>) -> Option<i64> {
     match &expr?.kind {
@@ -278,7 +284,7 @@ pub(crate) fn aggregate_type(
                 number(uint(INT_WIDTH), false)
             }
         }
-        A::Sum | A::Avg if first().kind == TypeKind::Null => {
+        A::Sum | A::Avg if first().kind == TypeKind::Null && fixed_scale(&first()).is_some() => {
             let digits = if function == A::Avg { u32::from(context.div_precision_increment) } else { 0 };
             let length = DOUBLE_DIGITS + digits;
             number(DataType { scale: digits as u8, length, ..DataType::DOUBLE }, true)
@@ -518,8 +524,9 @@ pub(super) fn infer(
         F::BitOr | F::BitAnd | F::BitXor | F::ShiftLeft | F::ShiftRight | F::BitNot => {
             // Byte strings keep being byte strings, unless one side is a number or a hex literal, which a derived table's column is not.
             let bytes = |arg: &Expr| {
-                arg.data_type.is_binary_string()
-                    && (!arg.data_type.is_hex_literal() || arg.as_column().is_some())
+                let of = &arg.data_type;
+                let is_kept_null = of.kind == TypeKind::Null && of.scale == SCALE_NOT_FIXED;
+                of.is_binary_string() && (!of.is_hex_literal() || arg.as_column().is_some()) || is_kept_null
             };
             let operands =
                 if matches!(function, F::ShiftLeft | F::ShiftRight) { &args[..1] } else { &args[..] };
@@ -605,9 +612,12 @@ pub(super) fn infer(
                 }
                 // A literal of bytes is a text where it is stored or cast; see `passed_on`.
                 _ if first.data_type.is_hex_literal() => passed_on(&first.data_type),
+                // A constant that a column has made a year is as wide as an integer.
+                TypeKind::Year if !first.data_type.zerofill => first.data_type.clone(),
                 _ => computed(&first.data_type),
             };
             let coercibility = first.coercibility;
+            let room = parameter::widths(args, context).swap_remove(0);
             // Beside a document a literal is compared as one is, and says so.
             let is_literal = collate::is_text(&data_type) && coercibility == Coercibility::Literal;
             let data_type = match args[1].data_type.kind {
@@ -628,7 +638,11 @@ pub(super) fn infer(
             let is_of_client =
                 is_parameter && context.fixes_parameters && collate::is_text(&args[1].data_type);
             let coercibility = if is_of_client { Coercibility::Implicit } else { coercibility };
-            Typed { data_type: DataType { collation, ..data_type }, nullable: true, coercibility }
+            let length = match data_type.kind {
+                TypeKind::VarChar => room.chars_in(collation),
+                _ => data_type.length,
+            };
+            Typed { data_type: DataType { collation, length, ..data_type }, nullable: true, coercibility }
         }
         F::Greatest | F::Least => {
             // A number or text beside a date is one to compare with, but the result is a text: no argument is converted.

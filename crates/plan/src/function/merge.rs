@@ -3,10 +3,9 @@
 use super::collate::{self, Purpose};
 use super::infer::{Typed, computed};
 use super::shape::{
-    Numeric, Width, decimal, fixed_scale, integer_digits, numeric, scale, string_type, text_chars,
-    whole_chars,
+    Numeric, decimal, fixed_scale, integer_digits, numeric, scale, string_type, text_chars, whole_chars,
 };
-use super::{FunctionId, TypeContext};
+use super::{FunctionId, TypeContext, parameter};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
 use types::data_type::SCALE_NOT_FIXED;
@@ -15,15 +14,21 @@ use types::{CollationId, DataType, TypeKind, Value};
 /// Brings the arms of a choice to one type; see [`super::case`].
 pub(super) fn infer_arms(arms: &mut [Expr], operation: &str, context: &TypeContext) -> PlanResult<Typed> {
     let nullable = arms.iter().any(|arg| arg.nullable);
-    let mut data_type = merge_all(arms.iter().map(|arm| &arm.data_type));
+    let longest = parameter::untyped(context.connection_collation);
+    let mut data_type = merge_all(arms.iter().map(|arm| match parameter::is_unfit(arm, context) {
+        true => &longest,
+        false => &arm.data_type,
+    }));
     let mut coercibility = Coercibility::Numeric;
     if data_type.is_string() {
-        let widths: Vec<Width> = arms.iter().map(Width::of_arm).collect();
+        let widths = parameter::widths(arms, context);
+        let is_of_unfit = arms.iter().any(|arm| parameter::is_unfit(arm, context));
         let (collation, strength) = collate::aggregate(arms, operation, context, Purpose::Build)?;
         coercibility = strength;
         let chars = widths.iter().map(|width| width.chars_in(collation)).max().unwrap_or(0);
         data_type = match data_type.kind {
             TypeKind::Char => DataType::char(chars, collation),
+            TypeKind::VarChar if is_of_unfit => DataType::varchar(chars, collation),
             TypeKind::VarChar => string_type(chars, collation),
             _ => {
                 let bytes = chars.saturating_mul(collation.charset().max_bytes_per_char() as u32);
@@ -128,7 +133,9 @@ pub(super) fn merge(a: &DataType, b: &DataType) -> DataType {
             }
             Numeric::Decimal => decimal(integer_digits(a).max(integer_digits(b)), scale(a).max(scale(b))),
             Numeric::Int if a.kind == K::Bit && b.kind == K::Bit => DataType::bit(a.length.max(b.length)),
-            Numeric::Int if a.kind == K::Year && b.kind == K::Year => a.clone(),
+            Numeric::Int if a.kind == K::Year && b.kind == K::Year => {
+                DataType { length: a.length.min(b.length), ..a.clone() }
+            }
             Numeric::Int => {
                 let bytes = |t: &DataType| match t.kind {
                     K::Year => 2,

@@ -40,15 +40,15 @@ use types::{CollationId, DataType, TypeKind};
 pub use crate::function_table::{ALL, FunctionId, Stability};
 pub(crate) use beside::documents_beside_bigints;
 pub use infer::Typed;
-pub(crate) use infer::{aggregate_type, bits_of, computed, summed_temporal};
+pub(crate) use infer::{aggregate_type, bits_of, computed, digits_of_sum, summed_temporal};
 pub(crate) use merge::common_type;
 pub(crate) use open::each_parameter;
 pub(crate) use own_scale::{StoredDigits, keep_document_scale, keep_own_scale, keep_stored_scale};
-pub use parameter::untyped;
 pub(crate) use parameter::{
     charset_beside, charset_of, derive, derive_arms, derive_beside, derive_cast, derive_condition,
     derive_extreme, derive_limit, derive_stored, derive_summed, is_untyped, reads_time,
 };
+pub use parameter::{unfit, untyped};
 pub(crate) use shape::text_chars;
 
 /// What types depend on beside the arguments.
@@ -70,6 +70,8 @@ pub struct TypeContext {
     pub is_strict: bool,
     /// Parameters are those of a prepared statement: functions and what stands beside them fix their types.
     pub fixes_parameters: bool,
+    /// A value did not fit the type that its parameter got: the statement is bound again with the types of the values.
+    pub binds_again: bool,
 }
 
 impl Default for TypeContext {
@@ -83,6 +85,7 @@ impl Default for TypeContext {
             no_unsigned_subtraction: false,
             is_strict: true,
             fixes_parameters: false,
+            binds_again: false,
         }
     }
 }
@@ -173,7 +176,7 @@ pub fn build(
         FunctionId::Greatest | FunctionId::Least => CallOption::Number(infer::extreme_digits_of(&args)),
         _ => option,
     };
-    if beside::is_strcmp_of_temporal(function, &args) {
+    if beside::is_strcmp_of_temporal(function, &args, context) {
         return compared(&args, context);
     }
     if !matches!(option, CallOption::AsIs) {

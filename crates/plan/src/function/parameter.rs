@@ -6,7 +6,7 @@
 
 use super::merge::merge_all;
 use super::open;
-use super::shape::{INT_WIDTH, int, uint};
+use super::shape::{INT_WIDTH, Width, int, uint};
 use super::{FunctionId, TypeContext};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
 use syntax::ast::IntervalUnit;
@@ -29,6 +29,46 @@ pub(crate) fn is_untyped(expr: &Expr, context: &TypeContext) -> bool {
         && matches!(expr.kind, ExprKind::Param(_))
         && expr.coercibility == Coercibility::Literal
         && expr.data_type == untyped(context.connection_collation)
+}
+
+/// A text that did not fit the number or date that its context wants: as long as the texts of one byte per character are.
+#[must_use]
+pub fn unfit(collation: CollationId) -> DataType {
+    DataType { length: TEXT_BYTES, ..untyped(collation) }
+}
+
+pub(super) fn is_unfit(expr: &Expr, context: &TypeContext) -> bool {
+    context.binds_again
+        && matches!(expr.kind, ExprKind::Param(_))
+        && expr.data_type.kind == TypeKind::VarChar
+        && expr.data_type.length == TEXT_BYTES
+        && expr.data_type.collation != CollationId::BINARY
+}
+
+/// The room of values of which one is chosen. Untyped parameters among them have that of the first one's type, which they have for MySQL.
+pub(super) fn widths(args: &[Expr], context: &TypeContext) -> Vec<Width> {
+    let first = args.iter().find(|arg| !is_untyped(arg, context)).filter(|_| context.fixes_parameters);
+    args.iter()
+        .map(|arg| match first {
+            Some(first) if is_untyped(arg, context) => width_beside(arg, &first.data_type, context),
+            _ => Width::of(&arg.data_type),
+        })
+        .collect()
+}
+
+fn width_beside(arg: &Expr, first: &DataType, context: &TypeContext) -> Width {
+    match type_beside(first) {
+        Some(given) => Width::of(&given),
+        // Its bytes are taken for characters.
+        None if first.kind == TypeKind::Null && !context.binds_again => Width::of_parameter_beside_null(),
+        None if first.is_binary_string() && !context.binds_again => {
+            Width::of_parameter_of_bytes(&arg.data_type)
+        }
+        None => match charset_of(first, context) {
+            Some(collation) => Width::of_parameter(collation.charset()),
+            None => Width::of(&arg.data_type),
+        },
+    }
 }
 
 /// The character set that the untyped parameters among `args` get: that of the first operand that is none, if it is a text of
@@ -95,7 +135,8 @@ fn time() -> DataType {
 /// The type of a parameter beside an operand of this type; `None`: it stays a text.
 fn type_beside(of: &DataType) -> Option<DataType> {
     Some(match of.kind {
-        _ if of.is_integer() && of.unsigned && of.kind != TypeKind::Year => uint(INT_WIDTH),
+        TypeKind::Year => DataType::COMPUTED_YEAR,
+        _ if of.is_integer() && of.unsigned => uint(INT_WIDTH),
         _ if of.is_integer() => integer(),
         TypeKind::Decimal => decimal(),
         TypeKind::Float | TypeKind::Double => DataType::DOUBLE,
@@ -128,7 +169,9 @@ pub(crate) fn derive_beside(args: &mut [Expr], otherwise: Option<DataType>, cont
 /// Types parameters among values of which one is chosen: where the others have a text for their common type they are texts.
 pub(crate) fn derive_chosen(args: &mut [Expr], context: &TypeContext) {
     let known = args.iter().filter(|arg| !is_untyped(arg, context)).map(|arg| &arg.data_type);
-    if !merge_all(known).is_string() {
+    if let Some(data_type) = text_beside(args, context) {
+        give_all(args, &data_type, context);
+    } else if !merge_all(known).is_string() {
         derive_beside(args, None, context);
     }
 }
@@ -141,6 +184,24 @@ pub(crate) fn derive_arms(args: &mut [Expr], context: &TypeContext) {
     }
 }
 
+/// The text that a parameter is beside a TEXT or BLOB, and beside nothing but NULL.
+fn text_beside(args: &[Expr], context: &TypeContext) -> Option<DataType> {
+    if !context.fixes_parameters || context.binds_again {
+        return None;
+    }
+    let mut known = args.iter().filter(|arg| !is_untyped(arg, context)).map(|arg| &arg.data_type);
+    let first = known.next()?;
+    match first.kind {
+        TypeKind::Null => known.all(|of| of.kind == TypeKind::Null).then(|| untyped(CollationId::BINARY)),
+        _ if first.is_text_or_blob() => {
+            let is_bytes = first.is_binary_string();
+            let collation = if is_bytes { CollationId::BINARY } else { context.connection_collation };
+            Some(DataType::text(TypeKind::LongText, collation))
+        }
+        _ => None,
+    }
+}
+
 /// Types the parameter that a cast converts.
 pub(crate) fn derive_cast(arg: &mut Expr, to: &DataType, context: &TypeContext) {
     if !is_untyped(arg, context) {
@@ -149,6 +210,7 @@ pub(crate) fn derive_cast(arg: &mut Expr, to: &DataType, context: &TypeContext) 
     let given = match to.kind {
         // A TIME is taken out of a date, too.
         TypeKind::Time => datetime(),
+        // What makes a year of a number is the cast.
         _ if to.unsigned && to.is_integer() => integer(),
         _ => match type_beside(to) {
             Some(given) => given,
@@ -178,7 +240,12 @@ pub(crate) fn derive_extreme(arg: &mut Expr, context: &TypeContext) {
 
 /// Types a parameter that goes into a column of this type.
 pub(crate) fn derive_stored(arg: &mut Expr, column: &DataType, context: &TypeContext) {
-    if let Some(data_type) = type_beside(column) {
+    let given = match column.kind {
+        // What makes a year of a number is its being stored.
+        TypeKind::Year => Some(integer()),
+        _ => type_beside(column),
+    };
+    if let Some(data_type) = given {
         give_one(arg, &data_type, context);
     }
 }
@@ -246,9 +313,13 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
         F::Add | F::Sub | F::Mul | F::Div | F::Mod => derive_beside(args, Some(DataType::DOUBLE), context),
         F::IntDiv => derive_beside(args, Some(integer()), context),
         F::NullIf if is_beside_bits => {}
-        F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Between | F::NullIf => {
+        F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Between => {
             derive_beside(args, None, context);
         }
+        F::NullIf => match text_beside(args, context) {
+            Some(data_type) => give_all(args, &data_type, context),
+            None => derive_beside(args, None, context),
+        },
         F::IfNull | F::Coalesce | F::Greatest | F::Least => derive_chosen(args, context),
         F::Interval => derive_beside(args, Some(integer()), context),
         F::If => {

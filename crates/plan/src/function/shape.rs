@@ -1,5 +1,6 @@
 //! How wide a value may be: characters, digits and scale of each type, as MySQL counts them.
 
+use types::charset::Charset;
 use types::data_type::{DECIMAL_SCALE_MAX, SCALE_NOT_FIXED, VARCHAR_BYTES_MAX};
 use types::{CollationId, DataType, TypeKind};
 
@@ -60,11 +61,22 @@ impl Width {
         Width { chars, bytes }
     }
 
-    /// As [`of`](Self::of); a parameter has as many bytes as a VARCHAR may have.
-    pub(super) fn of_arm(arm: &Expr) -> Width {
-        let width = Width::of(&arm.data_type);
-        let is_text = matches!(arm.kind, crate::expr::ExprKind::Param(_)) && arm.data_type.is_string();
-        if is_text { Width { bytes: width.bytes.max(VARCHAR_BYTES_MAX), ..width } } else { width }
+    /// Of a parameter that is a text beside one of this character set: the longest text of that.
+    pub(super) fn of_parameter(charset: Charset) -> Width {
+        let char_bytes = charset.max_bytes_per_char() as u32;
+        let chars = VARCHAR_BYTES_MAX / char_bytes;
+        Width { chars, bytes: chars * char_bytes }
+    }
+
+    /// Of one that is bytes beside NULL, before it becomes a text.
+    pub(super) fn of_parameter_beside_null() -> Width {
+        const CHAR_BYTES_MAX: u32 = 4;
+        Width { chars: VARCHAR_BYTES_MAX * CHAR_BYTES_MAX, bytes: VARCHAR_BYTES_MAX }
+    }
+
+    /// Of one beside bytes.
+    pub(super) fn of_parameter_of_bytes(data_type: &DataType) -> Width {
+        Width { bytes: VARCHAR_BYTES_MAX, ..Width::of(data_type) }
     }
 
     /// Characters in a text of this collation: a text among bytes has room for its widest characters.
@@ -150,7 +162,8 @@ pub(super) fn decimal(integer: u32, scale: u32) -> DataType {
 /// Digits after the point where their number is fixed.
 pub(super) fn fixed_scale(data_type: &DataType) -> Option<u32> {
     match numeric(data_type) {
-        _ if data_type.kind == TypeKind::Null => Some(0),
+        // NULL that a table keeps is a text.
+        _ if data_type.kind == TypeKind::Null => (data_type.scale < SCALE_NOT_FIXED).then_some(0),
         Numeric::Double if data_type.scale >= SCALE_NOT_FIXED || !data_type.is_numeric() => None,
         _ => Some(scale(data_type)),
     }

@@ -23,6 +23,8 @@ pub struct BoundTable {
     pub lock: Option<(bool, LockWait)>,
     /// Indexes a hint allows; `None`: all visible ones.
     pub allowed_indexes: Option<Vec<usize>>,
+    /// The same for GROUP BY.
+    pub(crate) indexes_of_groups: Option<Vec<usize>>,
     /// FORCE INDEX: a table scan only if no index can be used.
     pub force_index: bool,
     /// Parts of large columns that are read instead of them. Part `i` has the ordinal behind the table's columns.

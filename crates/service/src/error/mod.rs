@@ -102,6 +102,12 @@ impl Code {
     }
 }
 
+/// A text in a message: messages hold the characters of utf8mb3 only.
+#[must_use]
+pub fn in_message(text: &str) -> String {
+    text.chars().map(|char| if char > '\u{FFFF}' { '?' } else { char }).collect()
+}
+
 /// Puts arguments into the places of a template. Too few leave their places empty; too many are not shown.
 fn fill(template: &str, arguments: &[&dyn Display]) -> String {
     let mut out = String::with_capacity(template.len() + 32);
@@ -133,7 +139,7 @@ fn fill(template: &str, arguments: &[&dyn Display]) -> String {
                         out.push('0');
                     }
                 }
-                out.push_str(&text[..end]);
+                out.push_str(&in_message(&text[..end]));
             }
         }
     }

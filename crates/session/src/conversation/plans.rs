@@ -146,6 +146,8 @@ struct BindSession<'a, B: Backend> {
     begins_time: bool,
     /// Plans for these values came and went: it is planned without them.
     for_all_values: bool,
+    /// A prepared statement is executed: what planning warns of was told when it was prepared.
+    is_execution: bool,
 }
 
 impl<'a, B: Backend> BindSession<'a, B> {
@@ -158,6 +160,7 @@ impl<'a, B: Backend> BindSession<'a, B> {
             typed_before: None,
             begins_time: true,
             for_all_values: false,
+            is_execution: false,
         }
     }
 
@@ -245,6 +248,7 @@ impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
             no_unsigned_subtraction: sql_mode.has(SqlModes::NO_UNSIGNED_SUBTRACTION),
             is_strict: sql_mode.is_strict(),
             fixes_parameters: self.has_client_parameters(),
+            binds_again: self.typed_before.is_some(),
         }
     }
 
@@ -395,7 +399,7 @@ impl<'a, B: Backend> Planner<'a, B> {
         values: &[ValueRef<'_>],
     ) -> Result<HeldPlan<B>, Box<SqlError>> {
         let for_all_values = self.shared.plans.is_restless(self.fit().prepared_key(text, values), text);
-        let bind = BindSession { for_all_values, ..BindSession::new(self, Some(values)) };
+        let bind = BindSession { for_all_values, is_execution: true, ..BindSession::new(self, Some(values)) };
         self.plan_bound(statement, text, &self.names.catalog(), &bind)
     }
 
@@ -466,8 +470,11 @@ impl<'a, B: Backend> Planner<'a, B> {
         };
         let mut derived = DerivedTypes::default();
         let planned = plan::progress::stoppable(|| {
-            let (bound, types) = bind.bind(statement, text, catalog)?;
+            let (mut bound, types) = bind.bind(statement, text, catalog)?;
             derived = types;
+            if bind.is_execution {
+                bound.warnings.clear();
+            }
             let options = plan::Options {
                 switches: self.variables.settings().optimizer_switch.plan_switches(),
                 pads_chars: self.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),

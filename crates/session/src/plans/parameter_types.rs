@@ -127,7 +127,7 @@ impl Reading {
     /// Whether the value has another type than the wanted one, so that the statement is bound again.
     fn is_wider(self, wanted: &DataType) -> bool {
         match self {
-            Reading::Decimal => wanted.is_integer(),
+            Reading::Decimal => wanted.is_integer() && wanted.kind != TypeKind::Year,
             Reading::DateTime => wanted.kind == TypeKind::Date,
             Reading::Integer | Reading::Date | Reading::NoNumber | Reading::NoDate => false,
         }
@@ -216,6 +216,7 @@ pub(crate) fn fits(wanted: &DataType, value: &ValueRef<'_>, reads_time: bool, is
         number => number,
     };
     match wanted.kind {
+        TypeKind::Year => matches!(number, ParameterClass::Int | ParameterClass::UInt),
         _ if wanted.is_integer() => match number {
             // A signed number fits LIMIT, but does not fit beside an unsigned one.
             ParameterClass::Int => !wanted.unsigned || is_limit,
@@ -241,10 +242,7 @@ pub(crate) fn own_type(value: &ValueRef<'_>, first: Option<&DataType>, reads_tim
             let first = first?;
             match Reading::at(first, bytes)? {
                 // A text, but not the type from which its context would make another.
-                Reading::NoNumber | Reading::NoDate => {
-                    let untyped = plan::function::untyped(*collation);
-                    Some(DataType { length: untyped.length - 1, ..untyped })
-                }
+                Reading::NoNumber | Reading::NoDate => Some(plan::function::unfit(*collation)),
                 reading if !reading.is_wider(first) => None,
                 Reading::Decimal => Some(decimal()),
                 _ => Some(DataType::datetime(FRACTION_DIGITS_MAX)),

@@ -1,6 +1,6 @@
 //! Why a column did not get the value given, and what MySQL says to it.
 
-use super::show::write_text;
+use super::show::{to_utf8, write_text};
 use crate::data_type::DataType;
 use crate::temporal::DateTime;
 use crate::temporal::parse::DateMode;
@@ -128,8 +128,16 @@ impl Issue {
                     _ => format!("\\x{byte:02X}").into_bytes(),
                 })
                 .collect();
+        } else if from.is_string() {
+            shown = to_utf8(shown, from.collation.charset());
         }
         Some(Issue { kind, shown })
+    }
+
+    /// More bits than a column has: strict mode says so even where IGNORE makes a warning of the error.
+    #[must_use]
+    pub fn is_of_bits(&self) -> bool {
+        matches!(self.kind, IssueKind::TooManyBits)
     }
 
     /// What to tell the client. `strict`: strict mode and no IGNORE. `row` counts from 1.
@@ -137,7 +145,9 @@ impl Issue {
     #[must_use]
     pub fn report(&self, strict: bool, table: &str, column: &str, row: u64) -> Report {
         let level = if strict { Severity::Error } else { Severity::Warning };
-        let mut shown = String::from_utf8_lossy(&self.shown).into_owned();
+        // Messages hold the characters of utf8mb3 only.
+        let text = String::from_utf8_lossy(&self.shown);
+        let mut shown: String = text.chars().map(|char| if char > '\u{FFFF}' { '?' } else { char }).collect();
         if shown.len() > 128 {
             let mut end = 128;
             while !shown.is_char_boundary(end) {

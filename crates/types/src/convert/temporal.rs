@@ -167,7 +167,14 @@ pub(super) fn store_datetime(
     if to.kind == TypeKind::Timestamp && fitted != DateTime::ZERO {
         let utc = options.time_zone.to_utc(fitted);
         if fitted.has_zero_part() || !(TIMESTAMP_MICROS_MIN..=TIMESTAMP_MICROS_MAX).contains(&utc) {
-            return wrong(true, out);
+            if !matches!(from.kind, TypeKind::DateTime | TypeKind::Timestamp) {
+                return wrong(true, out);
+            }
+            // A date with a time of day is shown as the column would hold it.
+            out.push_int(DateTime::ZERO.pack());
+            let held = DataType::datetime(to.scale);
+            let kind = IssueKind::Temporal { what, out_of_range: true };
+            return Issue::showing(kind, Cell::Int(fitted.pack()), &held);
         }
     }
     out.push_int(fitted.pack());

@@ -883,7 +883,7 @@ fn time_diff(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let difference = Time { micros: a - b };
     if !difference.in_range() {
         let mut shown = Vec::new();
-        difference.write_text(0, &mut shown);
+        difference.write_text(r.call.result.scale, &mut shown);
         r.ctx.warn_or_fail(ER_TRUNCATED_WRONG_VALUE, &[&"time", &String::from_utf8_lossy(&shown)])?;
     }
     r.put_int(round_micros(difference.clipped().micros, r.call.result.scale))
