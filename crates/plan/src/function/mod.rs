@@ -44,11 +44,11 @@ pub(crate) use infer::{aggregate_type, bits_of, computed, digits_of_sum, summed_
 pub(crate) use merge::common_type;
 pub(crate) use open::each_parameter;
 pub(crate) use own_scale::{StoredDigits, keep_document_scale, keep_own_scale, keep_stored_scale};
+pub use parameter::unfit;
 pub(crate) use parameter::{
     charset_beside, charset_of, derive, derive_arms, derive_beside, derive_cast, derive_condition,
-    derive_extreme, derive_limit, derive_stored, derive_summed, is_untyped, reads_time,
+    derive_extreme, derive_limit, derive_stored, derive_summed, is_untyped, reads_time, untyped,
 };
-pub use parameter::{unfit, untyped};
 pub(crate) use shape::text_chars;
 
 /// What types depend on beside the arguments.

@@ -18,8 +18,7 @@ use types::{CollationId, DataType, TypeKind};
 const TEXT_BYTES: u32 = 65_535;
 
 /// The type of a parameter of which nothing is known: the longest VARCHAR.
-#[must_use]
-pub fn untyped(collation: CollationId) -> DataType {
+pub(crate) fn untyped(collation: CollationId) -> DataType {
     DataType::varchar(TEXT_BYTES / collation.charset().max_bytes_per_char() as u32, collation)
 }
 
