@@ -31,8 +31,11 @@ fn is_no_year(literal: &Expr) -> bool {
         ExprKind::Literal(Value::Double(number)) => number.round() as i64,
         ExprKind::Literal(Value::Decimal(number)) => number.to_i64().unwrap_or(i64::MAX),
         ExprKind::Literal(Value::Bytes { bytes, .. }) if !literal.data_type.is_hex_literal() => {
-            let number = types::number::parse_integer_rounded(bytes).value;
-            i64::try_from(number).unwrap_or(i64::MAX)
+            let parsed = types::number::parse_integer_rounded(bytes);
+            if parsed.consumed == 0 {
+                return !bytes.trim_ascii().is_empty();
+            }
+            i64::try_from(parsed.value).unwrap_or(i64::MAX)
         }
         ExprKind::Call { function: FunctionId::Neg, args, .. } => {
             return matches!(args[0].kind, ExprKind::Literal(_));
