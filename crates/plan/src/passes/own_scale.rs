@@ -1,5 +1,5 @@
 //! Numbers that IF and CASE give go to the client as the value chosen, unless a temporary table of MySQL's would hold them: a decimal
-//! with its own scale, see [`crate::function::keep_own_scale`], and among decimals a BIT as its bytes, a YEAR with four digits and a
+//! with its own scale, see [`crate::function::keep_own_scale`], and among decimals and bits a BIT as its bytes read as latin1, a YEAR with four digits and a
 //! parameter as the text that the client has sent. Such a table holds no constants.
 
 use types::{CollationId, DataType, TypeKind};
@@ -39,17 +39,17 @@ fn keep_own(bound: &mut Bound, items: &mut Vec<(ColumnId, Expr)>, is_shown: &dyn
     for at in 0..items.len() {
         let (id, item) = &items[at];
         let has_parameters = bound.has_client_parameters;
-        let is_decimal = item.data_type.kind == TypeKind::Decimal;
+        let is_text_sent = matches!(item.data_type.kind, TypeKind::Decimal | TypeKind::Bit);
         // What is computed twice must be the same.
         let is_same =
             !item.any(&mut |node| node.as_call().is_some_and(|(function, _)| !function.is_deterministic()));
-        if !(is_decimal && is_same && is_shown(item) && chooses_other_texts(item, has_parameters)) {
+        if !(is_text_sent && is_same && is_shown(item) && chooses_other_texts(item, has_parameters)) {
             continue;
         }
         let Some(column) = bound.output.iter_mut().find(|column| column.id == *id) else { continue };
         let mut text = item.clone();
-        parameters_as_texts(&mut text);
-        let text = cast(text, DataType::varchar(TEXT_BYTES, CollationId::BINARY));
+        arms_as_texts(&mut text);
+        let text = cast(text, self::text());
         let id = ColumnId(bound.columns.len() as u32);
         column.text = Some(id);
         bound.columns.push(ColumnInfo {
@@ -77,34 +77,45 @@ fn chooses_other_texts(expr: &Expr, has_parameters: bool) -> bool {
     }
 }
 
-/// The arms that are parameters as the texts that their values are.
-fn parameters_as_texts(expr: &mut Expr) {
+/// The arms that have another text as that: parameters as they are sent, the bytes of a BIT as latin1.
+fn arms_as_texts(expr: &mut Expr) {
     match &mut expr.kind {
         ExprKind::Case { whens, otherwise } => {
-            whens
-                .iter_mut()
-                .map(|(_, then)| then)
-                .chain(otherwise.as_deref_mut())
-                .for_each(parameter_as_text);
+            whens.iter_mut().map(|(_, then)| then).chain(otherwise.as_deref_mut()).for_each(arm_as_text);
         }
         ExprKind::Call { function: FunctionId::If, args, .. } => {
-            args[1..].iter_mut().for_each(parameter_as_text);
+            args[1..].iter_mut().for_each(arm_as_text);
         }
         _ => {}
     }
 }
 
-fn parameter_as_text(arm: &mut Expr) {
-    match &mut arm.kind {
-        ExprKind::Param(_) => arm.data_type = DataType::varchar(TEXT_BYTES, CollationId::BINARY),
-        ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Common } => {
-            if matches!(args[0].kind, ExprKind::Param(_)) {
-                *arm = args.swap_remove(0);
-                arm.data_type = DataType::varchar(TEXT_BYTES, CollationId::BINARY);
-            }
-        }
-        _ => parameters_as_texts(arm),
+fn arm_as_text(arm: &mut Expr) {
+    if let ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Common } = &mut arm.kind
+        && matches!(args[0].kind, ExprKind::Param(_) | ExprKind::Column(_))
+        && (matches!(args[0].kind, ExprKind::Param(_)) || args[0].data_type.kind == TypeKind::Bit)
+    {
+        *arm = args.swap_remove(0);
     }
+    match &arm.kind {
+        ExprKind::Param(_) => arm.data_type = text(),
+        ExprKind::Column(_) if arm.data_type.kind == TypeKind::Bit => {
+            let bits = std::mem::replace(arm, Expr::null());
+            let bytes = cast(bits, DataType::varchar(TEXT_BYTES, CollationId::BINARY));
+            let latin1 = DataType::varchar(TEXT_BYTES, CollationId::LATIN1_SWEDISH_CI);
+            let characters = call(FunctionId::Cast, bytes, CallOption::Characters, latin1);
+            *arm = call(FunctionId::ConvertUsing, characters, CallOption::None, text());
+        }
+        _ => arms_as_texts(arm),
+    }
+}
+
+fn call(function: FunctionId, arg: Expr, option: CallOption, data_type: DataType) -> Expr {
+    Expr::new(ExprKind::Call { function, args: vec![arg], option }, data_type, true)
+}
+
+fn text() -> DataType {
+    DataType::varchar(TEXT_BYTES, CollationId::UTF8MB4_BIN)
 }
 
 fn has_other_text(arm: &Expr, has_parameters: bool) -> bool {

@@ -5,7 +5,7 @@ use super::super::context::{SqlResult, sql_mode};
 use super::super::convert::truncated;
 use super::super::program::{Kernel, Row};
 use super::put;
-use plan::expr::{CallOption, Expr, ExprKind};
+use plan::expr::{CallOption, Coercibility, Expr, ExprKind};
 use plan::function::FunctionId;
 use service::error::ER_UNKNOWN_LOCALE;
 use types::charset::Charset;
@@ -47,9 +47,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         F::Collation => nulls(|r| r.put_bytes(collation_of(&r.call.types[0]).name().as_bytes()), &[Any]),
         F::Coercibility => {
             // A property of the expression, known here.
-            let is_column = |arg: &Expr| matches!(arg.data_type.kind, TypeKind::Json | TypeKind::Bit);
-            let strength =
-                args.first().map_or(6, |arg| if is_column(arg) { 2 } else { arg.coercibility as i64 });
+            let strength = args.first().map_or(6, coercibility);
             const KERNELS: [Kernel; 8] = [
                 |r| r.put_int(0),
                 |r| r.put_int(1),
@@ -176,6 +174,28 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
         F::ShiftLeft | F::ShiftRight if result.is_string() => plain(bytes_shift, &[Bytes, Int]),
         _ => None,
     }
+}
+
+/// What COERCIBILITY says: of the place of a text that of the text that is searched.
+fn coercibility(expr: &Expr) -> i64 {
+    let ExprKind::Call { function, args, .. } = &expr.kind else { return own_coercibility(expr) };
+    let is_text = |arg: &Expr| arg.data_type.is_string() || arg.data_type.kind == TypeKind::Null;
+    let searched = match function {
+        FunctionId::Instr => &args[0],
+        FunctionId::Locate => &args[1],
+        FunctionId::Field if args.iter().all(is_text) => &args[0],
+        FunctionId::RegexpInstr if args[..2].iter().all(is_text) => {
+            return args[..2].iter().map(own_coercibility).min().unwrap_or(6);
+        }
+        _ => return own_coercibility(expr),
+    };
+    // A number is a literal there.
+    own_coercibility(searched).min(if is_text(searched) { 6 } else { Coercibility::Literal as i64 })
+}
+
+fn own_coercibility(expr: &Expr) -> i64 {
+    let is_column = matches!(expr.data_type.kind, TypeKind::Json | TypeKind::Bit);
+    if is_column { Coercibility::Implicit as i64 } else { expr.coercibility as i64 }
 }
 
 /// The collation that a value is said to have: documents compare as utf8mb4_bin and are said to be bytes.
