@@ -432,6 +432,20 @@ pub fn may_take(bytes: usize) -> bool {
     })
 }
 
+/// Whether the running command may allocate `bytes` more. Nothing is promised: to be asked by what can do without.
+#[must_use]
+pub fn would_fit(bytes: usize) -> bool {
+    THREAD.with(|thread| {
+        if !thread.is_running.get() {
+            return true;
+        }
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX / 4);
+        let more = thread.pending.get() + bytes;
+        let all = TOTAL.load(Ordering::Relaxed) + more;
+        thread.limit_reached(thread.charged.get() + more, all).is_none()
+    })
+}
+
 /// Whether all that is charged is within the limit of all statements: asked before a session or connection keeps more.
 #[must_use]
 pub fn has_room() -> bool {

@@ -83,6 +83,13 @@ pub fn is_repeatable(expr: &Expr) -> bool {
     })
 }
 
+/// Another value each time it is computed, of whatever it reads: RAND() and its like.
+pub(crate) fn is_volatile(expr: &Expr) -> bool {
+    expr.any(
+        &mut |node| matches!(&node.kind, ExprKind::Call { function, .. } if !function.is_deterministic()),
+    )
+}
+
 /// Splits `a AND b AND c` into its parts.
 pub(crate) fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
     match expr.kind {

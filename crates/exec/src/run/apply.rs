@@ -198,6 +198,7 @@ impl<'p> Apply<'p> {
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
         let Some((scratch, program)) = &mut self.condition else { return Ok(()) };
+        ctx.check()?;
         let input = &self.input.batch;
         let mut pairs = Batch::new(input.columns.iter().chain(&batch.columns).map(Column::physical));
         let repeated = vec![row as u32; batch.row_count];

@@ -9,6 +9,7 @@
 //! Invariants:
 //! 1. A left row is given once for each partner, or once at all, whatever the parts and passes.
 //! 2. Keys are computed once per row; on disk they stand with it.
+//! 3. Rows come in the order of the left ones as long as the right side fits into memory.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -590,8 +591,14 @@ impl Operator for HashJoin<'_> {
                 self.candidate = self.build.chain[self.candidate as usize];
             }
             self.pairs.check(&self.left.batch, &mut right, ctx, out)?;
+            let pads = self.pairs.kind == JoinKind::Left && !self.parted;
+            if pads {
+                self.pairs.pad(&self.left.batch, self.row.min(total), out);
+            }
             if self.row >= total {
-                self.finish_left(out)?;
+                if !pads {
+                    self.finish_left(out)?;
+                }
                 self.active = false;
             }
             if out.row_count > 0 {

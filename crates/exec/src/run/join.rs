@@ -159,7 +159,7 @@ impl Pairs {
 
     /// The partners of the left rows before `done` are all known: those of a LEFT join without one go among the pairs of `out`, in their order.
     /// What was given before in `out` are the pairs of the last [`Pairs::check`].
-    fn pad(&mut self, left: &Batch, done: usize, out: &mut Batch) {
+    pub(super) fn pad(&mut self, left: &Batch, done: usize, out: &mut Batch) {
         let given = std::mem::take(&mut self.given);
         let lonely: Vec<u32> =
             (self.padded..done).filter(|&row| !self.matched[row]).map(|row| row as u32).collect();

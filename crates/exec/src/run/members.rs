@@ -3,7 +3,7 @@
 //! Invariants:
 //! 1. The answer is that of comparing `x` with every row: a row with NULL, or an `x` with NULL, is compared by the condition itself wherever that may
 //!    decide between false and unknown.
-//! 2. The set takes no more memory than temporary tables may; if it would, there is none, and the rows are compared one by one.
+//! 2. The set takes no more memory than temporary tables and the statement may; if it would, there is none, and the rows are compared one by one.
 
 use std::hash::BuildHasher;
 
@@ -19,6 +19,9 @@ use crate::context::{ExecContext, Keep, KeepCursor};
 use crate::expr::SqlResult;
 use crate::kept::Kept;
 use crate::programs::Programs;
+
+/// What must be free beside the set before a batch of rows is added.
+const FILL_BYTES: usize = 1 << 20;
 
 /// What the set says of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,6 +106,14 @@ impl Members {
         let mut key = std::mem::take(&mut self.key);
         while let Some(batch) = cursor.next(kept)? {
             ctx.check()?;
+            // What grows doubles.
+            if self.bytes() > ctx.limits.temporary_bytes
+                || !env::memory::would_fit(2 * self.bytes() + FILL_BYTES)
+            {
+                self.clear();
+                (self.is_given_up, self.is_filled) = (true, true);
+                break;
+            }
             self.right.evaluate(batch, ctx)?;
             for row in 0..batch.row_count {
                 if self.right.key(row, ctx, &mut key)? {
@@ -113,11 +124,6 @@ impl Members {
                     one.row_count = 1;
                     self.with_null.push(&one);
                 }
-            }
-            if self.bytes() > ctx.limits.temporary_bytes {
-                self.clear();
-                (self.is_given_up, self.is_filled) = (true, true);
-                break;
             }
         }
         self.key = key;

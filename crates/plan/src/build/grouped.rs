@@ -161,7 +161,7 @@ impl Builder<'_> {
                     if !is_quiet(&part) {
                         return None;
                     }
-                    if reads_any(&part, outer) { &mut *out } else { &mut *conditions }.push(part);
+                    if part.reads_any(outer) { &mut *out } else { &mut *conditions }.push(part);
                 }
             }
             Some(())
@@ -189,12 +189,6 @@ impl Builder<'_> {
     }
 }
 
-fn reads_any(expr: &Expr, columns: &[ColumnId]) -> bool {
-    let mut any = false;
-    expr.each_column(&mut |id| any |= columns.contains(&id));
-    any
-}
-
 fn all_columns(expr: &Expr, are: &dyn Fn(ColumnId) -> bool) -> bool {
     let mut all = true;
     expr.each_column(&mut |id| all &= are(id));
@@ -207,7 +201,7 @@ fn key_of(condition: &Expr, own: &[ColumnId]) -> Option<ColumnId> {
     for (column, other) in [(a, b), (b, a)] {
         if let Some(id) = column.as_column()
             && own.contains(&id)
-            && !reads_any(other, own)
+            && !other.reads_any(own)
             && hashes_alike(column, other)
         {
             return Some(id);

@@ -112,13 +112,8 @@ impl Builder<'_> {
         for part in condition {
             let function = if all { FunctionId::Ne } else { FunctionId::Eq };
             let Some((of, [a, b])) = part.as_call() else { return Vec::new() };
-            let reads_any = |expr: &Expr, columns: &[ColumnId]| {
-                let mut any = false;
-                expr.each_column(&mut |id| any |= columns.contains(&id));
-                any
-            };
-            let (a, b) = if reads_any(b, subquery) { (a, b) } else { (b, a) };
-            let are_apart = reads_any(b, subquery) && !reads_any(b, input) && !reads_any(a, subquery);
+            let (a, b) = if b.reads_any(subquery) { (a, b) } else { (b, a) };
+            let are_apart = b.reads_any(subquery) && !b.reads_any(input) && !a.reads_any(subquery);
             // Several values are different if one of them is: that is no equality.
             if of != function
                 || all && condition.len() > 1

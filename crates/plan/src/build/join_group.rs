@@ -16,7 +16,7 @@ use crate::expr::{ColumnId, Expr};
 use crate::logical::{BoundTable, JoinKind, Logical, SortKey, TableIndex};
 use crate::physical::Node;
 use crate::progress;
-use crate::rewrite::{conjuncts, is_repeatable};
+use crate::rewrite::{conjuncts, is_repeatable, is_volatile};
 
 use super::join::{Ways, joined_rows};
 use super::join_order::{self, Order, Side, Steps};
@@ -244,7 +244,8 @@ impl Builder<'_> {
         let mut narrowed = 0;
         for condition in conditions {
             let touched = touched(&condition, relations);
-            if touched == 0 {
+            // What is another value each time is asked for each joined row.
+            if touched == 0 || is_volatile(&condition) {
                 rest.push(condition);
             } else if touched.count_ones() == 1 {
                 let relation = &mut relations[touched.trailing_zeros() as usize];
@@ -354,7 +355,7 @@ impl Builder<'_> {
     fn flatten<'t>(&self, tree: &'t Logical, flat: &mut Flat<'t>) {
         if relation_count(tree) <= RELATIONS_MAX {
             self.flatten_all(tree, flat);
-        } else if let Logical::Join { left, right, conditions: own, .. } = tree {
+        } else if let Logical::Join { kind: JoinKind::Inner, left, right, conditions: own } = tree {
             for side in [left, right] {
                 if relation_count(side) <= RELATIONS_MAX / 2 {
                     self.flatten_all(side, flat);

@@ -480,10 +480,6 @@ impl<'b> Builder<'b> {
             _ => {
                 let mut inner = needed.clone();
                 conditions.iter().for_each(|condition| inner.add_expr(condition));
-                if let Logical::Apply { column, .. } = input {
-                    // Needed here even if not above.
-                    let _ = column;
-                }
                 let node = self.build(input, &inner);
                 self.filter_node(node, conditions)
             }
@@ -686,7 +682,8 @@ impl<'b> Builder<'b> {
         // What the order does not need is computed when the rest is cut off.
         match input {
             Logical::Project { input, items }
-                if limit.is_some() && !reads_items(keys, items) && !assigns(items) =>
+                if !reads_items(keys, items)
+                    && if assigns(items) { reads_one_table(input) } else { limit.is_some() } =>
             {
                 let (inner, kept) = below_items(items, &inner);
                 let node = self.sort(input, keys, limit, &inner);
@@ -877,7 +874,7 @@ impl<'b> Builder<'b> {
                 self.sort(input, keys, Some((count, offset)), needed)
             }
             // These give a row for each: the others are cut off before anything is computed for them.
-            (Logical::Project { input, items }, _) if !assigns(items) => {
+            (Logical::Project { input, items }, _) => {
                 let (inner, kept) = below_items(items, needed);
                 let node = self.limit(input, count, offset, &inner);
                 self.project_node(node, &kept, needed)
@@ -1012,6 +1009,16 @@ impl<'b> Builder<'b> {
     }
 }
 
+/// Whether rows are sorted as they are read from a table: what a select list assigns is assigned in their order then, as in MySQL, and
+/// before they are sorted where they are collected first.
+fn reads_one_table(tree: &Logical) -> bool {
+    match tree {
+        Logical::Scan { .. } => true,
+        Logical::Filter { input, .. } => reads_one_table(input),
+        _ => false,
+    }
+}
+
 /// Whether the rows of a tree come in an order that is asked for.
 fn is_ordered(tree: &Logical) -> bool {
     match tree {
@@ -1050,7 +1057,8 @@ fn assigns(items: &[(ColumnId, Expr)]) -> bool {
 fn below_items<'i>(items: &'i [(ColumnId, Expr)], needed: &Needed) -> (Needed, Vec<&'i (ColumnId, Expr)>) {
     let mut inner = needed.clone();
     items.iter().for_each(|(id, _)| inner.remove(*id));
-    let kept: Vec<&(ColumnId, Expr)> = items.iter().filter(|(id, _)| needed.has(*id)).collect();
+    let is_kept = |item: &&(ColumnId, Expr)| needed.has(item.0) || assigns(std::slice::from_ref(*item));
+    let kept: Vec<&(ColumnId, Expr)> = items.iter().filter(is_kept).collect();
     kept.iter().for_each(|(_, expr)| inner.add_expr(expr));
     (inner, kept)
 }

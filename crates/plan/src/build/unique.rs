@@ -5,6 +5,7 @@ use crate::function::FunctionId;
 use crate::logical::{Bound, JoinKind, Logical};
 use crate::progress;
 use syntax::ast::SetOp;
+use types::TypeKind;
 
 use super::join::hashes_alike;
 
@@ -18,17 +19,13 @@ pub(super) fn is_unique_for(
     let mut equal = Vec::new();
     let mut each = |condition: &Expr| {
         let Some((FunctionId::Eq, [a, b])) = condition.as_call() else { return };
-        let reads_right = |expr: &Expr| {
-            let mut any = false;
-            expr.each_column(&mut |id| any |= columns.contains(&id));
-            any
-        };
         for (own, other) in [(a, b), (b, a)] {
             if let Some(id) = own.as_column()
                 && columns.contains(&id)
-                && !reads_right(other)
-                // Else values that are different there may be equal here.
+                && !other.reads_any(columns)
+                // Else values that are different there may be equal here; so may moments, as times of the session's zone.
                 && hashes_alike(own, other)
+                && own.data_type.kind != TypeKind::Timestamp
             {
                 equal.push(id);
             }

@@ -425,6 +425,14 @@ impl Expr {
         }
     }
 
+    /// Whether it reads one of these columns.
+    #[must_use]
+    pub(crate) fn reads_any(&self, columns: &[ColumnId]) -> bool {
+        let mut reads = false;
+        self.each_column(&mut |id| reads |= columns.contains(&id));
+        reads
+    }
+
     /// Holds a subquery.
     #[must_use]
     pub(crate) fn has_subquery(&self) -> bool {

@@ -27,7 +27,7 @@ pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
             let aggregated = aggregates(input);
             keep_own(bound, items, &|item| match &aggregated {
                 None => true,
-                Some(aggregates) => item.is_constant() || reads_any(item, aggregates),
+                Some(aggregates) => item.is_constant() || item.reads_any(aggregates),
             });
         }
         _ => {}
@@ -166,10 +166,4 @@ fn aggregates(rows: &Logical) -> Option<Vec<ColumnId>> {
         Logical::Filter { input, .. } => aggregates(input),
         _ => None,
     }
-}
-
-fn reads_any(expr: &Expr, columns: &[ColumnId]) -> bool {
-    let mut found = false;
-    expr.each_column(&mut |id| found |= columns.contains(&id));
-    found
 }

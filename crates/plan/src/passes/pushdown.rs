@@ -26,7 +26,7 @@ fn reads_only(expr: &Expr, columns: &[ColumnId]) -> bool {
 
 fn reads_any(expr: &Expr, columns: &[ColumnId]) -> bool {
     crate::progress::steps(1 + columns.len() / 64);
-    columns_of(expr).iter().any(|id| columns.contains(id))
+    expr.reads_any(columns)
 }
 
 fn filter(input: Logical, conditions: Vec<Expr>) -> Logical {

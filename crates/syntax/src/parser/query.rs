@@ -492,6 +492,11 @@ impl<'a> Parser<'a> {
 
     /// A table, or tables joined.
     pub(super) fn table_ref(&mut self) -> R<TableRef<'a>> {
+        Ok(self.table_ref_depth()?.0)
+    }
+
+    /// A table reference, and how many of its joins its first table is the leftmost of: those in parentheses are none of them.
+    fn table_ref_depth(&mut self) -> R<(TableRef<'a>, usize)> {
         self.enter()?;
         let first = self.table_factor()?;
         let joined = self.joins(first)?;
@@ -499,8 +504,8 @@ impl<'a> Parser<'a> {
         Ok(joined)
     }
 
-    fn joins(&mut self, mut left: TableRef<'a>) -> R<TableRef<'a>> {
-        let mut chain = 0;
+    fn joins(&mut self, mut left: TableRef<'a>) -> R<(TableRef<'a>, usize)> {
+        let (mut chain, mut depth) = (0, 0);
         while self.at_join() {
             chain += 1;
             if chain > JOIN_CHAIN_MAX {
@@ -512,6 +517,7 @@ impl<'a> Parser<'a> {
                     let right = self.table_factor()?;
                     let join = Join { kind, natural: true, left, right, condition: JoinCondition::None };
                     left = TableRef::Join(self.alloc(join));
+                    depth += 1;
                     continue;
                 }
                 T::INNER | T::CROSS => {
@@ -532,7 +538,7 @@ impl<'a> Parser<'a> {
                 _ => JoinKind::Inner,
             };
             // The right side takes all joins that follow; an `ON` closes the nearest open join.
-            let right = self.table_ref()?;
+            let (right, right_depth) = self.table_ref_depth()?;
             let condition = if self.eat(T::ON) {
                 JoinCondition::On(self.expr_ref()?)
             } else if self.eat(T::USING) {
@@ -543,19 +549,29 @@ impl<'a> Parser<'a> {
                 JoinCondition::None
             };
             left = match condition {
-                JoinCondition::None => self.join_leftmost(kind, left, right),
+                JoinCondition::None => {
+                    depth += right_depth;
+                    self.join_leftmost(kind, left, right, right_depth)
+                }
                 _ => TableRef::Join(self.alloc(Join { kind, natural: false, left, right, condition })),
             };
+            depth += 1;
         }
-        Ok(left)
+        Ok((left, depth))
     }
 
     /// `a JOIN b LEFT JOIN c ON x` is `(a JOIN b) LEFT JOIN c ON x`: a join without condition goes to the leftmost
     /// table of what follows it.
-    fn join_leftmost(&self, kind: JoinKind, left: TableRef<'a>, right: TableRef<'a>) -> TableRef<'a> {
+    fn join_leftmost(
+        &self,
+        kind: JoinKind,
+        left: TableRef<'a>,
+        right: TableRef<'a>,
+        right_depth: usize,
+    ) -> TableRef<'a> {
         match right {
-            TableRef::Join(inner) => {
-                let moved = self.join_leftmost(kind, left, inner.left);
+            TableRef::Join(inner) if right_depth > 0 => {
+                let moved = self.join_leftmost(kind, left, inner.left, right_depth - 1);
                 TableRef::Join(self.alloc(Join { left: moved, ..*inner }))
             }
             _ => TableRef::Join(self.alloc(Join {
@@ -733,7 +749,7 @@ impl<'a> Parser<'a> {
                     TableParen::Query(query) => self.derived(false, query)?,
                     TableParen::Refs(refs) => group(refs),
                 };
-                let first = self.joins(first)?;
+                let (first, _) = self.joins(first)?;
                 self.refs_after(first)?
             }
             _ => {
