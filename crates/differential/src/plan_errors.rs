@@ -36,9 +36,9 @@ pub const EVALUATION_ERRORS: [u16; 5] = [1292, 1365, 1411, 1441, 3156];
 /// Errors of a row that is written, which comes after the rows before it have been read.
 pub const ROW_ERRORS: [u16; 7] = [1048, 1062, 1264, 1265, 1364, 1366, 3140];
 
-/// Errors that an expression's values give in queries as well: what a character set does not hold, texts that are no dates, documents
-/// that are none, numbers out of range, operands that do not fit.
-pub const VALUE_ERRORS: [u16; 9] = [1411, 1525, 1690, 3064, 3141, 3143, 3146, 3513, 3854];
+/// Errors that an expression's values give in queries as well: what a character set does not hold, documents that are none,
+/// numbers out of range, operands that do not fit.
+pub const VALUE_ERRORS: [u16; 8] = [1411, 1690, 3064, 3141, 3143, 3146, 3513, 3854];
 
 /// Values that replace an expression that fails: a condition is unknown, false and true.
 const VALUES: [Value; 3] = [Value::Null, Value::Int(0), Value::Int(1)];

@@ -80,6 +80,11 @@ fn is_column(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Input(_) | ExprKind::Outer(_))
 }
 
+/// A value as the rows of a set operation hold it.
+fn is_stored(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Call { function: FunctionId::Cast, option: CallOption::Stored, .. })
+}
+
 /// The same in the whole statement: literals, parameters and what is computed from them.
 fn is_fixed(expr: &Expr) -> bool {
     expr.is_constant() && !expr.any(&mut |node| matches!(node.kind, ExprKind::Outer(_)))
@@ -404,11 +409,7 @@ impl Compiler {
             return Ok(if is_once { Node::Once { slot: self.slot(), node: Box::new(node) } } else { node });
         }
         let is_column = matches!(expr.kind, ExprKind::Input(_) | ExprKind::Outer(_));
-        let is_stored = matches!(
-            expr.kind,
-            ExprKind::Call { function: FunctionId::Cast, option: CallOption::Stored, .. }
-        );
-        let is_text_column = (is_column || is_stored) && expr.data_type.is_text_or_blob();
+        let is_text_column = (is_column || is_stored(expr)) && expr.data_type.is_text_or_blob();
         let target = match target {
             Target::Int | Target::Double | Target::Decimal if is_text_column => {
                 Target::Quiet(Box::new(target))
@@ -565,7 +566,8 @@ impl Compiler {
                 CompareClass::DateTime if matches!(expr.kind, ExprKind::Param(_)) => {
                     Target::Bound(small_name)
                 }
-                CompareClass::DateTime if constant => Target::ComparedDate(other_name),
+                // What a set operation holds is a value of its rows, wherever it is compared.
+                CompareClass::DateTime if constant && !is_stored(expr) => Target::ComparedDate(other_name),
                 CompareClass::DateTime
                     if is_text(&expr.data_type) || expr.data_type.kind == TypeKind::Year =>
                 {
