@@ -746,7 +746,7 @@ impl<'a> Binder<'a> {
             let mut all = list;
             all.insert(0, expr);
             self.note_charsets(&all);
-            self.with_types(&mut all, |all| function::derive_beside(all, None, &self.types));
+            self.with_types(&mut all, |all| function::derive_compared(all, &self.types));
             let expr = all.remove(0);
             function::in_list(expr, all, &self.types)?
         };
@@ -850,7 +850,7 @@ impl<'a> Binder<'a> {
         }
         if has_operand {
             self.note_charsets(&compared);
-            self.with_types(&mut compared, |all| function::derive_beside(all, None, &self.types));
+            self.with_types(&mut compared, |all| function::derive_compared(all, &self.types));
             let collation = function::case_collation(&mut compared, &self.types)?;
             // Unlike for `=` the operand need not have decided for it.
             if let (Some(_), [operand, ..]) = (collation, &mut compared[..])

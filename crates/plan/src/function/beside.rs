@@ -96,7 +96,7 @@ fn constants_beside_years(function: FunctionId, args: &mut [Expr], context: &Typ
         // A date that is a parameter stays a date.
         let has_year = |expr: &Expr| match expr.data_type.kind {
             // The value is not known when 9.7 looks for years.
-            _ if holds_value_of_client(expr, context) => false,
+            _ if function == F::NullIf && holds_value_of_client(expr, context) => false,
             TypeKind::Null | TypeKind::Json | TypeKind::Time | TypeKind::Year => false,
             _ => !expr.data_type.has_date() || !matches!(expr.kind, ExprKind::Param(_)),
         };
@@ -104,10 +104,14 @@ fn constants_beside_years(function: FunctionId, args: &mut [Expr], context: &Typ
         let is_given = function == F::NullIf && constant == 0 && !gives_year(&args[0], context);
         if is_year(&args[column]) && args[constant].is_constant() && has_year(&args[constant]) && !is_given {
             // A number that is none compares as it is.
-            if is_no_year(&args[constant]) {
+            if function == F::NullIf && is_no_year(&args[constant]) {
                 continue;
             }
-            let data_type = DataType { length: BIGINT_WIDTH, ..DataType::COMPUTED_YEAR };
+            // Only NULLIF says that it is a year; compared it may be below zero.
+            let data_type = match function {
+                F::NullIf => DataType { length: BIGINT_WIDTH, ..DataType::COMPUTED_YEAR },
+                _ => DataType::BIGINT,
+            };
             wrap(&mut args[constant], CallOption::BesideYear, data_type, Coercibility::Numeric);
         }
     }
@@ -244,14 +248,11 @@ pub(super) fn convert(function: FunctionId, args: &mut [Expr], context: &TypeCon
 }
 
 /// STRCMP of a date, time or year and a constant compares such, not texts.
-pub(super) fn is_strcmp_of_temporal(function: FunctionId, args: &[Expr], context: &TypeContext) -> bool {
+pub(super) fn is_strcmp_of_temporal(function: FunctionId, args: &[Expr]) -> bool {
     let is_column = |expr: &Expr| {
         matches!(expr.kind, ExprKind::Column(_))
             && (expr.data_type.is_temporal() || expr.data_type.kind == TypeKind::Year)
     };
-    let is_beside = |column: &Expr, constant: &Expr| {
-        let is_unknown = column.data_type.kind == TypeKind::Year && holds_value_of_client(constant, context);
-        is_column(column) && constant.is_constant() && !is_unknown
-    };
-    function == FunctionId::Strcmp && (is_beside(&args[0], &args[1]) || is_beside(&args[1], &args[0]))
+    function == FunctionId::Strcmp
+        && (is_column(&args[0]) && args[1].is_constant() || is_column(&args[1]) && args[0].is_constant())
 }

@@ -46,7 +46,7 @@ pub(crate) use open::each_parameter;
 pub(crate) use own_scale::{StoredDigits, keep_document_scale, keep_own_scale, keep_stored_scale};
 pub use parameter::unfit;
 pub(crate) use parameter::{
-    charset_beside, charset_of, derive, derive_arms, derive_beside, derive_cast, derive_condition,
+    charset_beside, charset_of, derive, derive_arms, derive_cast, derive_compared, derive_condition,
     derive_extreme, derive_limit, derive_stored, derive_summed, is_untyped, reads_time, untyped,
 };
 pub(crate) use shape::text_chars;
@@ -176,7 +176,7 @@ pub fn build(
         FunctionId::Greatest | FunctionId::Least => CallOption::Number(infer::extreme_digits_of(&args)),
         _ => option,
     };
-    if beside::is_strcmp_of_temporal(function, &args, context) {
+    if beside::is_strcmp_of_temporal(function, &args) {
         return compared(&args, context);
     }
     if !matches!(option, CallOption::AsIs) {

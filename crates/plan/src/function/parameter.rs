@@ -147,7 +147,7 @@ fn type_beside(of: &DataType) -> Option<DataType> {
 }
 
 /// Types parameters by the first operand that is none; by `otherwise` if there are only parameters.
-pub(crate) fn derive_beside(args: &mut [Expr], otherwise: Option<DataType>, context: &TypeContext) {
+fn derive_beside(args: &mut [Expr], otherwise: Option<DataType>, context: &TypeContext) {
     if !context.fixes_parameters {
         return;
     }
@@ -162,6 +162,16 @@ pub(crate) fn derive_beside(args: &mut [Expr], otherwise: Option<DataType>, cont
     };
     if let Some(data_type) = given {
         give_all(args, &data_type, context);
+    }
+}
+
+/// Types parameters that are compared: beside a YEAR they are numbers, of which a constant of two digits becomes a year.
+pub(crate) fn derive_compared(args: &mut [Expr], context: &TypeContext) {
+    let first = args.iter().find(|arg| !is_untyped(arg, context));
+    if context.fixes_parameters && first.is_some_and(|first| first.data_type.kind == TypeKind::Year) {
+        give_all(args, &integer(), context);
+    } else {
+        derive_beside(args, None, context);
     }
 }
 
@@ -313,7 +323,7 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
         F::IntDiv => derive_beside(args, Some(integer()), context),
         F::NullIf if is_beside_bits => {}
         F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Between => {
-            derive_beside(args, None, context);
+            derive_compared(args, context);
         }
         F::NullIf => match text_beside(args, context) {
             Some(data_type) => give_all(args, &data_type, context),
