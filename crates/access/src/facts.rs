@@ -44,6 +44,15 @@ pub struct ColumnFacts {
     pub histogram: Vec<Bucket>,
 }
 
+/// A histogram that ANALYZE TABLE ... UPDATE HISTOGRAM left.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    /// Its column.
+    pub column: usize,
+    /// The JSON document, in binary form.
+    pub document: Arc<[u8]>,
+}
+
 /// A bucket of a histogram.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bucket {
@@ -133,12 +142,6 @@ impl ColumnFacts {
         most > SKEWED_SHARE_MIN && most > SKEWED_FACTOR * least
     }
 
-    /// Share of the rows that hold one value, on average over values.
-    #[must_use]
-    pub fn mean_share(&self) -> f64 {
-        (1.0 - self.null_share) / self.distinct.max(1.0)
-    }
-
     /// Share of the rows with values in a range of keys, which holds no NULL.
     #[must_use]
     pub fn range_share(&self, range: &KeyBytesRange) -> f64 {
@@ -156,12 +159,6 @@ impl ColumnFacts {
             }
             _ => before,
         }
-    }
-
-    /// The least and the greatest value that were met.
-    #[must_use]
-    pub fn ends(&self) -> Option<(&[u8], &[u8])> {
-        Some((&self.histogram.first()?.least, &self.histogram.last()?.greatest))
     }
 }
 
@@ -230,7 +227,6 @@ mod tests {
         let facts = facts();
         assert_eq!(facts.equal_share(&key(5_500)), 0.1);
         assert!((facts.equal_share(&key(7)) - 0.7 / 400.0).abs() < 1e-9);
-        assert!((facts.mean_share() - 0.8 / 401.0).abs() < 1e-9);
         assert_eq!(ColumnFacts::default().equal_share(&key(1)), 1.0);
         assert!(facts.is_skewed());
         let even = ColumnFacts {

@@ -53,7 +53,7 @@ mod value;
 mod zone;
 
 pub use error::{DuplicateKey, Error, ForeignKeyViolation, OtherTable, ServerError};
-pub use facts::{Bucket, ColumnFacts, IndexFacts, TableFacts};
+pub use facts::{Bucket, ColumnFacts, Histogram, IndexFacts, TableFacts};
 pub use key::{KeyBound, KeyBytes, KeyBytesRange, KeyForm, KeyRange, KeyRanges, PointKeys, next_prefix};
 pub use large::{
     LARGE_VALUES_READ, LargeReference, LongValue, PREFIX_BYTES, REFERENCE_BYTES, REFERENCED_BYTES_MIN,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::facts::TableFacts;
+use crate::facts::{Histogram, TableFacts};
 use crate::key::{KeyBytes, KeyRange};
 
 /// What the optimizer asks about a table. Answers are estimates, cheap, and never fail.
@@ -35,6 +35,11 @@ pub trait TableStatistics: Send + Sync {
     fn column_keys(&self, column: usize) -> Option<&dyn KeyBytes> {
         let _ = column;
         None
+    }
+
+    /// The histograms of ANALYZE TABLE ... UPDATE HISTOGRAM.
+    fn histograms(&self) -> Vec<Histogram> {
+        Vec::new()
     }
 
     /// Bytes of the rows (`information_schema.tables.data_length`).

@@ -14,6 +14,7 @@ use store::{Options, Store};
 
 use crate::ddl::Definitions;
 use crate::local::LocalBackend;
+use crate::recalculation::Recalculation;
 use session::backend::Definitions as _;
 use session::core::{Core, Storage};
 use session::log::{GeneralEvent, QueryLogs, ServerFacts};
@@ -68,6 +69,7 @@ pub struct Engine {
     core: Arc<Core>,
     backend: Arc<LocalBackend>,
     plans: Arc<SharedPlans<LocalBackend>>,
+    recalculation: Arc<Recalculation>,
 }
 
 /// The value of an option as MySQL's option files write it: `128M`, `ON`, a bare name.
@@ -199,7 +201,7 @@ impl Engine {
             process.map_or_else(Vec::new, |process| process.statement())
         });
         core.apply_globals();
-        let engine = Self { core, backend, plans: Arc::default() };
+        let engine = Self { core, backend, plans: Arc::default(), recalculation: Arc::default() };
         if new_folder {
             engine.make_first_accounts().map_err(|error| StartError::Dictionary(error.message))?;
         }
@@ -207,6 +209,7 @@ impl Engine {
         if let Some(password) = &options.root_password {
             engine.set_root_password(password).map_err(|error| StartError::Dictionary(error.message))?;
         }
+        engine.recalculation.start(env, &engine.core, &engine.backend);
         Ok(engine)
     }
 
@@ -301,6 +304,7 @@ impl Engine {
     /// # Errors
     /// The store could not write its last checkpoint; nothing acknowledged is lost.
     pub fn close(&self) -> Result<(), store::StoreError> {
+        self.recalculation.stop();
         if let Err(error) = self.backend.save_counters() {
             // The counters on disk run ahead of those in use, so nothing is lost; a gap is left.
             session::error_log::warning(

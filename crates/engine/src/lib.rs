@@ -44,6 +44,7 @@ pub mod engine;
 pub mod local;
 mod lock_schemas;
 pub mod metadata;
+mod recalculation;
 mod store_error;
 
 pub use check::{FolderReport, check_folder};

@@ -16,7 +16,8 @@ fn query(session: &mut dyn Session, sql: &str) -> Vec<String> {
 
 /// Runs a step over the database in a folder.
 fn over(folder: &Path, step: impl FnOnce(&mut dyn Session)) {
-    let options = StartOptions { data_folder: folder.join("data"), ..StartOptions::default() };
+    let variables = vec![("innodb_stats_auto_recalc".to_owned(), "OFF".to_owned())];
+    let options = StartOptions { data_folder: folder.join("data"), variables, ..StartOptions::default() };
     let engine = Engine::open(&env::Env::real(), &options).expect("the folder opens");
     let mut session = root::connect(&engine, CAPABILITIES);
     query(session.as_mut(), "CREATE DATABASE IF NOT EXISTS d");
@@ -262,5 +263,31 @@ fn what_was_found_is_kept_as_long_as_it_is_true() {
         fill(session, "own", 1_000, "i, IF(i % 10 = 0, 'o', 'd')");
         query(session, "ANALYZE TABLE own");
         assert_eq!(estimate(session, "SELECT 1 FROM own WHERE status = 'o'"), 100.0);
+    });
+}
+
+/// A table that changed is looked at by itself, and what was found takes effect in the plans to come.
+#[test]
+fn a_changed_table_is_looked_at_by_itself() {
+    alone(|session| {
+        query(session, "CREATE TABLE t (id INT PRIMARY KEY, status CHAR(1) NOT NULL)");
+        fill(session, "t", 2_000, "i, IF(i % 20 = 0, 'o', 'd')");
+        let open = "SELECT 1 FROM t WHERE status = 'o'";
+        assert_eq!(estimate(session, open), 10.0, "a guess");
+        query(session, "SET GLOBAL innodb_stats_auto_recalc = ON");
+        let mut tries = 0;
+        while estimate(session, open) < 100.0 {
+            tries += 1;
+            assert!(tries < 300, "nobody looked at the table");
+            query(session, "DO SLEEP(0.1)");
+        }
+        // Few changes more are not worth another look.
+        let version = |session: &mut dyn Session| {
+            query(session, "SELECT last_update, n_rows FROM mysql.innodb_table_stats WHERE table_name = 't'")
+        };
+        let before = version(session);
+        query(session, "DELETE FROM t WHERE id <= 300");
+        query(session, "DO SLEEP(2.5)");
+        assert_eq!(version(session), before);
     });
 }

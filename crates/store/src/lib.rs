@@ -87,7 +87,7 @@ pub use mvcc::Reader;
 pub use pager::frame::PAGE_BYTES;
 pub use read::{Direction, Scan, ScanRange};
 pub use recovery::check::{Damage, FileReport, check_files};
-pub use sample::{LeafDraw, LeafRun};
+pub use sample::LeafDraw;
 pub use store::{DamageListener, LOG_CAPACITY_BYTES, Options, ReadView, Status, Store};
 pub use thread_number::number_thread;
 pub use trees::Tree;

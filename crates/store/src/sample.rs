@@ -29,15 +29,6 @@ pub struct LeafDraw {
     descents: u32,
 }
 
-/// Part of a leaf that was drawn.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct LeafRun {
-    /// Which leaf: the same number for the same leaf, as long as it is not split or merged.
-    pub leaf: u64,
-    /// Records that the leaf holds, also those that are deleted and not yet removed.
-    pub record_count: usize,
-}
-
 impl Store {
     /// Begins to draw leaves of a tree; the same seed draws the same leaves of the same tree.
     #[must_use]
@@ -55,7 +46,7 @@ impl Store {
 
 impl LeafDraw {
     /// One descent. If its leaf is taken, and wanted, gives `record` the keys and newest values, committed or not, of `run_max` neighbouring records
-    /// that are not deleted, from a random one on; of all records if there are no more. `wants` is asked with the leaf's number; it and
+    /// that are not deleted, from a random one on; of all records if there are no more. Answers whether it was. `wants` is asked with the leaf's number; it and
     /// `record` run while the leaf is latched.
     ///
     /// # Errors
@@ -65,14 +56,14 @@ impl LeafDraw {
         run_max: usize,
         wants: &mut dyn FnMut(u64) -> bool,
         record: &mut dyn FnMut(&[u8], &[u8]),
-    ) -> Result<Option<LeafRun>, StoreError> {
+    ) -> Result<bool, StoreError> {
         self.leaf_count()?;
         let (chance, mut random) = (self.random.share(), self.random.split());
-        let Some(guard) = self.descend(chance)? else { return Ok(None) };
+        let Some(guard) = self.descend(chance)? else { return Ok(false) };
         let body = guard.body();
         let (leaf, record_count) = (hash(node::lower_fence(body)), node::count(body));
         if !wants(leaf) {
-            return Ok(None);
+            return Ok(false);
         }
         let first = if record_count > run_max { random.below(record_count - run_max + 1) } else { 0 };
         let mut key = node::prefix(body).to_vec();
@@ -84,7 +75,7 @@ impl LeafDraw {
             key.extend_from_slice(suffix);
             record(&key, value);
         }
-        Ok(Some(LeafRun { leaf, record_count }))
+        Ok(true)
     }
 
     /// About how many leaves the tree has.
@@ -211,9 +202,14 @@ mod tests {
         let (mut taken, mut descents) = (0_u32, 0);
         while taken < 20 * leaves as u32 {
             descents += 1;
-            if let Some(run) = draw.draw(1, &mut |_| true, &mut |_, _| {}).unwrap() {
+            let mut leaf = 0;
+            let wants = &mut |drawn| {
+                leaf = drawn;
+                true
+            };
+            if draw.draw(1, wants, &mut |_, _| {}).unwrap() {
                 taken += 1;
-                *drawn.entry(run.leaf).or_insert(0_u32) += 1;
+                *drawn.entry(leaf).or_insert(0_u32) += 1;
             }
         }
         assert_eq!(drawn.len() as u64, leaves, "every leaf is drawn");
@@ -232,8 +228,7 @@ mod tests {
         let store = store();
         let tree = store.tree(TreeId::DICTIONARY).unwrap();
         let mut draw = store.draw_leaves(&tree, 1);
-        let empty = draw.draw(9, &mut |_| true, &mut |_, _| panic!("no record")).unwrap().unwrap();
-        assert_eq!(empty.record_count, 0);
+        assert!(draw.draw(9, &mut |_| true, &mut |_, _| panic!("no record")).unwrap());
         let mut txn = store.begin();
         for number in 0..50_u32 {
             txn.put(&tree, &number.to_be_bytes(), b"v", LockWait::Nowait).unwrap();

@@ -232,7 +232,7 @@ mod tests {
             } else if number / 100 == 5 {
                 8
             } else {
-                100 + mixed(number) % 90_000
+                100 + mixed(mixed(number)) % 90_000
             }
         });
         let (value, share) = &facts.frequent[0];

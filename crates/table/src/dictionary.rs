@@ -18,9 +18,9 @@ use store::{Store, StoreError, Transaction, Tree, TreeId};
 
 use crate::WAIT_INTERNAL;
 use crate::auto_increment::COUNTERS_TREE;
+use crate::chunks::{self, FACTS_TREE, HISTOGRAMS_TREE};
 use crate::encoding::{self, DecodeError};
 use crate::error::{WriteError, from_store};
-use crate::facts;
 use crate::index::scan_range;
 use crate::table::Table;
 
@@ -80,6 +80,7 @@ pub struct Dictionary {
     tree: Tree,
     counters: Tree,
     facts: Tree,
+    histograms: Tree,
     next_schema: AtomicU32,
     next_table: AtomicU64,
     next_account: AtomicU32,
@@ -95,7 +96,8 @@ impl Dictionary {
         let this = Self {
             tree: store.tree(TreeId::DICTIONARY)?,
             counters: store.tree(COUNTERS_TREE)?,
-            facts: store.tree(facts::FACTS_TREE)?,
+            facts: store.tree(FACTS_TREE)?,
+            histograms: store.tree(HISTOGRAMS_TREE)?,
             next_schema: AtomicU32::new(1),
             next_table: AtomicU64::new(1),
             next_account: AtomicU32::new(1),
@@ -244,7 +246,8 @@ impl Dictionary {
     /// The store's.
     pub fn delete_table(&self, transaction: &mut Transaction, id: TableId) -> Result<(), WriteError> {
         transaction.delete(&self.counters, &id.0.to_be_bytes(), WAIT_INTERNAL).map_err(from_store)?;
-        facts::delete(&self.facts, transaction, id)?;
+        chunks::write(&self.facts, transaction, id, &[])?;
+        chunks::write(&self.histograms, transaction, id, &[])?;
         self.delete(transaction, KIND_TABLE, id.0, 0)
     }
 

@@ -2,6 +2,7 @@
 //! first. A newer program reads older versions; an older one refuses a newer version.
 
 mod facts;
+mod histograms;
 mod routine;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use catalog::{
 use types::{CollationId, DataType, Decimal, Members, TypeKind};
 
 pub(crate) use facts::{decode_facts, encode_facts};
+pub(crate) use histograms::{decode_histograms, encode_histograms, histogram_form};
 pub(crate) use routine::{decode_routine, encode_routine};
 
 /// Version of all records written now.

@@ -20,16 +20,22 @@ use crate::index::scan_range;
 use crate::index_sample::IndexSample;
 use crate::table::Table;
 
-/// A table of no more rows is looked at whole.
+/// A table of no more rows is looked at whole, if they fit [`SAMPLE_BYTES`].
 const ROWS_WHOLE_MAX: u64 = 30_000;
-/// Rows of a sample.
-const ROWS_MAX: u64 = 30_000;
+/// Memory that the values of a sample may take; of wide rows there are fewer.
+const SAMPLE_BYTES: u64 = 64 << 20;
+/// Rows of a sample at least, however wide.
+const ROWS_MIN: u64 = 300;
+/// What a value of a sample takes beside its bytes.
+const VALUE_BYTES: u64 = 32;
+/// Bytes of a text's key that are taken for each of its characters.
+const KEY_BYTES_PER_CHAR: u64 = 2;
 /// Rows of a leaf, unless the table has too few leaves.
 const LEAF_ROWS: usize = 20;
 /// Leaves of a sample of rows for each page that `innodb_stats_persistent_sample_pages` asks for, which are 20 if nobody says otherwise; and most.
 const LEAVES_PER_PAGE: u64 = 75;
 /// Most leaves of a sample of rows.
-pub const SAMPLED_LEAVES_MAX: u64 = 100_000;
+const SAMPLED_LEAVES_MAX: u64 = 100_000;
 /// For so many leaves of a sample of rows there is one of each index.
 const ROW_LEAVES_PER_INDEX_LEAF: u64 = 3;
 /// Most descents for a leaf of a sample; beyond them the sample is what it is.
@@ -50,9 +56,12 @@ impl Table {
         let changes = self.rows.change_count();
         let row_count = self.rows.record_count();
         let leaves = sample_pages.max(1).saturating_mul(LEAVES_PER_PAGE).min(SAMPLED_LEAVES_MAX);
-        let is_whole = row_count <= ROWS_WHOLE_MAX;
+        let row_max = self.sampled_rows_max();
+        let (whole_max, rows) = (ROWS_WHOLE_MAX.min(row_max), (leaves * LEAF_ROWS as u64).min(row_max));
         let mut sample = RowsSample::new(self);
-        let leaf_count = if is_whole { sample.read_all(go_on)? } else { sample.draw(leaves, go_on)? };
+        let push = &mut |leaf: u32, key: &[u8], value: &[u8]| sample.push(leaf, key, value);
+        let rows = visit(self, row_count, whole_max, (leaves, rows), go_on, push)?;
+        let SampledRows { row_count, leaf_count, is_whole } = rows;
         let row_count = if is_whole { sample.row_count } else { row_count };
         let indexes = (0..self.definition.indexes.len())
             .map(|index| {
@@ -79,6 +88,19 @@ impl Table {
             columns: columns.collect(),
             indexes,
         }))
+    }
+
+    /// How many rows a sample may hold.
+    fn sampled_rows_max(&self) -> u64 {
+        let of_column = |column: usize| {
+            let keys = self.known.keys(&self.definition, column);
+            keys.map_or(0, |keys| {
+                let chars = keys.parts()[0].prefix_length.map_or(0, u64::from);
+                keys.fixed_bytes().map_or(chars * KEY_BYTES_PER_CHAR, |bytes| bytes as u64) + VALUE_BYTES
+            })
+        };
+        let row_bytes: u64 = (0..self.definition.columns.len()).map(of_column).sum();
+        (SAMPLE_BYTES / row_bytes.max(1)).max(ROWS_MIN)
     }
 
     /// Different prefixes of the keys of an index. `leaves`: how many leaves are looked at; none: all.
@@ -141,9 +163,64 @@ impl Draw {
         self.descents += 1;
         let drawn = &mut self.drawn;
         let taken = self.leaves.draw(run, &mut |leaf| drawn.insert(leaf), record)?;
-        self.taken += u64::from(taken.is_some());
+        self.taken += u64::from(taken);
         Ok(())
     }
+}
+
+/// Takes the number of a leaf, and the locator and body of a row in it.
+type RowSink<'a> = &'a mut dyn FnMut(u32, &[u8], &[u8]);
+
+/// Which rows were visited.
+pub(crate) struct SampledRows {
+    /// Rows of the table.
+    pub(crate) row_count: u64,
+    pub(crate) leaf_count: u64,
+    /// All of them.
+    pub(crate) is_whole: bool,
+}
+
+/// Gives `row` the locator and body of each row of a table that has no more than `row_max`, else of a sample of about as many, with the number of
+/// its leaf.
+pub(crate) fn visit_rows<E>(
+    table: &Table,
+    row_max: u64,
+    go_on: &mut dyn FnMut() -> Result<(), E>,
+    row: RowSink<'_>,
+) -> Result<SampledRows, CheckEnd<E>> {
+    let leaves = (row_max / LEAF_ROWS as u64).clamp(1, SAMPLED_LEAVES_MAX);
+    visit(table, table.rows.record_count(), row_max, (leaves, row_max), go_on, row)
+}
+
+/// As [`visit_rows`]; a sample is one of so many leaves, and so many rows if the table has fewer leaves.
+fn visit<E>(
+    table: &Table,
+    row_count: u64,
+    whole_max: u64,
+    (leaves, rows): (u64, u64),
+    go_on: &mut dyn FnMut() -> Result<(), E>,
+    row: RowSink<'_>,
+) -> Result<SampledRows, CheckEnd<E>> {
+    if row_count <= whole_max {
+        let mut leaf_count = 0;
+        for_each_leaf(
+            table,
+            &table.rows,
+            go_on,
+            |leaf, key, value| row(leaf as u32, key, value),
+            &mut leaf_count,
+        )?;
+        return Ok(SampledRows { row_count, leaf_count, is_whole: true });
+    }
+    let leaves = leaves.min(rows / LEAF_ROWS as u64).max(1);
+    let mut draw = Draw::new(table, &table.rows, leaves).map_err(CheckEnd::Store)?;
+    let run = (rows / draw.wanted).max(LEAF_ROWS as u64) as usize;
+    while draw.is_going() {
+        go_on().map_err(CheckEnd::Asked)?;
+        let leaf = draw.taken as u32;
+        draw.next(run, &mut |key, value| row(leaf, key, value)).map_err(CheckEnd::Store)?;
+    }
+    Ok(SampledRows { row_count, leaf_count: draw.leaf_count, is_whole: false })
 }
 
 /// The columns of sampled rows.
@@ -157,26 +234,6 @@ impl<'t> RowsSample<'t> {
     fn new(table: &'t Table) -> Self {
         let columns = table.definition.columns.iter().map(|_| ColumnSample::default()).collect();
         Self { table, columns, row_count: 0 }
-    }
-
-    fn read_all<E>(&mut self, go_on: &mut dyn FnMut() -> Result<(), E>) -> Result<u64, CheckEnd<E>> {
-        let table = self.table;
-        let mut leaves = 0;
-        let push = |leaf: u64, key: &[u8], value: &[u8]| self.push(leaf as u32, key, value);
-        for_each_leaf(table, &table.rows, go_on, push, &mut leaves)?;
-        Ok(leaves)
-    }
-
-    fn draw<E>(&mut self, leaves: u64, go_on: &mut dyn FnMut() -> Result<(), E>) -> Result<u64, CheckEnd<E>> {
-        let table = self.table;
-        let mut draw = Draw::new(table, &table.rows, leaves).map_err(CheckEnd::Store)?;
-        let run = (ROWS_MAX / draw.wanted).max(LEAF_ROWS as u64) as usize;
-        while draw.is_going() {
-            go_on().map_err(CheckEnd::Asked)?;
-            let leaf = draw.taken as u32;
-            draw.next(run, &mut |key, value| self.push(leaf, key, value)).map_err(CheckEnd::Store)?;
-        }
-        Ok(draw.leaf_count)
     }
 
     fn push(&mut self, leaf: u32, key: &[u8], value: &[u8]) {

@@ -22,6 +22,7 @@ mod auto_increment;
 mod buckets;
 mod change_log;
 mod check;
+mod chunks;
 pub mod codec;
 mod column_sample;
 mod describe;
@@ -32,6 +33,7 @@ mod error;
 mod facts;
 pub mod foreign_key;
 mod gather;
+mod histogram;
 mod index;
 mod index_build;
 mod index_sample;
@@ -62,7 +64,9 @@ pub use check::{CheckDepth, CheckEnd, check_dictionary, tree_owners};
 pub use entry::COVERED_BYTES_MAX;
 pub use error::{WriteError, access_error};
 pub use foreign_key::ForeignKeys;
-pub use gather::SAMPLED_LEAVES_MAX;
+pub use histogram::{
+    DataError, HistogramEnd, HistogramSpec, NoHistogram, keep_histograms, may_have_histogram, read_data,
+};
 pub use index_build::IndexBuild;
 pub use large::{LARGE_VALUE_BYTES_READ, LARGE_VALUE_BYTES_STREAMED, OWN_STREAM_BYTES, WHOLE_BYTES_MAX};
 pub use local::{LocalSnapshot, LocalTransaction};

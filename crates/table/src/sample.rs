@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use access::{KeyBytes, KeyBytesRange, TableFacts};
+use access::{Histogram, KeyBytes, KeyBytesRange, TableFacts};
 use catalog::{KeyRange, TableStatistics};
 use types::Column;
 
@@ -19,10 +19,21 @@ use crate::table::Table;
 
 /// Entries looked at from each end of an index.
 const SAMPLE_ENTRIES: usize = 1000;
+/// A table is looked at again when this share of its rows has changed, and so many rows.
+const CHANGED_SHARE: f64 = 0.1;
+const CHANGED_ROWS: f64 = 500.0;
 /// Estimated rows below which an empty table is not believed to be empty: plans live longer than emptiness.
 const ROWS_MIN: u64 = 1;
 
 impl Table {
+    /// How much of the table changed since it was looked at for its facts; from 1 on it is worth another look: a tenth of its rows and 500 more.
+    #[must_use]
+    pub fn change(&self) -> f64 {
+        let then = self.counters().statistics.changes_then.load(Ordering::Relaxed);
+        let changes = self.rows.change_count().saturating_sub(then);
+        changes as f64 / (self.rows.record_count() as f64 * CHANGED_SHARE + CHANGED_ROWS)
+    }
+
     fn sample(&self) {
         let rows = self.row_count();
         let per_index: Vec<Vec<u64>> =
@@ -147,6 +158,10 @@ impl TableStatistics for Table {
     fn column_keys(&self, column: usize) -> Option<&dyn KeyBytes> {
         let keys = self.known.keys(&self.definition, column)?;
         Some(keys)
+    }
+
+    fn histograms(&self) -> Vec<Histogram> {
+        self.shown_histograms()
     }
 
     fn data_bytes(&self) -> u64 {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use access::TableFacts;
 use catalog::{IndexPart, TableDefinition};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use types::Physical;
 
 use crate::codec::key::KeyCodec;
@@ -26,7 +26,12 @@ pub(crate) struct Statistics {
     pub(crate) version: AtomicU64,
     /// Changes of the tree of rows when the newest facts were found; see [`store::Tree::change_count`].
     pub(crate) changes_then: AtomicU64,
+    /// Held while a histogram is replaced.
+    pub(crate) histograms_changing: Mutex<()>,
 }
+
+/// JSON documents by column.
+pub(crate) type Histograms = Arc<[(usize, Arc<[u8]>)]>;
 
 /// The facts as a definition of the table has them: by its columns and indexes.
 #[derive(Debug, Default)]
@@ -34,6 +39,8 @@ pub(crate) struct KnownFacts {
     /// None: not asked for yet.
     found: RwLock<Option<Option<Arc<TableFacts>>>>,
     columns: OnceLock<Vec<Option<KeyCodec>>>,
+    /// None: not asked for yet.
+    histograms: RwLock<Option<Histograms>>,
 }
 
 impl KnownFacts {
@@ -44,6 +51,21 @@ impl KnownFacts {
         }
         let mut found = self.found.write();
         found.get_or_insert_with(|| load().map(Arc::new)).clone()
+    }
+
+    /// The histograms, by column; `load` reads what is kept of them when they are first asked for.
+    pub(crate) fn histograms(&self, load: impl FnOnce() -> Vec<(usize, Arc<[u8]>)>) -> Histograms {
+        if let Some(all) = &*self.histograms.read() {
+            return Arc::clone(all);
+        }
+        let mut histograms = self.histograms.write();
+        Arc::clone(histograms.get_or_insert_with(|| load().into()))
+    }
+
+    /// Replaces the histograms. Facts are made again with them.
+    pub(crate) fn set_histograms(&self, all: Histograms) {
+        *self.histograms.write() = Some(all);
+        *self.found.write() = None;
     }
 
     pub(crate) fn set(&self, facts: Arc<TableFacts>) {

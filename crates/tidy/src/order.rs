@@ -65,6 +65,7 @@ const ORDER: &[(&str, &[Apart])] = &[
             Apart(&["check", "metadata", "store_error"]),
             Apart(&["backup_lock", "ddl", "lock_schemas"]),
             Apart(&["local"]),
+            Apart(&["recalculation"]),
             Apart(&["engine"]),
         ],
     ),
@@ -246,6 +247,7 @@ const ORDER: &[(&str, &[Apart])] = &[
         "table",
         &[
             Apart(&["buckets", "codec", "error", "print"]),
+            Apart(&["chunks"]),
             Apart(&["column_sample"]),
             Apart(&["statistics"]),
             Apart(&["encoding"]),
@@ -261,6 +263,7 @@ const ORDER: &[(&str, &[Apart])] = &[
             Apart(&["source"]),
             Apart(&["check", "describe", "dictionary", "local"]),
             Apart(&["gather"]),
+            Apart(&["histogram"]),
         ],
     ),
     (

@@ -61,6 +61,8 @@ impl Server {
         let mut child = Command::new(binary)
             .args(["serve", "--no-defaults", "--port=0", "--data-dir"])
             .arg(folder.path().join("data"))
+            // Plans do not change in the middle of a test.
+            .arg("--innodb-stats-auto-recalc=OFF")
             .args(options)
             .env_remove("INVAR_ROOT_PASSWORD")
             .envs(variables.iter().copied())

@@ -284,6 +284,18 @@ impl Definitions for RemoteBackend {
         Ok(())
     }
 
+    fn change_histogram(
+        &self,
+        _entry: &TableEntry,
+        _column: usize,
+        _change: session::backend::HistogramChange<'_>,
+        _zone: &types::temporal::zone::TimeZone,
+        _now: types::temporal::DateTime,
+        _go_on: &mut dyn FnMut() -> Outcome,
+    ) -> Result<session::backend::HistogramOutcome, Box<SqlError>> {
+        Ok(session::backend::HistogramOutcome::Type)
+    }
+
     fn check(
         &self,
         _entry: &TableEntry,

@@ -300,6 +300,11 @@ impl Change<'_> {
     fn put(&mut self, table: Arc<TableDefinition>, opening: Opening) -> Result<()> {
         if table.kind == TableKind::Base {
             self.definitions.dictionary.put_table(&mut self.transaction, &table).map_err(access_error)?;
+            if let Opening::Altered(earlier) | Opening::Rebuilt(earlier) = &opening {
+                let store = &self.definitions.store;
+                table::keep_histograms(store, &mut self.transaction, &earlier.definition, &table)
+                    .map_err(access_error)?;
+            }
         }
         self.opened.push((table, opening));
         Ok(())

@@ -2,16 +2,23 @@
 
 use std::sync::Arc;
 
-use access::MetadataWait;
-use catalog::{AccountId, Accounts, Catalog, CatalogHandle, RoutineId, Routines, TableEntry, TreeNumber};
+use access::{MetadataMode, MetadataWait};
+use catalog::{
+    AccountId, Accounts, Catalog, CatalogHandle, RoutineId, Routines, TableEntry, TableKind, TreeNumber,
+};
+use service::error::ER_INVALID_JSON_TEXT_IN_PARAM;
 use service::{Outcome, SqlError};
-use table::{CheckEnd, Table};
+use table::{CheckEnd, DataError, HistogramEnd, HistogramSpec, NoHistogram, Table};
+use types::temporal::DateTime;
+use types::temporal::zone::TimeZone;
 
 use super::{LocalBackend, LocalTableLocks};
 use crate::backup_lock::ChangeUnderWay;
 use crate::ddl::{self, Change};
 use crate::store_error;
-use session::backend::{CheckDepth, Defined, Definition, DefinitionContext, Definitions};
+use session::backend::{
+    CheckDepth, Defined, Definition, DefinitionContext, Definitions, HistogramChange, HistogramOutcome,
+};
 
 /// Commits a change and waits until it is durable: the statement is acknowledged next.
 fn commit_durably(definitions: &ddl::Definitions, change: Change<'_>) -> Outcome {
@@ -20,6 +27,50 @@ fn commit_durably(definitions: &ddl::Definitions, change: Change<'_>) -> Outcome
         definitions.store().sync_to(position).map_err(store_error)?;
     }
     Ok(())
+}
+
+impl LocalBackend {
+    /// Finds out about the rows of a table, and makes the histograms again that follow it. If its definition is being changed meanwhile,
+    /// what was found is forgotten.
+    pub(crate) fn find_again<E>(
+        &self,
+        entry: &TableEntry,
+        sample_pages: u64,
+        now: i64,
+        go_on: &mut dyn FnMut() -> Result<(), E>,
+    ) -> Result<(), HistogramEnd<E>> {
+        let Some(table) = Table::of(&entry.source) else { return Ok(()) };
+        let facts = table.gather(sample_pages, now, go_on).map_err(HistogramEnd::Check)?;
+        let definition = &entry.definition;
+        let lock = table.metadata_lock();
+        if !lock.try_lock(MetadataMode::Read) {
+            return Ok(());
+        }
+        let newest = self.definitions.catalog().load();
+        let is_current = definition.kind == TableKind::Temporary
+            || newest
+                .table(&definition.schema, &definition.name)
+                .is_some_and(|newest| Arc::ptr_eq(&newest.definition, definition));
+        let outcome = if is_current {
+            let adopted = table.adopt(&facts).map_err(HistogramEnd::Write);
+            adopted.and_then(|()| table.refresh_histograms(TimeZone::UTC.from_utc(now), go_on))
+        } else {
+            Ok(())
+        };
+        lock.unlock(MetadataMode::Read);
+        outcome
+    }
+}
+
+fn complaint(error: DataError) -> HistogramOutcome {
+    match error {
+        DataError::Content(complaint) => HistogramOutcome::Data { before: None, complaint },
+        DataError::Syntax(message, position) => {
+            let arguments: [&dyn std::fmt::Display; 4] = [&1, &"UPDATE HISTOGRAM", &message, &position];
+            let before = Some(ER_INVALID_JSON_TEXT_IN_PARAM.message(&arguments));
+            HistogramOutcome::Data { before, complaint: "JSON format error.".to_owned() }
+        }
+    }
 }
 
 impl Definitions for LocalBackend {
@@ -166,13 +217,57 @@ impl Definitions for LocalBackend {
         now: i64,
         go_on: &mut dyn FnMut() -> Outcome,
     ) -> Outcome {
-        let Some(table) = Table::of(&entry.source) else { return Ok(()) };
-        let facts = table.gather(sample_pages, now, go_on).map_err(|end| match end {
-            CheckEnd::Asked(error) => error,
-            CheckEnd::Store(error) => store_error(error),
-        })?;
-        table.adopt(&facts).map_err(exec::access_error)?;
-        Ok(())
+        self.find_again(entry, sample_pages, now, go_on).map_err(|end| match end {
+            HistogramEnd::Check(CheckEnd::Asked(error)) => error,
+            HistogramEnd::Check(CheckEnd::Store(error)) => store_error(error),
+            HistogramEnd::Write(error) => exec::access_error(error),
+        })
+    }
+
+    fn change_histogram(
+        &self,
+        entry: &TableEntry,
+        column: usize,
+        change: HistogramChange<'_>,
+        zone: &TimeZone,
+        now: DateTime,
+        go_on: &mut dyn FnMut() -> Outcome,
+    ) -> Result<HistogramOutcome, Box<SqlError>> {
+        let Some(table) = Table::of(&entry.source) else { return Ok(HistogramOutcome::Type) };
+        let document = match change {
+            HistogramChange::Drop => {
+                let had = table.set_histogram(column, None).map_err(exec::access_error)?;
+                return Ok(if had { HistogramOutcome::Dropped } else { HistogramOutcome::None });
+            }
+            HistogramChange::Make { .. } | HistogramChange::Read(_) => {
+                match table::may_have_histogram(&entry.definition, column) {
+                    Err(NoHistogram::Unique) => return Ok(HistogramOutcome::Unique),
+                    Err(NoHistogram::Type) => return Ok(HistogramOutcome::Type),
+                    Ok(()) => {}
+                }
+                match change {
+                    HistogramChange::Make { bucket_max, is_auto, memory_bytes_max } => {
+                        let spec = HistogramSpec { bucket_max, is_auto, memory_bytes_max, now };
+                        table.make_histogram(column, spec, zone, go_on).map_err(|end| match end {
+                            CheckEnd::Asked(error) => error,
+                            CheckEnd::Store(error) => store_error(error),
+                        })?
+                    }
+                    HistogramChange::Read(text) => {
+                        let data_type = &entry.definition.columns[column].data_type;
+                        match table::read_data(text, data_type, now) {
+                            Ok(document) => document,
+                            Err(error) => return Ok(complaint(error)),
+                        }
+                    }
+                    HistogramChange::Drop => return Ok(HistogramOutcome::None),
+                }
+            }
+        };
+        let mut binary = Vec::new();
+        document.encode(&mut binary);
+        table.set_histogram(column, Some(&binary)).map_err(exec::access_error)?;
+        Ok(HistogramOutcome::Made)
     }
 
     fn check(

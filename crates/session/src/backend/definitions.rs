@@ -14,6 +14,7 @@ use plan::logical::Created;
 use service::{Diagnostic, Outcome, SqlError};
 use syntax::ast;
 use types::charset::Charset;
+use types::temporal::DateTime;
 use types::temporal::zone::TimeZone;
 use types::{CollationId, DataType};
 
@@ -212,6 +213,21 @@ pub trait Definitions {
         go_on: &mut dyn FnMut() -> Outcome,
     ) -> Outcome;
 
+    /// Makes, reads or drops the histogram of a column. `zone`: in which TIMESTAMPs are shown; `now`: in UTC. Calls `go_on` now and then, and ends
+    /// with its error.
+    ///
+    /// # Errors
+    /// Those of `go_on`; the backend's.
+    fn change_histogram(
+        &self,
+        entry: &TableEntry,
+        column: usize,
+        change: HistogramChange<'_>,
+        zone: &TimeZone,
+        now: DateTime,
+        go_on: &mut dyn FnMut() -> Outcome,
+    ) -> Result<HistogramOutcome, Box<SqlError>>;
+
     /// Looks for damage in a table: each problem as a text. Calls `go_on` now and then, and ends with its error.
     ///
     /// # Errors
@@ -222,4 +238,44 @@ pub trait Definitions {
         depth: CheckDepth,
         go_on: &mut dyn FnMut() -> Outcome,
     ) -> Result<Vec<String>, Box<SqlError>>;
+}
+
+/// What becomes of the histogram of a column.
+#[derive(Clone, Copy, Debug)]
+pub enum HistogramChange<'a> {
+    /// It is made from the rows.
+    Make {
+        /// Most buckets.
+        bucket_max: usize,
+        /// Made again whenever the table is analyzed.
+        is_auto: bool,
+        /// `histogram_generation_max_mem_size`.
+        memory_bytes_max: u64,
+    },
+    /// It is this JSON text.
+    Read(&'a [u8]),
+    /// It is dropped.
+    Drop,
+}
+
+/// What became of the histogram of a column.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum HistogramOutcome {
+    /// It was made or read.
+    Made,
+    /// It was dropped.
+    Dropped,
+    /// There was none to drop.
+    None,
+    /// The column is a key by itself.
+    Unique,
+    /// Its type has none.
+    Type,
+    /// The text is no histogram of the column.
+    Data {
+        /// A complaint that comes first: the text is no JSON.
+        before: Option<String>,
+        /// What is wrong.
+        complaint: String,
+    },
 }

@@ -26,7 +26,8 @@ mod transaction;
 mod two_phase;
 
 pub use definitions::{
-    CheckDepth, Defined, Definition, DefinitionContext, DefinitionSession, Definitions, SelectedColumn,
+    CheckDepth, Defined, Definition, DefinitionContext, DefinitionSession, Definitions, HistogramChange,
+    HistogramOutcome, SelectedColumn,
 };
 pub use locks::TableLocks;
 pub use point::{PointMemory, PointOutcome, PointProgram, PointRead};

@@ -14,6 +14,7 @@ use types::collation::CollationId;
 use types::{DataType, TypeKind, ValueRef};
 
 use super::attempt::Attempt;
+use super::histogram;
 use super::listing::{Listing, text};
 use super::lock_tables;
 use super::names::name_text;
@@ -232,9 +233,6 @@ pub(crate) fn maintain_tables<B: Backend>(
 ) -> Outcome {
     session.tables.commit(&session.shared, &session.variables)?;
     session.tables.wait_for_commit(reply);
-    if !maintain.histogram_columns.is_empty() {
-        return Err(not_supported("histograms"));
-    }
     if maintain.kind == MaintainKind::Checksum {
         return Err(not_supported("CHECKSUM TABLE"));
     }
@@ -251,6 +249,10 @@ pub(crate) fn maintain_tables<B: Backend>(
         ("Msg_type", text(10)),
         ("Msg_text", DataType::text(TypeKind::MediumText, CollationId::UTF8MB4_0900_AI_CI)),
     ]);
+    if let Some(wanted) = &maintain.histogram {
+        histogram::change(session, maintain, wanted, &mut listing)?;
+        return show::send_listing(session, &listing, reply);
+    }
     for name in maintain.tables {
         let (schema, table) = session.names().table(name)?;
         let full = format!("{schema}.{table}");

@@ -35,6 +35,7 @@ pub mod dispatch;
 mod execution;
 pub mod explain;
 mod function_state;
+mod histogram;
 mod lifetime;
 pub mod listing;
 pub mod load;

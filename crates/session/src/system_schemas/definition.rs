@@ -55,7 +55,7 @@ fn column(line: &str) -> ColumnDefinition {
     let default = match default {
         "\\N" if nullable => ColumnDefault::Null,
         "\\N" => ColumnDefault::None,
-        "CURRENT_TIMESTAMP(6)" => ColumnDefault::CurrentTimestamp,
+        "CURRENT_TIMESTAMP" | "CURRENT_TIMESTAMP(6)" => ColumnDefault::CurrentTimestamp,
         text => {
             let value = match text.parse() {
                 Ok(number) if !data_type.is_string() => StoredValue::Int(number),

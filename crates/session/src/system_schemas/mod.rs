@@ -14,6 +14,7 @@
 pub mod columns;
 pub mod constraints;
 pub mod definition;
+pub mod facts;
 pub mod privileges;
 pub mod routines;
 pub mod rows;
@@ -50,6 +51,7 @@ const FILLS: &[(&str, Filler)] = &[
     ),
     ("information_schema.COLUMNS", columns::columns),
     ("information_schema.COLUMN_PRIVILEGES", privileges::column_privileges),
+    ("information_schema.COLUMN_STATISTICS", facts::column_statistics),
     ("information_schema.ENGINES", server::engines),
     ("information_schema.KEY_COLUMN_USAGE", constraints::key_column_usage),
     ("information_schema.PARAMETERS", routines::parameters),
@@ -65,6 +67,8 @@ const FILLS: &[(&str, Filler)] = &[
     ("information_schema.TABLE_PRIVILEGES", privileges::table_privileges),
     ("information_schema.USER_ATTRIBUTES", privileges::user_attributes),
     ("information_schema.USER_PRIVILEGES", privileges::user_privileges),
+    ("mysql.innodb_index_stats", facts::innodb_index_stats),
+    ("mysql.innodb_table_stats", facts::innodb_table_stats),
     ("performance_schema.global_status", server::global_status),
     ("performance_schema.global_variables", server::global_variables),
     ("performance_schema.processlist", server::performance_schema_processlist),

@@ -285,6 +285,24 @@ pub struct Maintain<'a> {
     pub options: &'a [&'static str],
     /// Columns of `UPDATE HISTOGRAM` and `DROP HISTOGRAM`.
     pub histogram_columns: &'a [Ident<'a>],
+    /// What becomes of their histograms.
+    pub histogram: Option<HistogramChange<'a>>,
+}
+
+/// `UPDATE HISTOGRAM` or `DROP HISTOGRAM`.
+#[derive(Clone, Copy, Debug)]
+pub enum HistogramChange<'a> {
+    /// Made or given.
+    Update {
+        /// `WITH n BUCKETS`.
+        buckets: Option<u64>,
+        /// `AUTO UPDATE`.
+        is_auto: bool,
+        /// `USING DATA`.
+        data: Option<&'a [u8]>,
+    },
+    /// Dropped.
+    Drop,
 }
 
 /// Kinds of table maintenance.

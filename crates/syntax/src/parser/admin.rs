@@ -456,6 +456,7 @@ impl<'a> Parser<'a> {
         let tables = self.object_names()?;
         let mut options: &'a [&'static str] = &[];
         let mut histogram_columns: &'a [Ident<'a>] = &[];
+        let mut histogram = None;
         match kind {
             MaintainKind::Check | MaintainKind::Repair => options = self.maintain_options()?,
             MaintainKind::Checksum if self.at_any(&[T::QUICK, T::EXTENDED]) => {
@@ -471,33 +472,31 @@ impl<'a> Parser<'a> {
                 } else {
                     "DROP HISTOGRAM"
                 }));
-                if update {
-                    self.histogram_parameters()?;
-                }
+                histogram = Some(if update { self.histogram_parameters()? } else { HistogramChange::Drop });
             }
             _ => {}
         }
-        Ok(Statement::Maintain(self.alloc(Maintain { kind, local, tables, options, histogram_columns })))
+        let maintain = Maintain { kind, local, tables, options, histogram_columns, histogram };
+        Ok(Statement::Maintain(self.alloc(maintain)))
     }
 
-    pub(super) fn histogram_parameters(&mut self) -> R<()> {
-        if self.at(T::WITH) {
-            self.bump();
-            self.integer()?;
-            self.expect(T::BUCKETS)?;
-            if self.at_any(&[T::AUTO, T::MANUAL]) {
-                self.bump();
-                self.expect(T::UPDATE)?;
-            }
-        } else if self.at_any(&[T::AUTO, T::MANUAL]) {
-            self.bump();
-            self.expect(T::UPDATE)?;
-        }
+    pub(super) fn histogram_parameters(&mut self) -> R<HistogramChange<'a>> {
         if self.eat(T::USING) {
             self.expect(T::DATA)?;
-            self.string()?;
+            let data = Some(self.string()?);
+            return Ok(HistogramChange::Update { buckets: None, is_auto: false, data });
         }
-        Ok(())
+        let mut buckets = None;
+        if self.eat(T::WITH) {
+            buckets = Some(self.integer()?);
+            self.expect(T::BUCKETS)?;
+        }
+        let mut is_auto = false;
+        if self.at_any(&[T::AUTO, T::MANUAL]) {
+            is_auto = self.bump().kind == T::AUTO;
+            self.expect(T::UPDATE)?;
+        }
+        Ok(HistogramChange::Update { buckets, is_auto, data: None })
     }
 
     pub(super) fn maintain_options(&mut self) -> R<&'a [&'static str]> {

@@ -44,6 +44,9 @@ fn write_double(value: f64, out: &mut Vec<u8>) {
     }
 }
 
+/// Bytes of a byte string whose base64 makes a line of 76 characters; MySQL breaks it there.
+const BASE64_LINE_BYTES: usize = 57;
+
 /// Appends the standard base64 of `bytes`, without line breaks.
 pub(crate) fn base64(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -83,7 +86,12 @@ fn write_scalar(view: View<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(b"\"base64:type");
             number::write_u64(u64::from(kind), out);
             out.push(b':');
-            base64(bytes, out);
+            for (number, line) in bytes.chunks(BASE64_LINE_BYTES).enumerate() {
+                if number > 0 {
+                    out.extend_from_slice(b"\\n");
+                }
+                base64(line, out);
+            }
             out.push(b'"');
         }
     }
