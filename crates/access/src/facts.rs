@@ -79,7 +79,7 @@ pub struct IndexFacts {
 
 /// A value that no more rows hold is not frequent enough to make another plan the better one.
 const SKEWED_SHARE_MIN: f64 = 0.01;
-/// So many times as many rows hold the most frequent value of a skewed column as another one.
+/// The most frequent value of a skewed column is held by more than this many times the rows of another one.
 const SKEWED_FACTOR: f64 = 4.0;
 
 /// From this share of the rows on, the number of different values is taken to grow with the table.

@@ -18,7 +18,7 @@ use crate::local::LocalBackend;
 
 /// How often tables are looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// For each time of work so many times as much rest.
+/// How many times the time of work is rest.
 const REST_FACTOR: u32 = 20;
 
 /// The thread. It ends with the server.

@@ -13,7 +13,7 @@ use crate::buckets::bucket_ends;
 const FREQUENT_MAX: usize = 32;
 /// Leaves of a sample that a value must be met in to be a frequent one.
 const FREQUENT_LEAVES_MIN: u32 = 5;
-/// A frequent value occurs so many times as often as values do on average.
+/// A frequent value occurs more than this many times as often as values do on average.
 const FREQUENT_FACTOR: f64 = 1.25;
 /// Buckets of a histogram: MySQL's default.
 const BUCKETS_MAX: usize = 100;

@@ -36,7 +36,7 @@ const LEAF_ROWS: usize = 20;
 const LEAVES_PER_PAGE: u64 = 75;
 /// Most leaves of a sample of rows.
 const SAMPLED_LEAVES_MAX: u64 = 100_000;
-/// For so many leaves of a sample of rows there is one of each index.
+/// Leaves of a sample of rows for which there is one of each index.
 const ROW_LEAVES_PER_INDEX_LEAF: u64 = 3;
 /// Most descents for a leaf of a sample; beyond them the sample is what it is.
 const DESCENTS_PER_LEAF: u64 = 16;
@@ -192,7 +192,7 @@ pub(crate) fn visit_rows<E>(
     visit(table, table.rows.record_count(), row_max, (leaves, row_max), go_on, row)
 }
 
-/// As [`visit_rows`]; a sample is one of so many leaves, and so many rows if the table has fewer leaves.
+/// As [`visit_rows`]; a sample is one of this number of leaves, and of this number of rows if the table has fewer leaves.
 fn visit<E>(
     table: &Table,
     row_count: u64,

@@ -19,7 +19,7 @@ use crate::table::Table;
 
 /// Entries looked at from each end of an index.
 const SAMPLE_ENTRIES: usize = 1000;
-/// A table is looked at again when this share of its rows has changed, and so many rows.
+/// A table is looked at again when this share of its rows has changed, and this number of rows more.
 const CHANGED_SHARE: f64 = 0.1;
 const CHANGED_ROWS: f64 = 500.0;
 /// Estimated rows below which an empty table is not believed to be empty: plans live longer than emptiness.

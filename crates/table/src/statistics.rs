@@ -11,7 +11,7 @@ use types::Physical;
 
 use crate::codec::key::KeyCodec;
 
-/// Characters of a text that statistics know it by, in a table of at most so many columns; fewer in one with more, so that a sample's size stays
+/// Characters of a text that statistics know it by, by the most columns of the table; fewer in one with more, so that a sample's size stays
 /// bounded.
 const TEXT_CHARS: [(usize, u32); 3] = [(16, 64), (64, 16), (usize::MAX, 8)];
 

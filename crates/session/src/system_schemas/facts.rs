@@ -108,7 +108,7 @@ pub(crate) fn innodb_index_stats(context: &VirtualContext<'_>, _: &VirtualScan<'
     });
 }
 
-/// What is said of the size of a tree with so many leaves; above more than one stand inner pages, one at least.
+/// What is said of the size of a tree with this number of leaves; above more than one stand inner pages, one at least.
 fn sizes(leaves: u64) -> [(&'static str, u64, &'static str); 2] {
     [
         ("n_leaf_pages", leaves, "Number of leaf pages in the index"),
