@@ -205,7 +205,7 @@ const ORDER: &[(&str, &[Apart])] = &[
             Apart(&["lock_tables", "run"]),
             Apart(&["prepared_commands", "recognise", "routine", "set", "transaction_statements"]),
             Apart(&["accounts", "lifetime"]),
-            Apart(&["show"]),
+            Apart(&["histogram", "show"]),
             Apart(&["definitions", "explain"]),
             Apart(&["load"]),
             Apart(&["dispatch"]),
