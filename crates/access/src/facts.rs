@@ -79,6 +79,8 @@ pub struct IndexFacts {
 
 /// A value that no more rows hold is not frequent enough to make another plan the better one.
 const SKEWED_SHARE_MIN: f64 = 0.01;
+/// Or rows.
+const SKEWED_ROWS_MIN: f64 = 100.0;
 /// The most frequent value of a skewed column is held by more than this many times the rows of another one.
 const SKEWED_FACTOR: f64 = 4.0;
 
@@ -134,12 +136,13 @@ impl ColumnFacts {
 
     /// Whether it matters which value is asked for: one is frequent, and another is much less so.
     #[must_use]
-    pub fn is_skewed(&self) -> bool {
+    pub fn is_skewed(&self, row_count: u64) -> bool {
         let most = self.frequent.first().map_or(0.0, |&(_, share)| share);
         let all_known = self.distinct <= self.frequent.len() as f64;
         let least =
             if all_known { self.frequent.last().map_or(0.0, |&(_, share)| share) } else { self.rare_share() };
-        most > SKEWED_SHARE_MIN && most > SKEWED_FACTOR * least
+        let is_many = most > SKEWED_SHARE_MIN || most * row_count as f64 > SKEWED_ROWS_MIN;
+        is_many && most > SKEWED_FACTOR * least
     }
 
     /// Share of the rows with values in a range of keys, which holds no NULL.
@@ -228,12 +231,12 @@ mod tests {
         assert_eq!(facts.equal_share(&key(5_500)), 0.1);
         assert!((facts.equal_share(&key(7)) - 0.7 / 400.0).abs() < 1e-9);
         assert_eq!(ColumnFacts::default().equal_share(&key(1)), 1.0);
-        assert!(facts.is_skewed());
+        assert!(facts.is_skewed(100_000));
         let even = ColumnFacts {
             frequent: vec![(key(1), 0.4), (key(2), 0.3)],
             distinct: 2.0,
             ..ColumnFacts::default()
         };
-        assert!(!even.is_skewed());
+        assert!(!even.is_skewed(100_000));
     }
 }

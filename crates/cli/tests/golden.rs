@@ -729,6 +729,7 @@ const NOT_OVER_ANOTHER_SERVER: &[(&str, &str)] = &[
     ("foreign_keys_define", "temporary tables; restrict_fk_on_non_standard_key"),
     ("foreign_keys", "foreign_key_checks of the session"),
     ("hermitage", "isolation levels other than REPEATABLE READ"),
+    ("histograms", "statistics and histograms are those of the server that keeps the tables"),
     ("information_schema_names", "statistics of tables"),
     ("isolation", "isolation levels other than REPEATABLE READ"),
     ("join_size", "estimates of rows"),

@@ -6,18 +6,24 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use access::MetadataMode;
 use catalog::TableEntry;
 use env::Env;
 use env::threads::Thread;
 use parking_lot::{Condvar, Mutex};
 use session::core::Core;
 use session::variables::definition::known;
-use table::Table;
+use table::{CheckEnd, HistogramEnd, Table};
 
 use crate::local::LocalBackend;
+use crate::metadata::lock_of;
 
 /// How often tables are looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// How urgent a change may be, in times of what is enough to look at a table.
+const CHANGE_MOST: f64 = 4.0;
+/// Until the next look after one that failed.
+const REST_AFTER_ERROR: Duration = Duration::from_secs(30);
 /// How many times the time of work is rest.
 const REST_FACTOR: u32 = 20;
 
@@ -63,6 +69,7 @@ impl Drop for Recalculation {
 }
 
 /// The server is being closed.
+#[derive(Debug)]
 struct Closed;
 
 fn run(env: &Env, ended: &(Mutex<bool>, Condvar), core: &Weak<Core>, backend: &Weak<LocalBackend>) {
@@ -88,8 +95,20 @@ fn run(env: &Env, ended: &(Mutex<bool>, Condvar), core: &Weak<Core>, backend: &W
         let before = env.threads.own_cpu_time();
         let now = env.clock.wall_micros();
         let go_on = &mut || if *ended.0.lock() { Err(Closed) } else { Ok(()) };
-        if backend.find_again(&entry, sample_pages, now, go_on).is_err() {
-            return;
+        let Some(lock) = lock_of(&entry).filter(|lock| lock.try_lock(MetadataMode::Read)) else { continue };
+        let outcome = backend.find_again(&entry, sample_pages, now, go_on);
+        lock.unlock(MetadataMode::Read);
+        match outcome {
+            Ok(()) => {}
+            Err(HistogramEnd::Check(CheckEnd::Asked(Closed))) => return,
+            // A full disk, say: the table stays changed, and is looked at later.
+            Err(error) => {
+                let (schema, table) = (&entry.definition.schema, &entry.definition.name);
+                let text = format!("statistics of {schema}.{table} are not found again now: {error:?}");
+                session::error_log::warning(env, &text);
+                rest = REST_AFTER_ERROR;
+                continue;
+            }
         }
         let took = env.threads.own_cpu_time().saturating_sub(before);
         rest = (took * REST_FACTOR).max(INTERVAL);
@@ -103,7 +122,8 @@ fn changed_table(core: &Core) -> Option<Arc<TableEntry>> {
     for schema in catalog.schemas_sorted() {
         for entry in schema.tables_sorted() {
             let Some(table) = Table::of(&entry.source) else { continue };
-            let change = table.change();
+            // What is known of none is due as well; a table of a few rows that changes all the time keeps no other one waiting.
+            let change = table.change().min(CHANGE_MOST);
             if change >= 1.0 && most.as_ref().is_none_or(|(of, _)| *of < change) {
                 most = Some((change, Arc::clone(entry)));
             }

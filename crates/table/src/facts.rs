@@ -13,6 +13,8 @@ use catalog::TableKind;
 use crate::chunks::{self, FACTS_TREE};
 use crate::encoding::{decode_facts, encode_facts};
 use crate::error::WriteError;
+use crate::gather::Gathered;
+use crate::statistics::{KEPT, NOT_KEPT, UNKNOWN};
 use crate::table::Table;
 
 impl Table {
@@ -33,11 +35,23 @@ impl Table {
         decode_facts(&record, &self.definition)
     }
 
+    /// Whether facts are kept of the table: looked up once.
+    pub(crate) fn has_facts(&self) -> bool {
+        let kept = &self.counters().statistics.kept;
+        if kept.load(Ordering::Relaxed) == UNKNOWN {
+            let record = chunks::read(&self.store, FACTS_TREE, self.definition.id);
+            let found = matches!(record, Ok(Some(_)));
+            kept.store(if found { KEPT } else { NOT_KEPT }, Ordering::Relaxed);
+        }
+        kept.load(Ordering::Relaxed) == KEPT
+    }
+
     /// Makes facts those that plans are made from, also after the next start.
     ///
     /// # Errors
     /// The store's.
-    pub fn adopt(&self, facts: &Arc<TableFacts>) -> Result<(), WriteError> {
+    pub fn adopt(&self, gathered: &Gathered) -> Result<(), WriteError> {
+        let facts = &gathered.facts;
         if self.definition.kind == TableKind::Base {
             let mut transaction = self.store.begin();
             let record = encode_facts(facts, &self.definition);
@@ -52,7 +66,10 @@ impl Table {
         }
         let with_histograms = self.with_histograms(Some((**facts).clone()));
         self.known.set(Arc::new(with_histograms.unwrap_or_default()));
-        self.counters().statistics.version.store(facts.version, Ordering::Relaxed);
+        let statistics = &self.counters().statistics;
+        statistics.version.store(facts.version, Ordering::Relaxed);
+        statistics.changes_then.store(gathered.changes_then, Ordering::Relaxed);
+        statistics.kept.store(KEPT, Ordering::Relaxed);
         Ok(())
     }
 }

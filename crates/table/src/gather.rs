@@ -41,6 +41,14 @@ const ROW_LEAVES_PER_INDEX_LEAF: u64 = 3;
 /// Most descents for a leaf of a sample; beyond them the sample is what it is.
 const DESCENTS_PER_LEAF: u64 = 16;
 
+/// What was found out, not known to plans yet.
+#[derive(Debug)]
+pub struct Gathered {
+    pub(crate) facts: Arc<TableFacts>,
+    /// Changes of the tree of rows when that was begun.
+    pub(crate) changes_then: u64,
+}
+
 impl Table {
     /// Finds out about the rows; [`Table::adopt`] makes it the table's facts. `sample_pages`: how many leaves are looked at, in the unit of MySQL's
     /// variable. `now`: microseconds since 1970. `go_on` is asked for each leaf.
@@ -52,8 +60,8 @@ impl Table {
         sample_pages: u64,
         now: i64,
         go_on: &mut dyn FnMut() -> Result<(), E>,
-    ) -> Result<Arc<TableFacts>, CheckEnd<E>> {
-        let changes = self.rows.change_count();
+    ) -> Result<Gathered, CheckEnd<E>> {
+        let changes_then = self.rows.change_count();
         let row_count = self.rows.record_count();
         let leaves = sample_pages.max(1).saturating_mul(LEAVES_PER_PAGE).min(SAMPLED_LEAVES_MAX);
         let row_max = self.sampled_rows_max();
@@ -77,8 +85,7 @@ impl Table {
         let statistics = &self.counters().statistics;
         let known = self.gathered().map_or(0, |facts| facts.version);
         let version = statistics.version.load(Ordering::Relaxed).max(known) + 1;
-        statistics.changes_then.store(changes, Ordering::Relaxed);
-        Ok(Arc::new(TableFacts {
+        let facts = TableFacts {
             version,
             made_micros: now,
             row_count,
@@ -87,7 +94,8 @@ impl Table {
             is_whole,
             columns: columns.collect(),
             indexes,
-        }))
+        };
+        Ok(Gathered { facts: Arc::new(facts), changes_then })
     }
 
     /// How many rows a sample may hold.

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use access::{ColumnFacts, Histogram, TableFacts};
 use catalog::{TableDefinition, TableKind};
-use store::{Store, Transaction};
+use store::{CommitPosition, Store, Transaction};
 use types::json::{Kind, View};
 use types::temporal::DateTime;
 
@@ -76,11 +76,15 @@ impl Table {
         })
     }
 
-    /// Replaces the histogram of a column, or drops it. Answers whether there was one.
+    /// Replaces the histogram of a column, or drops it. Answers whether there was one, and what must be durable before that is acknowledged.
     ///
     /// # Errors
     /// The store's.
-    pub fn set_histogram(&self, column: usize, document: Option<&[u8]>) -> Result<bool, WriteError> {
+    pub fn set_histogram(
+        &self,
+        column: usize,
+        document: Option<&[u8]>,
+    ) -> Result<(bool, Option<CommitPosition>), WriteError> {
         // One change after the other.
         let _changing = self.counters().statistics.histograms_changing.lock();
         let mut all: Vec<OfColumn> = self.kept_histograms().to_vec();
@@ -88,11 +92,11 @@ impl Table {
         all.retain(|(of, _)| *of != column);
         let had = all.len() < before;
         if document.is_none() && !had {
-            return Ok(false);
+            return Ok((false, None));
         }
         all.extend(document.map(|document| (column, document.into())));
         let mut transaction = self.store.begin();
-        match put(&self.store, &mut transaction, &self.definition, &all) {
+        let position = match put(&self.store, &mut transaction, &self.definition, &all) {
             Ok(()) => transaction.commit()?,
             Err(error) => {
                 transaction.rollback()?;
@@ -103,7 +107,7 @@ impl Table {
         // Estimates come from other facts now.
         self.gathered();
         self.counters().statistics.version.fetch_add(1, Ordering::Relaxed);
-        Ok(had)
+        Ok((had, position))
     }
 
     /// Makes the histograms again that are to follow the table (AUTO UPDATE). `now`: in UTC, as TIMESTAMPs are shown.

@@ -64,6 +64,7 @@ pub use check::{CheckDepth, CheckEnd, check_dictionary, tree_owners};
 pub use entry::COVERED_BYTES_MAX;
 pub use error::{WriteError, access_error};
 pub use foreign_key::ForeignKeys;
+pub use gather::Gathered;
 pub use histogram::{
     DataError, HistogramEnd, HistogramSpec, NoHistogram, keep_histograms, may_have_histogram, read_data,
 };

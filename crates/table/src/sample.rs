@@ -31,7 +31,10 @@ impl Table {
     pub fn change(&self) -> f64 {
         let then = self.counters().statistics.changes_then.load(Ordering::Relaxed);
         let changes = self.rows.change_count().saturating_sub(then);
-        changes as f64 / (self.rows.record_count() as f64 * CHANGED_SHARE + CHANGED_ROWS)
+        let rows = self.rows.record_count() as f64;
+        // What was loaded before a restart, or while nobody looked, has no facts yet.
+        let is_unknown = rows >= CHANGED_ROWS && !self.has_facts();
+        (changes as f64 / (rows * CHANGED_SHARE + CHANGED_ROWS)).max(f64::from(u8::from(is_unknown)))
     }
 
     fn sample(&self) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU8, AtomicU64};
 
 use access::TableFacts;
 use catalog::{IndexPart, TableDefinition};
@@ -13,7 +13,12 @@ use crate::codec::key::KeyCodec;
 
 /// Characters of a text that statistics know it by, by the most columns of the table; fewer in one with more, so that a sample's size stays
 /// bounded.
-const TEXT_CHARS: [(usize, u32); 3] = [(16, 64), (64, 16), (usize::MAX, 8)];
+const TEXT_CHARS: [(usize, u32); 3] = [(16, 42), (64, 16), (usize::MAX, 8)];
+
+/// Of [`Statistics::kept`].
+pub(crate) const UNKNOWN: u8 = 0;
+pub(crate) const NOT_KEPT: u8 = 1;
+pub(crate) const KEPT: u8 = 2;
 
 /// What lives as long as the table's trees.
 #[derive(Debug, Default)]
@@ -26,6 +31,8 @@ pub(crate) struct Statistics {
     pub(crate) version: AtomicU64,
     /// Changes of the tree of rows when the newest facts were found; see [`store::Tree::change_count`].
     pub(crate) changes_then: AtomicU64,
+    /// Whether facts are kept: one of the three below.
+    pub(crate) kept: AtomicU8,
     /// Held while a histogram is replaced.
     pub(crate) histograms_changing: Mutex<()>,
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use access::{MetadataMode, MetadataWait};
+use access::MetadataWait;
 use catalog::{
     AccountId, Accounts, Catalog, CatalogHandle, RoutineId, Routines, TableEntry, TableKind, TreeNumber,
 };
-use service::error::ER_INVALID_JSON_TEXT_IN_PARAM;
+use service::error::{ER_INVALID_JSON_TEXT_IN_PARAM, ER_TABLE_DEF_CHANGED};
 use service::{Outcome, SqlError};
 use table::{CheckEnd, DataError, HistogramEnd, HistogramSpec, NoHistogram, Table};
 use types::temporal::DateTime;
@@ -30,8 +30,8 @@ fn commit_durably(definitions: &ddl::Definitions, change: Change<'_>) -> Outcome
 }
 
 impl LocalBackend {
-    /// Finds out about the rows of a table, and makes the histograms again that follow it. If its definition is being changed meanwhile,
-    /// what was found is forgotten.
+    /// Finds out about the rows of a table, and makes the histograms again that follow it. The caller holds the table's metadata lock, so that
+    /// its rows keep their layout. If the definition is not the newest one nothing is kept.
     pub(crate) fn find_again<E>(
         &self,
         entry: &TableEntry,
@@ -40,25 +40,33 @@ impl LocalBackend {
         go_on: &mut dyn FnMut() -> Result<(), E>,
     ) -> Result<(), HistogramEnd<E>> {
         let Some(table) = Table::of(&entry.source) else { return Ok(()) };
-        let facts = table.gather(sample_pages, now, go_on).map_err(HistogramEnd::Check)?;
-        let definition = &entry.definition;
-        let lock = table.metadata_lock();
-        if !lock.try_lock(MetadataMode::Read) {
+        if !self.is_newest(entry) {
             return Ok(());
         }
-        let newest = self.definitions.catalog().load();
-        let is_current = definition.kind == TableKind::Temporary
-            || newest
+        let facts = table.gather(sample_pages, now, go_on).map_err(HistogramEnd::Check)?;
+        table.adopt(&facts).map_err(HistogramEnd::Write)?;
+        table.refresh_histograms(TimeZone::UTC.from_utc(now), go_on)
+    }
+
+    /// Whether the table has this definition.
+    fn is_newest(&self, entry: &TableEntry) -> bool {
+        let definition = &entry.definition;
+        definition.kind == TableKind::Temporary
+            || self
+                .definitions
+                .catalog()
+                .load()
                 .table(&definition.schema, &definition.name)
-                .is_some_and(|newest| Arc::ptr_eq(&newest.definition, definition));
-        let outcome = if is_current {
-            let adopted = table.adopt(&facts).map_err(HistogramEnd::Write);
-            adopted.and_then(|()| table.refresh_histograms(TimeZone::UTC.from_utc(now), go_on))
-        } else {
-            Ok(())
-        };
-        lock.unlock(MetadataMode::Read);
-        outcome
+                .is_some_and(|newest| Arc::ptr_eq(&newest.definition, definition))
+    }
+
+    /// Waits until a histogram's change is durable: the statement is acknowledged next.
+    fn sync_histogram(&self, position: Option<store::CommitPosition>) -> Outcome {
+        if let Some(position) = position {
+            let _waiting = env::blocking::enter();
+            self.definitions.store().sync_to(position).map_err(store_error)?;
+        }
+        Ok(())
     }
 }
 
@@ -234,9 +242,13 @@ impl Definitions for LocalBackend {
         go_on: &mut dyn FnMut() -> Outcome,
     ) -> Result<HistogramOutcome, Box<SqlError>> {
         let Some(table) = Table::of(&entry.source) else { return Ok(HistogramOutcome::Type) };
+        if !self.is_newest(entry) {
+            return Err(ER_TABLE_DEF_CHANGED.bare());
+        }
         let document = match change {
             HistogramChange::Drop => {
-                let had = table.set_histogram(column, None).map_err(exec::access_error)?;
+                let (had, position) = table.set_histogram(column, None).map_err(exec::access_error)?;
+                self.sync_histogram(position)?;
                 return Ok(if had { HistogramOutcome::Dropped } else { HistogramOutcome::None });
             }
             HistogramChange::Make { .. } | HistogramChange::Read(_) => {
@@ -266,7 +278,8 @@ impl Definitions for LocalBackend {
         };
         let mut binary = Vec::new();
         document.encode(&mut binary);
-        table.set_histogram(column, Some(&binary)).map_err(exec::access_error)?;
+        let (_, position) = table.set_histogram(column, Some(&binary)).map_err(exec::access_error)?;
+        self.sync_histogram(position)?;
         Ok(HistogramOutcome::Made)
     }
 

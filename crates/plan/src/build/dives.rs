@@ -16,6 +16,8 @@ use super::access::{Limit, Sarg};
 
 /// Most lists of ranges that are asked for while one plan is made.
 const DIVES_MAX: usize = 256;
+/// Longest list of values that are looked for among those that were found out about a column.
+const LISTED_MAX: usize = 4096;
 /// Longest list with parameters that is asked for: a guard asks for all of it before each run.
 const GUARDED_MAX: usize = 16;
 
@@ -120,8 +122,10 @@ impl Builder<'_> {
             Some((self.dived_rows(table, index, &ranges)?, of))
         });
         let by_facts = || {
+            self.facts(table)?;
             let asked = Asked::Column(ordinal as usize);
-            let (ranges, of) = ranges_of(&sargs, knows(asked))?;
+            let known = knows(asked);
+            let (ranges, of) = ranges_of(&sargs, |list| list.len() <= LISTED_MAX && known(list))?;
             Some((self.rows_asked(table, asked, &ranges)?, of))
         };
         let (rows, of) = by_index.or_else(by_facts)?;
@@ -145,7 +149,8 @@ impl Builder<'_> {
                 self.bound.tables[table.0 as usize].entry.definition.indexes[index].parts[0].column
             }
         };
-        self.facts(table).and_then(|facts| facts.column(column)).is_some_and(catalog::ColumnFacts::is_skewed)
+        self.facts(table)
+            .is_some_and(|facts| facts.column(column).is_some_and(|of| of.is_skewed(facts.row_count)))
     }
 
     /// What conditions say of single columns of a table; kept in `known`.

@@ -21,6 +21,9 @@ pub(crate) const RANGE_SHARE: f64 = 0.33;
 /// Share of rows in a range with two ends when nothing is known.
 pub(crate) const BETWEEN_SHARE: f64 = 0.11;
 
+/// How many times as large a table may be as when it was looked at.
+const GROWN_FACTOR: f64 = 10.0;
+
 impl Builder<'_> {
     pub(crate) fn table_rows(&self, table: TableIndex) -> f64 {
         let table = &self.bound.tables[table.0 as usize];
@@ -30,7 +33,15 @@ impl Builder<'_> {
     /// What was found out about a table.
     pub(crate) fn facts(&self, table: TableIndex) -> Option<&TableFacts> {
         let at = table.0 as usize;
-        self.facts[at].get_or_init(|| self.bound.tables[at].entry.source.statistics().facts()).as_deref()
+        let find = || {
+            let statistics = self.bound.tables[at].entry.source.statistics();
+            // What was true of a table a tenth as large, or as ten times as large, says little of its values now.
+            let row_count = statistics.row_count() as f64;
+            let is_near =
+                |then: f64| row_count <= then * GROWN_FACTOR && then <= (row_count + 1.0) * GROWN_FACTOR;
+            statistics.facts().filter(|facts| is_near(facts.row_count as f64 + 1.0))
+        };
+        self.facts[at].get_or_init(find).as_deref()
     }
 
     /// Different values of a column: from an index that starts with it, else a guess.

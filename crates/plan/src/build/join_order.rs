@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn every_shape_is_considered() {
         // Two pairs that leave few rows each: joined with each other last.
-        let mut steps = Sizes::new(&[1e4, 1e4, 1e4, 1e4], &[(0, 1, 1e-7), (2, 3, 1e-7), (1, 2, 1e-2)]);
+        let mut steps = Sizes::new(&[1e4, 1e4, 1e4, 1e4], &[(0, 1, 1e-7), (2, 3, 1e-7), (1, 2, 1.0)]);
         let order = best(4, &mut steps).unwrap().0;
         let pair = |a, b| Box::new(Order::Join(Box::new(Order::Relation(a)), Box::new(Order::Relation(b))));
         assert_eq!(order, Order::Join(pair(0, 1), pair(2, 3)));

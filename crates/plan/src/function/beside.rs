@@ -121,7 +121,9 @@ fn constants_beside_years(function: FunctionId, args: &mut [Expr], context: &Typ
 fn gives_year(value: &Expr, context: &TypeContext) -> bool {
     match &value.kind {
         ExprKind::Param(_) => !context.fixes_parameters,
-        ExprKind::Literal(Value::Bytes { bytes, .. }) => types::number::parse_double(bytes).consumed > 0,
+        ExprKind::Literal(Value::Bytes { bytes, .. }) if !value.data_type.is_hex_literal() => {
+            types::number::parse_double(bytes).consumed > 0
+        }
         _ => true,
     }
 }

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use catalog::{Privileges, TableEntry};
+use ::access::MetadataMode;
+use catalog::{Privileges, TableEntry, TableKind};
 use exec::output::{ResultColumn, encode_columns_with_defaults};
 use plan::logical::{Created, OutputSource};
 use service::error::{ER_BAD_DB_ERROR, ER_NO_DB_ERROR};
@@ -250,7 +251,9 @@ pub(crate) fn maintain_tables<B: Backend>(
         ("Msg_text", DataType::text(TypeKind::MediumText, CollationId::UTF8MB4_0900_AI_CI)),
     ]);
     if let Some(wanted) = &maintain.histogram {
-        histogram::change(session, maintain, wanted, &mut listing)?;
+        let outcome = histogram::change(session, maintain, wanted, &mut listing);
+        session.tables.commit(&session.shared, &session.variables)?;
+        outcome?;
         return show::send_listing(session, &listing, reply);
     }
     for name in maintain.tables {
@@ -358,8 +361,20 @@ fn rebuild_table<B: Backend>(
     analyze(session, &entry)
 }
 
-/// Finds out about the rows of a table.
-fn analyze<B: Backend>(session: &Session<B>, entry: &TableEntry) -> Outcome {
+/// Finds out about the rows of a table, whose definition nobody changes meanwhile.
+fn analyze<B: Backend>(session: &mut Session<B>, entry: &TableEntry) -> Outcome {
+    session.tables.lock_entry(&session.shared, &session.variables, entry, MetadataMode::Read)?;
+    let outcome = analyze_locked(session, entry);
+    session.tables.commit(&session.shared, &session.variables)?;
+    outcome
+}
+
+fn analyze_locked<B: Backend>(session: &Session<B>, entry: &TableEntry) -> Outcome {
+    // It may have changed before the lock was taken.
+    let definition = &entry.definition;
+    let catalog = session.names().catalog();
+    let newest = catalog.table(&definition.schema, &definition.name);
+    let entry = newest.filter(|_| definition.kind != TableKind::Temporary).map_or(entry, |newest| &**newest);
     let sample_pages = session.shared.core.globals().unsigned(known::innodb_stats_persistent_sample_pages());
     let now = session.functions.now_micros(&session.shared.core);
     session.shared.backend.analyze(entry, sample_pages, now, &mut || {

@@ -1,5 +1,6 @@
 //! ANALYZE TABLE ... UPDATE HISTOGRAM and DROP HISTOGRAM.
 
+use ::access::MetadataMode;
 use catalog::{TableEntry, TableKind};
 use service::Outcome;
 use service::error::{ER_DATA_OUT_OF_RANGE, ER_DUP_FIELDNAME, ER_NONUNIQ_TABLE};
@@ -75,6 +76,9 @@ pub(super) fn change<B: Backend>(
         say(&full, "Error", &error.message);
         return Ok(());
     }
+    // Nobody changes the definition meanwhile.
+    session.tables.lock_entry(&session.shared, &session.variables, &entry, MetadataMode::Read)?;
+    let entry = session.names().entry(name)?;
     let data = match wanted {
         Wanted::Update { data, .. } => *data,
         Wanted::Drop => None,
