@@ -13,9 +13,16 @@ use catalog::TableKind;
 use crate::chunks::{self, FACTS_TREE};
 use crate::encoding::{decode_facts, encode_facts};
 use crate::error::WriteError;
-use crate::gather::Gathered;
 use crate::statistics::{KEPT, NOT_KEPT, UNKNOWN};
 use crate::table::Table;
+
+/// What was found out, not known to plans yet.
+#[derive(Debug)]
+pub struct Gathered {
+    pub(crate) facts: Arc<TableFacts>,
+    /// Changes of the tree of rows when that was begun.
+    pub(crate) changes_then: u64,
+}
 
 impl Table {
     /// What is known about the rows, if anything is.

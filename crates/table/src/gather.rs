@@ -16,6 +16,7 @@ use crate::Utc;
 use crate::check::CheckEnd;
 use crate::codec::row::{BytesRef, RowView, spilled_reference};
 use crate::column_sample::ColumnSample;
+use crate::facts::Gathered;
 use crate::index::scan_range;
 use crate::index_sample::IndexSample;
 use crate::table::Table;
@@ -40,14 +41,6 @@ const SAMPLED_LEAVES_MAX: u64 = 100_000;
 const ROW_LEAVES_PER_INDEX_LEAF: u64 = 3;
 /// Most descents for a leaf of a sample; beyond them the sample is what it is.
 const DESCENTS_PER_LEAF: u64 = 16;
-
-/// What was found out, not known to plans yet.
-#[derive(Debug)]
-pub struct Gathered {
-    pub(crate) facts: Arc<TableFacts>,
-    /// Changes of the tree of rows when that was begun.
-    pub(crate) changes_then: u64,
-}
 
 impl Table {
     /// Finds out about the rows; [`Table::adopt`] makes it the table's facts. `sample_pages`: how many leaves are looked at, in the unit of MySQL's

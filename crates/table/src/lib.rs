@@ -63,8 +63,8 @@ pub use change_log::{ChangeLog, ChangeLogFull, ChangedRow, LoggedChange, TakenCh
 pub use check::{CheckDepth, CheckEnd, check_dictionary, tree_owners};
 pub use entry::COVERED_BYTES_MAX;
 pub use error::{WriteError, access_error};
+pub use facts::Gathered;
 pub use foreign_key::ForeignKeys;
-pub use gather::Gathered;
 pub use histogram::{
     DataError, HistogramEnd, HistogramSpec, NoHistogram, keep_histograms, may_have_histogram, read_data,
 };
