@@ -61,8 +61,8 @@ pub struct StoredRow<'a> {
 pub struct RowChange<'a> {
     /// The number of the transaction, as those who see its commit know it.
     pub transaction: u64,
-    /// How many changes the transaction has made with this one. A rollback to a savepoint undoes those from a number on, which those who
-    /// see commits are told; later changes have these numbers again.
+    /// How many changes the transaction has made with this one. A rollback to a savepoint undoes those from a number on, and
+    /// `store::CommitObserver::rolled_back` gives that number; later changes have these numbers again.
     pub number: u64,
     /// The row before; `None`: it is new.
     pub before: Option<StoredRow<'a>>,

@@ -162,7 +162,7 @@ impl Node {
 }
 
 impl PhysicalPlan {
-    /// Columns of the result that have another text than their values', each with the place of that text behind all of them.
+    /// Columns of the result that have another text than their values', each with the position of that text behind all of them.
     #[must_use]
     pub fn texts(&self) -> Vec<(usize, usize)> {
         let with_text = (0..self.output.len()).filter(|&at| self.output[at].text.is_some());

@@ -168,13 +168,7 @@ impl Pairs {
             return;
         }
         let before = out.row_count as u32;
-        for (column, target) in left.columns.iter().zip(&mut out.columns) {
-            target.gather_from(column, &lonely);
-        }
-        for target in &mut out.columns[self.left_width..] {
-            (0..lonely.len()).for_each(|_| target.push_null());
-        }
-        out.row_count += lonely.len();
+        self.give_left(left, &lonely, out);
         if before == 0 {
             return;
         }
@@ -205,14 +199,17 @@ impl Pairs {
         if rows.is_empty() {
             return;
         }
+        self.give_left(left, &rows, out);
+    }
+
+    /// Appends left rows by themselves; those of a LEFT join have NULLs in the columns of the right side.
+    fn give_left(&self, left: &Batch, rows: &[u32], out: &mut Batch) {
         for (column, target) in left.columns.iter().zip(&mut out.columns) {
-            target.gather_from(column, &rows);
+            target.gather_from(column, rows);
         }
         if self.kind == JoinKind::Left {
             for target in &mut out.columns[self.left_width..] {
-                for _ in &rows {
-                    target.push_null();
-                }
+                rows.iter().for_each(|_| target.push_null());
             }
         }
         out.row_count += rows.len();

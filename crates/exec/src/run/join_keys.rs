@@ -19,7 +19,7 @@ pub(super) struct Keys {
     program: Arc<Program>,
     scratch: Scratch,
     pub(super) values: Vec<Column>,
-    pub(super) types: Vec<DataType>,
+    types: Vec<DataType>,
     pub(super) row_keys: RowKeys,
     null_safe: Vec<bool>,
     /// Keys whose two sides are integers, one signed and one unsigned.
@@ -40,12 +40,12 @@ impl Keys {
         let program = programs.take(&exprs)?;
         let scratch = program.scratch();
         let values = columns(exprs.iter().map(|expr| expr.data_type.physical()));
-        let wholes = exprs.iter().map(|expr| plan.is_whole(input, expr)).collect::<Vec<_>>();
+        let are_whole = exprs.iter().map(|expr| plan.is_whole(input, expr)).collect::<Vec<_>>();
         let mut types: Vec<DataType> = exprs.into_iter().map(|expr| expr.data_type).collect();
         if planted::is(Plant::HashBytes) {
             types.iter_mut().for_each(|of| of.collation = CollationId::BINARY);
         }
-        let mut row_keys = RowKeys::new(types.iter().cloned().zip(wholes), plan)?;
+        let mut row_keys = RowKeys::new(types.iter().cloned().zip(are_whole), plan)?;
         row_keys.set_mixed(&mixed);
         let any_mixed = mixed.contains(&true);
         Ok(Keys { program, scratch, values, types, row_keys, null_safe, mixed, any_mixed })

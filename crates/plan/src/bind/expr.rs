@@ -1044,7 +1044,7 @@ impl<'a> Binder<'a> {
     fn warn_of_binary(&mut self, start: u32, cast: &ast::Cast<'_>) {
         const OPERATOR: &[u8] = b"BINARY";
         let text = self.text.get(start as usize..).unwrap_or_default();
-        // The place of an expression in parentheses is theirs.
+        // An expression in parentheses stands where the parentheses stand.
         let inner = text.iter().position(|byte| *byte != b'(' && !byte.is_ascii_whitespace());
         let word = text[inner.unwrap_or(0)..].get(..OPERATOR.len());
         let is_operator = word.is_some_and(|word| word.eq_ignore_ascii_case(OPERATOR));

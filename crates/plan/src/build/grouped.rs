@@ -145,11 +145,6 @@ impl Builder<'_> {
         Some(Grouped { groups, on, value })
     }
 
-    fn column_expr(&self, id: ColumnId) -> Expr {
-        let nullable = self.bound.columns.get(id.0 as usize).is_none_or(|info| info.nullable);
-        Expr::column(id, self.column_type(id), nullable)
-    }
-
     /// Takes the conditions that read columns of `outer` out of a tree of inner joins. `None`: it reads them elsewhere, or may not be read whole.
     fn take_correlated(&self, tree: &mut Logical, outer: &[ColumnId], out: &mut Vec<Expr>) -> Option<()> {
         crate::progress::step();

@@ -148,16 +148,8 @@ impl Builder<'_> {
         for condition in conditions {
             conjuncts(condition.clone(), &mut conjuncted);
         }
-        let leaf = match right {
-            Logical::Scan { table } => Some((*table, Vec::new())),
-            Logical::Filter { input, conditions } => match **input {
-                Logical::Scan { table } => Some((table, conditions.clone())),
-                _ => None,
-            },
-            _ => None,
-        };
-        match leaf {
-            Some((table, own)) => self.join_leaf(kind, left, table, &own, &conjuncted, needed),
+        match leaf_of(right) {
+            Some((table, own)) => self.join_leaf(kind, left, table, own, &conjuncted, needed),
             None => {
                 let right = self.build(right, needed);
                 self.join_nodes(kind, left, right, &conjuncted, false)
@@ -382,6 +374,18 @@ pub(super) fn hashes_alike(a: &Expr, b: &Expr) -> bool {
         (Physical::Double, Physical::Double) | (Physical::Decimal, Physical::Decimal) => true,
         (Physical::Bytes, Physical::Bytes) => a.is_string() && b.is_string() && a.collation == b.collation,
         _ => false,
+    }
+}
+
+/// A plain table and the conditions on it alone.
+pub(super) fn leaf_of(tree: &Logical) -> Option<(TableIndex, &[Expr])> {
+    match tree {
+        Logical::Scan { table } => Some((*table, &[])),
+        Logical::Filter { input, conditions } => match **input {
+            Logical::Scan { table } => Some((table, conditions)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

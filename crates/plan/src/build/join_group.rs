@@ -18,7 +18,7 @@ use crate::physical::Node;
 use crate::progress;
 use crate::rewrite::{conjuncts, is_repeatable, is_volatile};
 
-use super::join::{Ways, joined_rows};
+use super::join::{Ways, joined_rows, leaf_of};
 use super::join_order::{self, Order, Side, Steps};
 use super::{Builder, Needed, unique};
 
@@ -190,14 +190,7 @@ impl Builder<'_> {
 
     fn relation<'t>(&mut self, tree: &'t Logical, needed: &Needed) -> Relation<'t> {
         let columns = tree.output(&self.bound.tables);
-        let leaf = match tree {
-            Logical::Scan { table } => Some((*table, Vec::new())),
-            Logical::Filter { input, conditions } => match **input {
-                Logical::Scan { table } => Some((table, conditions.clone())),
-                _ => None,
-            },
-            _ => None,
-        };
+        let leaf = leaf_of(tree).map(|(table, own)| (table, own.to_vec()));
         let mut built = None;
         let (rows, cost) = match &leaf {
             Some((table, conditions)) => {

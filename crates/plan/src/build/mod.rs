@@ -34,6 +34,8 @@ use crate::passes::{self, Switches};
 use crate::physical::{Aggregate, ApplyKind, Node, Op, PhysicalPlan, PlanKind, PlanTable};
 use crate::progress;
 
+use join::leaf_of;
+
 /// Number of columns of a set that are copied in about the time of one step.
 const COLUMNS_PER_STEP: usize = 4096;
 
@@ -258,6 +260,12 @@ impl<'b> Builder<'b> {
         }
     }
 
+    /// A column by itself.
+    pub(crate) fn column_expr(&self, id: ColumnId) -> Expr {
+        let nullable = self.bound.columns.get(id.0 as usize).is_none_or(|info| info.nullable);
+        Expr::column(id, self.column_type(id), nullable)
+    }
+
     pub(crate) fn node(&mut self, op: Op, columns: Vec<ColumnId>, rows: f64, cost: f64) -> Node {
         let types = columns.iter().map(|id| self.column_type(*id)).collect();
         let number = self.node_count;
@@ -342,13 +350,7 @@ impl<'b> Builder<'b> {
         if node.columns == wanted {
             return node;
         }
-        let exprs: Vec<Expr> = wanted
-            .iter()
-            .map(|id| {
-                let nullable = self.bound.columns.get(id.0 as usize).is_none_or(|info| info.nullable);
-                Expr::column(*id, self.column_type(*id), nullable)
-            })
-            .collect();
+        let exprs: Vec<Expr> = wanted.iter().map(|id| self.column_expr(*id)).collect();
         // A projection below that is not shared can be narrowed at once.
         let exprs = self.translate(&exprs, &node.columns);
         if let Op::Project { exprs: inner, .. } = &node.op {
@@ -520,13 +522,7 @@ impl<'b> Builder<'b> {
             return node;
         }
         let mut columns: Vec<ColumnId> = node.columns.iter().copied().filter(|id| needed.has(*id)).collect();
-        let mut exprs: Vec<Expr> = columns
-            .iter()
-            .map(|id| {
-                let nullable = self.bound.columns.get(id.0 as usize).is_none_or(|info| info.nullable);
-                Expr::column(*id, self.column_type(*id), nullable)
-            })
-            .collect();
+        let mut exprs: Vec<Expr> = columns.iter().map(|id| self.column_expr(*id)).collect();
         for (id, expr) in items {
             columns.push(*id);
             exprs.push(expr.clone());
@@ -640,12 +636,7 @@ impl<'b> Builder<'b> {
                 let node = self.first_by_index(input, keys, calls, needed)?;
                 return Some(self.filter_node(node, conditions));
             }
-            Logical::Scan { table } => (*table, Vec::new()),
-            Logical::Filter { input, conditions } => match **input {
-                Logical::Scan { table } => (table, conditions.clone()),
-                _ => return None,
-            },
-            _ => return None,
+            _ => leaf_of(input).map(|(table, own)| (table, own.to_vec()))?,
         };
         self.bound.tables[table.0 as usize].ordinal(column)?;
         if self.bound.columns[column.0 as usize].nullable {
@@ -766,17 +757,11 @@ impl<'b> Builder<'b> {
                 let node = self.ordered(input, keys, limit, needed)?;
                 Some(self.filter_node(node, conditions))
             }
-            Logical::Scan { table } => {
-                let (node, ordered) = self.scan(*table, &[], needed, Some((keys, limit)));
+            Logical::Scan { .. } | Logical::Filter { .. } => {
+                let (table, conditions) = leaf_of(input)?;
+                let (node, ordered) = self.scan(table, conditions, needed, Some((keys, limit)));
                 ordered.then_some(node)
             }
-            Logical::Filter { input, conditions } => match **input {
-                Logical::Scan { table } => {
-                    let (node, ordered) = self.scan(table, conditions, needed, Some((keys, limit)));
-                    ordered.then_some(node)
-                }
-                _ => None,
-            },
             Logical::Project { input, items } => {
                 if reads_items(keys, items) {
                     return None;

@@ -319,7 +319,7 @@ impl<B: Backend> Session<B> {
     }
 
     /// Runs a parsed statement, with the values of its parameters. Also for statements within others (EXECUTE, CALL): the one place where
-    /// what a statement does leads back to where statements are told apart.
+    /// what a statement does leads back to where statements are distinguished.
     fn dispatch(
         &mut self,
         statement: &Statement<'_>,

@@ -307,7 +307,7 @@ fn send_changes<B: Backend>(session: &mut Session<B>, summary: &Changed, reply: 
     let affected = summary.affected;
     let info = summary.info(session.diagnostics.warning_count());
     session.results.set_row_count(i64::try_from(affected).unwrap_or(i64::MAX));
-    // LAST_INSERT_ID(n) inside the statement is told to the client too.
+    // The client gets the value of LAST_INSERT_ID(n) inside the statement, too.
     let told = session.results.take_set_by_function();
     if let Some(id) = summary.last_insert_id {
         session.results.set_last_insert_id(id);

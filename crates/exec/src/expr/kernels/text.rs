@@ -176,7 +176,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
     }
 }
 
-/// What COERCIBILITY says: of the place of a text that of the text that is searched.
+/// What COERCIBILITY says. The position that LOCATE and its like find has the coercibility of the text that is searched.
 fn coercibility(expr: &Expr) -> i64 {
     let ExprKind::Call { function, args, .. } = &expr.kind else { return own_coercibility(expr) };
     let is_text = |arg: &Expr| arg.data_type.is_string() || arg.data_type.kind == TypeKind::Null;
