@@ -16,7 +16,7 @@
 //!
 //! Other workloads: [`append`] looks for the cycles that an isolation level forbids, [`bank`] does all of the above
 //! with tables, their indexes, large values and definitions, [`flips`] flips bits in the files, in [`waits`] sessions
-//! wait for each other's locks, and in [`full`] recovery runs on a full disk. Bugs planted on purpose (feature
+//! wait for each other's locks, in [`full`] recovery runs on a full disk, and in [`commits`] transactions commit over several servers. Bugs planted on purpose (feature
 //! `planted-bugs`) show that each is caught: README.md.
 //!
 //! [`lost_sync`] is a disk that skips some syncs and says yes; a test shows that the checks above notice.
@@ -30,6 +30,7 @@
 
 pub mod append;
 pub mod bank;
+pub mod commits;
 pub mod crash;
 pub mod flips;
 pub mod full;

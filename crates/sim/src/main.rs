@@ -1,7 +1,7 @@
 //! Makes runs of the simulation.
 //!
 //! ```text
-//! sim [--workload crash|append|bank|locks|flips|waits|full|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N]
+//! sim [--workload crash|append|bank|locks|flips|waits|full|commits|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N]
 //!     [--skip-syncs PER_THOUSAND] [--forget-ranges 1] [--trace 1]
 //! sim --locks 1                              the same as --workload locks
 //! sim --plant NAME|all [--seeds N]          with the feature planted-bugs: at which seed each planted bug is caught
@@ -11,13 +11,13 @@
 
 use sim::crash::{Configuration, Statistics};
 use sim::locks::LockStatistics;
-use sim::{append, bank, crash, flips, full, locks, waits};
+use sim::{append, bank, commits, crash, flips, full, locks, waits};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "usage: sim [--workload crash|append|bank|locks|flips|waits|full|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N] \
+const USAGE: &str = "usage: sim [--workload crash|append|bank|locks|flips|waits|full|commits|all] [--seeds N] [--start S] [--threads T] [--rounds R] [--steps N] \
                      [--skip-syncs PER_THOUSAND] [--locks 1] [--forget-ranges 1] [--trace 1] [--plant NAME|all]";
 /// Failures that are printed; further ones are only counted.
 const REPORTED_MAX: usize = 20;
@@ -33,10 +33,11 @@ enum Workload {
     Flips,
     Waits,
     Full,
+    Commits,
 }
 
 impl Workload {
-    const ALL: [Workload; 7] = [
+    const ALL: [Workload; 8] = [
         Workload::Crash,
         Workload::Append,
         Workload::Bank,
@@ -44,6 +45,7 @@ impl Workload {
         Workload::Flips,
         Workload::Waits,
         Workload::Full,
+        Workload::Commits,
     ];
 
     fn name(self) -> &'static str {
@@ -55,6 +57,7 @@ impl Workload {
             Workload::Flips => "flips",
             Workload::Waits => "waits",
             Workload::Full => "full",
+            Workload::Commits => "commits",
         }
     }
 }
@@ -69,6 +72,7 @@ struct Totals {
     flips: flips::Statistics,
     waits: waits::Statistics,
     full: full::Statistics,
+    commits: commits::Statistics,
     failed: Vec<String>,
 }
 
@@ -135,6 +139,7 @@ fn simulation(
         }
         Workload::Waits => waits::run(seed).map(|statistics| locked().waits.add(&statistics)),
         Workload::Full => full::run(seed).map(|statistics| locked().full.add(&statistics)),
+        Workload::Commits => commits::run(seed).map(|statistics| locked().commits.add(&statistics)),
         Workload::Locks => locks::run(seed, forget_ranges).map(|statistics| {
             let totals = &mut locked().locks;
             totals.commits += statistics.commits;
@@ -297,6 +302,21 @@ fn run(workload: Workload, given: &Arguments) -> bool {
                 statistics.refused
             );
         }
+        Workload::Commits => {
+            let statistics = totals.commits;
+            println!(
+                "{} transfers: {} answered as committed, {} as rolled back, {} as unknown; {} crashes of servers, {} of front doors, \
+                 {} servers set back, {} steps of recovery",
+                statistics.transfers,
+                statistics.committed,
+                statistics.rolled_back,
+                statistics.unknown,
+                statistics.server_crashes,
+                statistics.door_crashes,
+                statistics.restores,
+                statistics.recovery_steps,
+            );
+        }
         Workload::Waits => {
             let statistics = totals.waits;
             println!(
@@ -334,7 +354,6 @@ fn run(workload: Workload, given: &Arguments) -> bool {
 mod plants {
     use std::process::{Command, ExitCode};
     use std::time::Instant;
-    use store::planted;
 
     /// Plants bugs and says at which seed each was caught. Of several each has a process of its own: a broken invariant ends it
     /// where pages may be half changed.
@@ -342,12 +361,12 @@ mod plants {
         if name == "all" {
             let Ok(program) = std::env::current_exe() else { return ExitCode::from(2) };
             let mut missed = false;
-            for (name, _) in planted::ALL {
+            for name in sim::plants::names() {
                 let status =
                     Command::new(&program).args(["--plant", name, "--seeds", &seeds.to_string()]).status();
                 match status.map(|status| status.code()) {
                     Ok(Some(code)) => missed |= code != 0,
-                    Ok(None) => println!("{name:18} ended the process: see above"),
+                    Ok(None) => println!("{name:20} ended the process: see above"),
                     Err(error) => {
                         eprintln!("{name}: {error}");
                         missed = true;
@@ -356,21 +375,25 @@ mod plants {
             }
             return if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         }
+        let names = sim::plants::names();
+        let Some(name) = names.iter().copied().find(|known| *known == name) else {
+            eprintln!("no plant '{name}'; there are {}", names.join(", "));
+            return ExitCode::from(2);
+        };
         let began = Instant::now();
         match sim::plants::first_seed(name, seeds) {
             Some(Ok(caught)) => {
                 let seconds = began.elapsed().as_secs_f64();
                 let sim::plants::Caught { workload, seed, what } = caught;
-                println!("{name:18} caught by {workload:6} at seed {seed:5} after {seconds:6.1} s: {what}");
+                println!("{name:20} caught by {workload:7} at seed {seed:5} after {seconds:6.1} s: {what}");
                 ExitCode::SUCCESS
             }
             Some(Err(workloads)) => {
-                println!("{name:18} not caught by {workloads} in {seeds} seeds each");
+                println!("{name:20} not caught by {workloads} in {seeds} seeds each");
                 ExitCode::FAILURE
             }
             None => {
-                let names: Vec<_> = planted::ALL.iter().map(|plant| plant.0).collect();
-                eprintln!("no plant '{name}'; there are {}", names.join(", "));
+                eprintln!("no workload is meant to catch '{name}'");
                 ExitCode::from(2)
             }
         }

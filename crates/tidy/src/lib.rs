@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 ///
 /// The drawing of the same is in `ARCHITECTURE.md`; a test compares the two.
 pub const LAYERS: &[&[&str]] = &[
-    &["env", "metrics"],
+    &["coordinator", "env", "metrics"],
     &["types"],
     &["access"],
     &["store", "catalog", "syntax", "wire"],

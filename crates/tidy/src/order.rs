@@ -60,6 +60,14 @@ const ORDER: &[(&str, &[Apart])] = &[
         ],
     ),
     (
+        "coordinator",
+        &[
+            Apart(&["ids", "planted"]),
+            Apart(&["heartbeats", "protocol"]),
+            Apart(&["cleanup", "commit", "recovery"]),
+        ],
+    ),
+    (
         "engine",
         &[
             Apart(&["check", "metadata", "store_error"]),
@@ -215,7 +223,7 @@ const ORDER: &[(&str, &[Apart])] = &[
         "sim",
         &[
             Apart(&["append", "inputs", "locks", "lost_sync", "model", "plants", "scheduler"]),
-            Apart(&["bank", "crash", "flips", "full", "waits"]),
+            Apart(&["bank", "commits", "crash", "flips", "full", "waits"]),
         ],
     ),
     (
