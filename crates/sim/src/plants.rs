@@ -83,7 +83,7 @@ pub fn first_seed(name: &'static str, seeds: u64) -> Option<Result<Caught, &'sta
     let caught = (0..seeds).find_map(|seed| {
         // A broken invariant ends the process where pages may be half changed: say first where it was.
         std::panic::set_hook(Box::new(move |panic| {
-            eprintln!("{name}: {workload} seed {seed} panics: {panic}")
+            eprintln!("{name}: {workload} seed {seed} panics: {panic}");
         }));
         let outcome = std::panic::catch_unwind(|| simulation(seed));
         let _ours = std::panic::take_hook();
