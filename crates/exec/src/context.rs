@@ -174,6 +174,8 @@ impl Default for ChangeSettings {
 
 impl<'a> ExecContext<'a> {
     /// A context without a backend, for plans over virtual tables or none; set what else is needed.
+    // Inlined, so that it is made where it stays.
+    #[inline]
     pub fn new(
         eval: EvalContext<'a>,
         catalog: &'a Arc<Catalog>,

@@ -21,7 +21,7 @@ use plan::Options;
 use plan::physical::PlanKind;
 use proptest::prelude::*;
 use store::{Store, Transaction};
-use table::{LocalSnapshot, LocalTransaction, Table, WriteContext};
+use table::{LocalSnapshot, LocalTransaction, RowScratch, Table, WriteContext};
 use types::temporal::zone::TimeZone;
 use types::{Cell, DataType, Decimal};
 
@@ -235,7 +235,8 @@ impl World {
         let status = exec::StatusCounts::new();
         let mut ctx = ExecContext::new(eval, &self.catalog, &(), &status);
         let snapshot = LocalSnapshot(&view);
-        let mut local = LocalTransaction::new(&view, &mut transaction);
+        let mut scratch = RowScratch::default();
+        let mut local = LocalTransaction::new(&view, &mut transaction, &mut scratch);
         ctx.snapshot = Some(&snapshot);
         ctx.transaction = Some(&mut local);
         ctx.limits = how.limits;

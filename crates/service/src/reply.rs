@@ -354,7 +354,6 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     /// The client is gone.
-    #[inline]
     pub fn end_rows(&mut self, status: StatusFlags, warnings: u16) -> Outcome {
         self.end_rows_with(&OkSummary { status, warnings, ..OkSummary::default() })
     }
@@ -363,6 +362,7 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     /// The client is gone.
+    #[inline]
     pub fn end_rows_with(&mut self, summary: &OkSummary<'_>) -> Outcome {
         // MySQL counts no warnings at the results of a stored procedure's statements.
         let warnings = if self.procedure.is_some() { 0 } else { summary.warnings };
@@ -393,6 +393,7 @@ impl<'a> Reply<'a> {
         self.send_if_full()
     }
 
+    #[inline]
     fn put_ok(&mut self, header: u8, summary: &OkSummary<'_>) {
         let packet = OkPacket {
             affected_rows: summary.affected_rows,

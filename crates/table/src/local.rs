@@ -155,9 +155,8 @@ impl access::Snapshot for LocalSnapshot<'_> {
 #[derive(Debug)]
 pub struct LocalTransaction<'a> {
     view: &'a ReadView,
-    transaction: Option<&'a mut Transaction>,
-    /// Memory for the rows that the statement writes.
-    scratch: RowScratch,
+    /// With memory for the rows that the statement writes.
+    writes: Option<(&'a mut Transaction, &'a mut RowScratch)>,
     /// Memory for keys of parents.
     parent_key: Vec<u8>,
 }
@@ -165,37 +164,37 @@ pub struct LocalTransaction<'a> {
 impl<'a> LocalTransaction<'a> {
     /// A statement that reads what `view` shows and writes through `transaction`.
     #[must_use]
-    pub fn new(view: &'a ReadView, transaction: &'a mut Transaction) -> Self {
-        Self { view, transaction: Some(transaction), scratch: RowScratch::default(), parent_key: Vec::new() }
+    pub fn new(view: &'a ReadView, transaction: &'a mut Transaction, scratch: &'a mut RowScratch) -> Self {
+        Self { view, writes: Some((transaction, scratch)), parent_key: Vec::new() }
     }
 
     /// A statement that neither locks nor writes.
     #[must_use]
     pub fn reading(view: &'a ReadView) -> Self {
-        Self { view, transaction: None, scratch: RowScratch::default(), parent_key: Vec::new() }
+        Self { view, writes: None, parent_key: Vec::new() }
     }
 
     /// What consistent reads see.
     #[inline]
     fn reader(&self, version: Version) -> Reader<'a> {
         let view = self.view;
-        match (&self.transaction, version) {
+        match (&self.writes, version) {
             (_, Version::Uncommitted) => view.reader_uncommitted(),
-            (Some(transaction), Version::Newest) => transaction.reader_of_newest(view),
-            (Some(transaction), Version::Snapshot) => transaction.reader(view),
+            (Some((transaction, _)), Version::Newest) => transaction.reader_of_newest(view),
+            (Some((transaction, _)), Version::Snapshot) => transaction.reader(view),
             (None, _) => view.reader(),
         }
     }
 
     #[inline]
     fn transaction(&mut self) -> Result<&mut Transaction, Error> {
-        self.transaction.as_deref_mut().ok_or_else(without_transaction)
+        self.writes.as_mut().map(|(transaction, _)| &mut **transaction).ok_or_else(without_transaction)
     }
 }
 
 impl access::Transaction for LocalTransaction<'_> {
     fn number(&self) -> u64 {
-        self.transaction.as_ref().map_or(0, |transaction| transaction.id().0)
+        self.writes.as_ref().map_or(0, |(transaction, _)| transaction.id().0)
     }
 
     fn scan(&mut self, table: &Arc<dyn access::Table>, request: ScanRequest) -> Result<Box<dyn Scan>, Error> {
@@ -322,23 +321,24 @@ impl access::Transaction for LocalTransaction<'_> {
     ) -> Result<(), Error> {
         let table = local(table)?;
         let mut context = context(writing);
+        let reader = (!row.large.is_empty()).then(|| self.reader(writing.version));
+        let Some((transaction, scratch)) = &mut self.writes else { return Err(without_transaction()) };
         if !row.large.is_empty() {
             // Values are copied as the statement reads them.
-            context.reader = Some(self.reader(writing.version));
-            self.scratch.clear_long();
+            context.reader = reader;
+            scratch.clear_long();
             for (ordinal, source) in row.large {
                 match source {
-                    LargeSource::Long(value) => self.scratch.put_long(*ordinal, Arc::clone(value)),
+                    LargeSource::Long(value) => scratch.put_long(*ordinal, Arc::clone(value)),
                     LargeSource::Reference(from, reference) => {
-                        self.scratch.put_place(*ordinal, &local_arc(from)?, *reference);
+                        scratch.put_place(*ordinal, &local_arc(from)?, *reference);
                     }
                 }
             }
         }
-        let Some(transaction) = self.transaction.as_deref_mut() else { return Err(without_transaction()) };
-        let inserted = table.insert_with(transaction, row.cells, context, &mut self.scratch);
+        let inserted = table.insert_with(transaction, row.cells, context, scratch);
         if !row.large.is_empty() {
-            self.scratch.clear_long();
+            scratch.clear_long();
         }
         inserted.map_err(Error::from)
     }

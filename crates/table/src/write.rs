@@ -50,6 +50,9 @@ enum Piece<'a> {
     Long(&'a Long, &'a [u8]),
 }
 
+/// A session keeps this much of it from statement to statement.
+const SCRATCH_BYTES_KEPT: usize = 64 << 10;
+
 /// Memory that writing rows needs, for use from row to row: once warm, a row is inserted without an allocation of its own.
 #[derive(Debug, Default)]
 pub struct RowScratch {
@@ -70,6 +73,19 @@ impl RowScratch {
     /// [`WriteContext`] says how it is read.
     pub fn put_place(&mut self, ordinal: usize, table: &Arc<Table>, reference: LargeReference) {
         self.long.push((ordinal, Long::Place(Arc::clone(table), reference)));
+    }
+
+    /// Makes it ready for another statement: nothing is known of rows, and what large rows needed is freed.
+    #[inline]
+    pub fn renew(&mut self) {
+        self.long.clear();
+        let bytes = self.body.body.capacity()
+            + self.body.shared.capacity()
+            + self.entry.key.capacity()
+            + self.entry.value.capacity();
+        if bytes > SCRATCH_BYTES_KEPT {
+            *self = Self::default();
+        }
     }
 
     /// All values of the next rows are in their cells.

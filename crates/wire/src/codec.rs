@@ -27,10 +27,13 @@ pub(crate) fn malformed<T>(what: &'static str) -> Result<T, Malformed> {
     Err(Malformed { what })
 }
 
+/// Length-encoded integers below this are one byte.
+pub(crate) const LENENC_BYTE_END: u64 = 0xfb;
+
 /// Writes a length-encoded integer: 1, 3, 4 or 9 bytes.
 #[inline]
 pub fn put_lenenc_int(out: &mut Vec<u8>, value: u64) {
-    if value < 0xfb {
+    if value < LENENC_BYTE_END {
         out.push(value as u8);
     } else {
         put_long_lenenc_int(out, value);

@@ -2,7 +2,7 @@
 //!
 //! Source: MySQL 9.7 manual of the client/server protocol, "OK_Packet", "ERR_Packet", "EOF_Packet".
 
-use crate::codec::{Malformed, Reader, malformed, put_lenenc_bytes, put_lenenc_int};
+use crate::codec::{LENENC_BYTE_END, Malformed, Reader, malformed, put_lenenc_bytes, put_lenenc_int};
 use crate::flags::{Capabilities, StatusFlags};
 
 /// First byte of an OK packet.
@@ -93,7 +93,21 @@ pub struct OkPacket<'a> {
 
 impl OkPacket<'_> {
     /// Appends the payload; `header` is [`OK_HEADER`] or, at the end of a result under DEPRECATE_EOF, [`EOF_HEADER`].
+    #[inline]
     pub fn encode(&self, header: u8, capabilities: Capabilities, out: &mut Vec<u8>) {
+        let is_plain = self.info.is_empty() && self.state_changes.is_empty();
+        if is_plain && self.affected_rows < LENENC_BYTE_END && self.last_insert_id < LENENC_BYTE_END {
+            // What most statements answer: all lengths are known, one copy.
+            let status = self.status.without(StatusFlags::SESSION_STATE_CHANGED);
+            let ([s0, s1], [w0, w1]) = (status.0.to_le_bytes(), self.warnings.to_le_bytes());
+            let (rows, id) = (self.affected_rows as u8, self.last_insert_id as u8);
+            out.extend_from_slice(&[header, rows, id, s0, s1, w0, w1]);
+        } else {
+            self.encode_any(header, capabilities, out);
+        }
+    }
+
+    fn encode_any(&self, header: u8, capabilities: Capabilities, out: &mut Vec<u8>) {
         out.push(header);
         put_lenenc_int(out, self.affected_rows);
         put_lenenc_int(out, self.last_insert_id);

@@ -398,7 +398,7 @@ impl SessionTransaction for RemoteSessionTransaction {
     type Waits = Waits;
     type PointProgram = NoPointProgram;
 
-    fn obey(&self, _control: &ConnectionControl) {}
+    fn set_control(&self, _control: &ConnectionControl) {}
 
     fn begin_statement(&mut self, start: StatementStart<'_>) -> Outcome {
         if start.keeps_snapshot { Ok(()) } else { self.take_snapshot() }

@@ -79,7 +79,7 @@ fn converted(
         },
         truncate_fraction: has(sql_mode_bits::TIME_TRUNCATE_FRACTIONAL),
         time_zone: settings.session.zone,
-        today: DateTime::ZERO,
+        now_utc_micros: settings.session.now_micros,
     };
     let mut column = Column::new(data_type.physical());
     if let Some(issue) = store_value(value, data_type, &options, &mut column) {

@@ -9,7 +9,7 @@ use catalog::TableEntry;
 use service::error::ER_NOT_SUPPORTED_YET;
 use service::{ConnectionControl, Outcome, SqlError};
 use store::{Interrupt, ReadView, Savepoint, Store, Transaction, TxnId};
-use table::{LocalSnapshot, LocalTransaction};
+use table::{LocalSnapshot, LocalTransaction, RowScratch};
 use types::ValueRef;
 
 use super::point::LocalPointProgram;
@@ -34,6 +34,8 @@ pub struct LocalSessionTransaction {
     view: ReadView,
     /// Tables whose definitions it uses: DDL waits for it.
     metadata: MetadataLocks,
+    /// Memory for the rows that its statements write, so that each does not allocate its own.
+    scratch: RowScratch,
 }
 
 impl LocalSessionTransaction {
@@ -45,6 +47,7 @@ impl LocalSessionTransaction {
             interrupt: LocalLockWaits(interrupt),
             view: store.parked_view(),
             metadata: MetadataLocks::default(),
+            scratch: RowScratch::default(),
             store: store.clone(),
         }
     }
@@ -91,7 +94,7 @@ impl SessionTransaction for LocalSessionTransaction {
     type Waits = LocalLockWaits;
     type PointProgram = LocalPointProgram;
 
-    fn obey(&self, control: &ConnectionControl) {
+    fn set_control(&self, control: &ConnectionControl) {
         let interrupt = Arc::clone(&self.interrupt.0);
         control.set_waiter(Some(Box::new(move || interrupt.raise())));
     }
@@ -143,8 +146,9 @@ impl SessionTransaction for LocalSessionTransaction {
         if self.view.is_parked() {
             return None;
         }
+        self.scratch.renew();
         Some(Access {
-            rows: LocalTransaction::new(&self.view, &mut self.work),
+            rows: LocalTransaction::new(&self.view, &mut self.work, &mut self.scratch),
             snapshot: LocalSnapshot(&self.view),
             waits: &self.interrupt,
         })

@@ -237,13 +237,13 @@ impl Insert<'_, '_> {
                     let out = &mut input.columns[*ordinal];
                     self.storing_changes.put(target, value, computed.given(), out, ctx.eval.warnings)?;
                 }
-                _ => match (&self.compiled.rules.defaults[*ordinal], &mut self.running.defaults[*ordinal]) {
-                    (Some(rule), Some(running)) => {
+                _ => match self.compiled.rules.default(&mut self.running, *ordinal) {
+                    Some((rule, running)) => {
                         let value = running.eval(rule, input, &mut ctx.eval)?;
                         let out = &mut input.columns[*ordinal];
                         self.storing_changes.put(target, value, rule.given(), out, ctx.eval.warnings)?;
                     }
-                    _ => {
+                    None => {
                         let out = &mut input.columns[*ordinal];
                         rules::put_default(&self.storing_changes, target, out, ctx.eval.warnings)?;
                     }

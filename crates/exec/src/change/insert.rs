@@ -85,7 +85,7 @@ impl Compiled {
         let missing = unwritten.iter().copied().filter(|&at| rules::has_no_default(definition, at)).collect();
         let rules = Rules::compile(entry, &|ordinal| Some(ordinal as u32), &|_| true)?;
         let expression_defaults: Vec<usize> =
-            unwritten.iter().copied().filter(|&at| rules.defaults[at].is_some()).collect();
+            unwritten.iter().copied().filter(|&at| rules.has_default(at)).collect();
         Ok(Compiled {
             passes_texts: !cells_read_row
                 && insert.row_queries.is_empty()
@@ -413,7 +413,7 @@ impl<'p> Insert<'p, '_> {
                             self.storing.put_value(target, value, literal, out, ctx.eval.warnings)?;
                         }
                     }
-                    InsertCell::Default if self.compiled.rules.defaults[ordinal].is_some() => {
+                    InsertCell::Default if self.compiled.rules.has_default(ordinal) => {
                         self.put_expression_default(ordinal, ctx)?;
                     }
                     InsertCell::Default => {
@@ -648,9 +648,7 @@ impl<'p> Insert<'p, '_> {
 
     fn put_expression_default(&mut self, ordinal: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         let compiled = self.compiled;
-        let (Some(rule), Some(running)) =
-            (&compiled.rules.defaults[ordinal], &mut self.running.defaults[ordinal])
-        else {
+        let Some((rule, running)) = compiled.rules.default(&mut self.running, ordinal) else {
             return Err(internal("a default without its program"));
         };
         let value = running.eval(rule, &self.row, &mut ctx.eval)?;

@@ -123,8 +123,8 @@ impl Running {
 /// The rules of one table, compiled.
 #[derive(Debug)]
 pub(super) struct Rules {
-    /// `DEFAULT (expression)`, by ordinal.
-    pub(super) defaults: Vec<Option<Computed>>,
+    /// `DEFAULT (expression)`, by ordinal; empty if no column has one.
+    defaults: Vec<Option<Computed>>,
     /// Generated columns, in order.
     pub(super) generated: Vec<Computed>,
     /// Enforced CHECK constraints: their conditions.
@@ -132,9 +132,9 @@ pub(super) struct Rules {
 }
 
 /// Scratches for [`Rules`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RunningRules {
-    pub(super) defaults: Vec<Option<Running>>,
+    defaults: Vec<Option<Running>>,
     pub(super) generated: Vec<Running>,
     pub(super) checks: Vec<Running>,
 }
@@ -174,10 +174,35 @@ impl Rules {
         for check in definition.checks.iter().filter(|check| check.enforced) {
             rules.checks.push((check.name.clone(), compile(usize::MAX, &check.expression)?));
         }
+        if rules.defaults.iter().all(Option::is_none) {
+            rules.defaults.clear();
+        }
         Ok(rules)
     }
 
+    /// Whether a column's default is an expression.
+    pub(super) fn has_default(&self, ordinal: usize) -> bool {
+        matches!(self.defaults.get(ordinal), Some(Some(_)))
+    }
+
+    /// The expression that is a column's default, and what this execution keeps for it.
+    #[inline]
+    pub(super) fn default<'r>(
+        &'r self,
+        running: &'r mut RunningRules,
+        ordinal: usize,
+    ) -> Option<(&'r Computed, &'r mut Running)> {
+        match (self.defaults.get(ordinal), running.defaults.get_mut(ordinal)) {
+            (Some(Some(rule)), Some(Some(running))) => Some((rule, running)),
+            _ => None,
+        }
+    }
+
+    #[inline]
     pub(super) fn running(&self) -> RunningRules {
+        if self.defaults.is_empty() && self.generated.is_empty() && self.checks.is_empty() {
+            return RunningRules::default();
+        }
         RunningRules {
             defaults: self.defaults.iter().map(|rule| rule.as_ref().map(Running::new)).collect(),
             generated: self.generated.iter().map(Running::new).collect(),

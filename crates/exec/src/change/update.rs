@@ -292,13 +292,13 @@ impl Target<'_> {
                     let out = &mut input.columns[assign.position];
                     storing.put(target, value, computed.given(), out, ctx.eval.warnings)?;
                 }
-                _ => match (&compiled.rules.defaults[ordinal], &mut self.running.defaults[ordinal]) {
-                    (Some(rule), Some(running)) => {
+                _ => match compiled.rules.default(&mut self.running, ordinal) {
+                    Some((rule, running)) => {
                         let value = running.eval(rule, input, &mut ctx.eval)?;
                         let out = &mut input.columns[assign.position];
                         storing.put(target, value, rule.given(), out, ctx.eval.warnings)?;
                     }
-                    _ => {
+                    None => {
                         let out = &mut input.columns[assign.position];
                         rules::put_default(storing, target, out, ctx.eval.warnings)?;
                     }

@@ -1,5 +1,7 @@
 //! Values on their way into columns: conversion and NOT NULL, with MySQL's warnings and errors.
 
+use std::cell::OnceCell;
+
 use catalog::{ColumnDefault, ColumnDefinition, StoredValue, TableDefinition};
 use service::error::{Diagnostic, Level};
 use types::convert::{self, Given, Origin, Severity, StoreOptions};
@@ -19,8 +21,8 @@ pub(super) struct Storing<'a> {
     pub(super) lenient_null: bool,
     /// The statement gives or changes several rows.
     several_rows: bool,
-    /// The statement's moment in the session's zone.
-    now: DateTime,
+    /// The statement's moment in the session's zone, once a column wants it.
+    now: OnceCell<DateTime>,
     options: StoreOptions<'a>,
 }
 
@@ -77,18 +79,17 @@ impl<'a> Storing<'a> {
     /// `several_rows`: the statement gives several rows, or rows of a query, or changes rows that exist.
     pub(super) fn new(settings: &'a EvalSettings, ignore: bool, several_rows: bool) -> Storing<'a> {
         let strict = settings.has(sql_mode::STRICT) && !ignore;
-        let now = settings.time_zone.from_utc(settings.now_utc_micros);
         Storing {
             strict,
             ignores_errors: ignore && settings.has(sql_mode::STRICT),
             lenient_null: !strict && (several_rows || ignore),
             several_rows,
-            now,
+            now: OnceCell::new(),
             options: StoreOptions {
                 date_mode: settings.date_mode(),
                 truncate_fraction: settings.has(sql_mode::TIME_TRUNCATE_FRACTIONAL),
                 time_zone: &settings.time_zone,
-                today: now.date_part(),
+                now_utc_micros: settings.now_utc_micros,
             },
         }
     }
@@ -96,7 +97,7 @@ impl<'a> Storing<'a> {
     /// The same settings for other rows of the statement.
     pub(super) fn for_rows(&self, ignore: bool, several_rows: bool) -> Storing<'a> {
         let lenient_null = !self.strict && (several_rows || ignore);
-        Storing { lenient_null, several_rows, options: StoreOptions { ..self.options }, ..*self }
+        Storing { lenient_null, several_rows, now: self.now.clone(), ..*self }
     }
 
     /// Makes `out` one row: `cell` as the target column holds it.
@@ -304,7 +305,9 @@ impl<'a> Storing<'a> {
 
     /// Makes `out` the statement's moment as a temporal column holds it.
     pub(super) fn put_now(&self, data_type: &DataType, out: &mut Column) {
-        let value = self.now.truncate(data_type.scale);
+        let StoreOptions { time_zone, now_utc_micros, .. } = self.options;
+        let now = self.now.get_or_init(|| time_zone.from_utc(now_utc_micros));
+        let value = now.truncate(data_type.scale);
         let value = if data_type.kind == TypeKind::Date { value.date_part() } else { value };
         out.clear();
         out.push_int(value.pack());

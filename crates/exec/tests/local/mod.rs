@@ -5,7 +5,7 @@ use std::sync::Arc;
 use access::{Snapshot, Transaction};
 use catalog::{TableDefinition, TableEntry};
 use store::Store;
-use table::{LocalSnapshot, LocalTransaction};
+use table::{LocalSnapshot, LocalTransaction, RowScratch};
 
 use crate::world::Backend;
 
@@ -28,7 +28,10 @@ impl Backend for Local {
     fn transact(&mut self, run: &mut dyn FnMut(&dyn Snapshot, &mut dyn Transaction) -> bool) {
         let view = self.0.read_view();
         let mut transaction = self.0.begin();
-        let is_kept = run(&LocalSnapshot(&view), &mut LocalTransaction::new(&view, &mut transaction));
+        let is_kept = run(
+            &LocalSnapshot(&view),
+            &mut LocalTransaction::new(&view, &mut transaction, &mut RowScratch::default()),
+        );
         if is_kept {
             transaction.commit().expect("a commit");
         } else {

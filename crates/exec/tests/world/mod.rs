@@ -142,7 +142,7 @@ impl World {
             date_mode: self.settings.date_mode(),
             truncate_fraction: false,
             time_zone: &self.settings.time_zone,
-            today: self.settings.time_zone.from_utc(NOW_UTC_MICROS),
+            now_utc_micros: NOW_UTC_MICROS,
         };
         let mut column = Column::new(to.physical());
         assert!(store_value(&value, to, &options, &mut column).is_none(), "a default that fits");

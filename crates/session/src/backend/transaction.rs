@@ -70,7 +70,7 @@ pub trait SessionTransaction: Send {
     type PointProgram: PointProgram;
 
     /// Lets a KILL of the connection end its lock waits.
-    fn obey(&self, control: &ConnectionControl);
+    fn set_control(&self, control: &ConnectionControl);
 
     /// A statement begins that reads or writes tables.
     ///

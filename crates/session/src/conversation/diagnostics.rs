@@ -58,6 +58,15 @@ impl Diagnostics {
     /// Forgets everything: a new statement starts.
     #[inline]
     pub fn clear(&mut self) {
+        // Most statements leave nothing. What is kept was counted, and details belong to what is kept.
+        let is_clean = self.kept.is_empty() && self.warning_count == 0 && self.error_count == 0;
+        if !is_clean || self.pending.is_some() || self.inherited {
+            self.clear_all();
+        }
+    }
+
+    #[cold]
+    fn clear_all(&mut self) {
         self.kept.clear();
         self.warning_count = 0;
         self.error_count = 0;

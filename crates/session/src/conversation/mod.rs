@@ -204,7 +204,7 @@ impl<B: Backend> Session<B> {
                 process: SessionProcess::new(process),
             },
         };
-        session.tables.transaction.obey(&session.shared.control);
+        session.tables.transaction.set_control(&session.shared.control);
         session.variables.set_client_collation(request.collation);
         session.variables.set_wait_timeout(&session.client);
         if let Some(database) = request.database.filter(|name| !name.is_empty()) {

@@ -118,8 +118,8 @@ impl<T: SessionTransaction> TransactionState<T> {
     }
 
     /// Lets a KILL of the session end its lock waits at once.
-    pub(super) fn obey(&self, control: &ConnectionControl) {
-        self.work.obey(control);
+    pub(super) fn set_control(&self, control: &ConnectionControl) {
+        self.work.set_control(control);
     }
 
     /// The isolation level of the next or the running transaction.

@@ -111,10 +111,8 @@ impl Snapshots {
         for group in 0..self.used_groups.load(Ordering::SeqCst) as usize {
             if let Some(words) = self.group(group) {
                 for word in words.iter() {
-                    let word = word.load(Ordering::SeqCst);
-                    if word != FREE {
-                        oldest = oldest.min(word & !EARLY);
-                    }
+                    // A free word is above all numbers without its highest bit, too.
+                    oldest = oldest.min(word.load(Ordering::SeqCst) & !EARLY);
                 }
             }
         }

@@ -16,8 +16,15 @@ pub struct StoreOptions<'a> {
     pub truncate_fraction: bool,
     /// The session's time zone: a TIMESTAMP's range is checked in UTC.
     pub time_zone: &'a TimeZone,
-    /// Today in that zone, for a TIME stored into a date.
-    pub today: DateTime,
+    /// The statement's moment: a TIME stored into a date has the date of that moment.
+    pub now_utc_micros: i64,
+}
+
+impl StoreOptions<'_> {
+    /// The date of the statement's moment in the session's zone. Few values need it: it is computed where it is asked for.
+    pub(super) fn today(&self) -> DateTime {
+        self.time_zone.from_utc(self.now_utc_micros).date_part()
+    }
 }
 
 /// What gives a value that is stored, with its name for messages. MySQL copies columns where it evaluates expressions.

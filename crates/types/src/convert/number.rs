@@ -41,7 +41,7 @@ pub(super) fn whole_number(cell: Cell<'_>, from: &DataType) -> Option<i128> {
     })
 }
 
-/// Whether a number of so many bytes, spaces before it included, is all of a text.
+/// Whether a number of this many bytes, spaces before it included, is all of a text.
 fn is_all(text: &[u8], consumed: usize) -> bool {
     consumed == text.len() && !text.first().is_some_and(|&byte| number::is_space(byte))
 }
@@ -237,7 +237,7 @@ pub(super) fn store_year(
             return None;
         }
         (Cell::Int(_), TypeKind::Time) if matches!(origin, Origin::Computed(_)) => {
-            (i128::from(options.today.year), false)
+            (i128::from(options.today().year), false)
         }
         // A document that an expression gives goes as its text, with its quotes.
         (Cell::Bytes(document), TypeKind::Json) => {

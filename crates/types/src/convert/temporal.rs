@@ -57,7 +57,7 @@ pub(super) fn store_datetime(
             options.date_mode.check(value).map(|()| Some(value))
         }
         (Cell::Int(micros), TypeKind::Time) => {
-            Ok(DateTime::from_linear_micros(options.today.date_part().linear_micros() + micros))
+            Ok(DateTime::from_linear_micros(options.today().linear_micros() + micros))
         }
         // A YEAR is the number that it is, and none of these is a date.
         (Cell::Int(year), TypeKind::Year) => {

@@ -23,7 +23,7 @@ fn stored_value(value: &Value, to: &DataType) -> String {
         },
         truncate_fraction: false,
         time_zone: &zone,
-        today: DateTime::date(2024, 5, 6),
+        now_utc_micros: zone.to_utc(DateTime::date(2024, 5, 6)),
     };
     let mut out = Column::new(to.physical());
     let issue = store_value(value, to, &options, &mut out);

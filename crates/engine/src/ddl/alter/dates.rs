@@ -38,7 +38,7 @@ pub(super) fn store_options<'a>(context: &Context<'a>) -> StoreOptions<'a> {
         },
         truncate_fraction: mode.truncates_fraction,
         time_zone: context.session.zone,
-        today: context.session.zone.from_utc(context.session.now_micros).date_part(),
+        now_utc_micros: context.session.now_micros,
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) struct KeptDates {
     columns: Vec<(usize, Box<str>, DataType)>,
     mode: DateMode,
     zone: TimeZone,
-    today: DateTime,
+    now_utc_micros: i64,
 }
 
 impl KeptDates {
@@ -81,7 +81,7 @@ impl KeptDates {
             columns: columns.iter().map(column).collect(),
             mode: options.date_mode,
             zone: context.session.zone.clone(),
-            today: options.today,
+            now_utc_micros: options.now_utc_micros,
         }
     }
 
@@ -103,7 +103,7 @@ impl KeptDates {
                 date_mode: self.mode,
                 truncate_fraction: self.mode.truncates_fraction,
                 time_zone: &self.zone,
-                today: self.today,
+                now_utc_micros: self.now_utc_micros,
             };
             let mut out = Column::new(data_type.physical());
             if let Some(issue) = store_copied(cell, data_type, name, data_type, &options, &mut out) {

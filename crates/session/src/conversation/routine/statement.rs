@@ -302,7 +302,7 @@ pub(super) fn converted<B: Backend>(
         },
         truncate_fraction: mode.has(SqlModes::TIME_TRUNCATE_FRACTIONAL),
         time_zone: &zone,
-        today: zone.from_utc(session.functions.now_micros(&session.shared.core)).date_part(),
+        now_utc_micros: session.functions.now_micros(&session.shared.core),
     };
     let mut column = Column::new(to.physical());
     if let Some(issue) = store_value(&value, to, &options, &mut column) {
