@@ -1,25 +1,22 @@
 //! A seeded generator of pseudo-random numbers: the same seed gives the same round on every machine.
 
-/// SplitMix64.
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// A stream of draws.
 #[derive(Clone, Debug)]
-pub struct Random {
-    state: u64,
-}
+pub struct Random(SplitMix64);
 
 impl Random {
-    /// The generator of this seed.
+    /// The generator of this seed. Seeds that follow each other begin far apart.
     #[must_use]
     pub fn new(seed: u64) -> Random {
-        Random { state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03 }
+        Random(SplitMix64::seed_from_u64(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03))
     }
 
     /// The next 64 bits.
     pub fn next_bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.state;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^ (bits >> 31)
+        self.0.next_u64()
     }
 
     /// A number from 0 to `end - 1`; 0 if `end` is 0.

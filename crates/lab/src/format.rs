@@ -1,9 +1,28 @@
-//! Numbers and settings for people.
+//! Numbers, settings and texts for people.
 
 use crate::evidence::{JudgementWord, Setting};
 
 /// Characters of a setting's value that are shown.
 const VALUE_CHARS: usize = 80;
+
+/// Text that is safe between tags and in quotes of HTML and XML.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            // No control character may stand in XML.
+            letter if letter.is_control() && letter != '\n' && letter != '\t' => out.push('\u{fffd}'),
+            letter => out.push(letter),
+        }
+    }
+    out
+}
 
 /// A time with the unit that suits it: `1.58 s`, `139 ms`, `4.20 us`, `87 ns`.
 #[must_use]

@@ -279,7 +279,7 @@ const ORDER: &[(&str, &[Apart])] = &[
         &[
             Apart(&["decimal", "locale", "planted"]),
             Apart(&["number"]),
-            Apart(&["charset"]),
+            Apart(&["base64", "charset"]),
             Apart(&["collation"]),
             Apart(&["data_type", "temporal"]),
             Apart(&["json", "value", "vector"]),

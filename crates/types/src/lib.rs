@@ -18,6 +18,7 @@
 //! assert_ne!(Value::string(b"Order", ignores_case), Value::Null);
 //! ```
 
+pub mod base64;
 pub mod charset;
 pub mod collation;
 pub mod convert;

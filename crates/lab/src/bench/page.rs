@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 
 use crate::bench::row::{Ratio, Row};
 use crate::evidence::{JudgementWord, Metric};
-use crate::format::judgement_name;
-use crate::format::{self, digits};
+use crate::format::{self, digits, escape, judgement_name};
 use crate::report::html::STYLE;
-use crate::report::svg::{Axis, Join, Series, chart, escape};
+use crate::report::svg::{Axis, Join, Series, chart};
 
 /// Rows drawn and listed at most: the last ones.
 const ROWS_DRAWN_MAX: usize = 200;

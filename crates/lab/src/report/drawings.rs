@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use super::svg::{escape, open_of, shortened};
+use super::svg::{open_of, shortened};
 use super::{charts, flames, html, judgement_name, main_metric, table};
 use crate::analysis::metric_name;
 use crate::evidence::{Metric, Run};
-use crate::format::value;
+use crate::format::{escape, value};
 
 /// A drawing.
 #[derive(Clone, Debug, Eq, PartialEq)]

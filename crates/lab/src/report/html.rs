@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::svg::escape;
 use super::{charts, claim_name, judgement_name, kind_name, main_metric, outcome_name, table};
 use crate::analysis::metric_name;
 use crate::evidence::{Comparison, JudgementWord, LayerOutcome, Metric, NoiseFloor, Run, VerdictKind};
-use crate::format::{self, digits, value};
+use crate::format::{self, digits, escape, value};
 use crate::verdict::schema_in_words;
 
 /// A drawing made elsewhere, such as a flame graph.

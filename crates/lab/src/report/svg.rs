@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::format::escape;
+
 /// Colours that people who see few colours can tell apart (Okabe, Ito).
 pub(crate) const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7a5195", "#666666"];
@@ -13,25 +15,6 @@ const RIGHT: f64 = 16.0;
 const TOP: f64 = 34.0;
 const BELOW: f64 = 44.0;
 const LEGEND_LINE: f64 = 18.0;
-
-/// Text that is safe between tags and in quotes.
-#[must_use]
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            // No control character may stand in XML.
-            letter if letter.is_control() && letter != '\n' && letter != '\t' => out.push('\u{fffd}'),
-            letter => out.push(letter),
-        }
-    }
-    out
-}
 
 /// One axis.
 #[derive(Clone, Copy)]

@@ -1,6 +1,7 @@
 //! Documents as text, exactly as MySQL prints them.
 
 use super::value::{Kind, View};
+use crate::base64;
 use crate::number;
 use crate::temporal::{DateTime, Time};
 
@@ -44,24 +45,6 @@ fn write_double(value: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// Bytes of a byte string whose base64 makes a line of 76 characters; MySQL breaks it there.
-const BASE64_LINE_BYTES: usize = 57;
-
-/// Appends the standard base64 of `bytes`, without line breaks.
-pub(crate) fn base64(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for chunk in bytes.chunks(3) {
-        let word = (0..3).fold(0u32, |word, i| word << 8 | u32::from(chunk.get(i).copied().unwrap_or(0)));
-        for place in 0..4 {
-            if place <= chunk.len() {
-                out.push(DIGITS[(word >> (18 - 6 * place) & 63) as usize]);
-            } else {
-                out.push(b'=');
-            }
-        }
-    }
-}
-
 fn write_scalar(view: View<'_>, out: &mut Vec<u8>) {
     match view.kind() {
         Kind::Null | Kind::Array | Kind::Object => out.extend_from_slice(b"null"),
@@ -86,12 +69,8 @@ fn write_scalar(view: View<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(b"\"base64:type");
             number::write_u64(u64::from(kind), out);
             out.push(b':');
-            for (number, line) in bytes.chunks(BASE64_LINE_BYTES).enumerate() {
-                if number > 0 {
-                    out.extend_from_slice(b"\\n");
-                }
-                base64(line, out);
-            }
+            // MySQL breaks the lines.
+            base64::write_lines(bytes, b"\\n", out);
             out.push(b'"');
         }
     }

@@ -11,7 +11,7 @@ use service::error::ER_UNKNOWN_LOCALE;
 use types::charset::Charset;
 use types::locale::LocaleId;
 use types::temporal::DateTime;
-use types::{Cell, CollationId, DataType, TypeKind, number};
+use types::{Cell, CollationId, DataType, TypeKind, base64, number};
 
 /// Bytes from the first bad one on that error 1300 of CHAR shows.
 const SHOWN_BAD_BYTES: usize = 3;
@@ -467,58 +467,19 @@ fn put_grouped(r: &mut Row<'_, '_>, plain: &str) -> SqlResult<()> {
     r.put_with(|out| locale.locale().write_grouped(plain, out))
 }
 
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 fn to_base64(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let bytes = r.bytes(0);
     if r.too_large(bytes.len() / 3 * 4 + 4)? {
         return Ok(());
     }
-    r.put_with(|out| {
-        let mut column = 0;
-        for chunk in bytes.chunks(3) {
-            if column == 76 {
-                out.push(b'\n');
-                column = 0;
-            }
-            let word = (0..3).fold(0u32, |word, i| word << 8 | u32::from(chunk.get(i).copied().unwrap_or(0)));
-            for place in 0..4 {
-                let digit = BASE64[(word >> (18 - 6 * place) & 63) as usize];
-                out.push(if place <= chunk.len() { digit } else { b'=' });
-            }
-            column += 4;
-        }
-    })
+    r.put_with(|out| base64::write_lines(bytes, b"\n", out))
 }
 
 fn from_base64(r: &mut Row<'_, '_>) -> SqlResult<()> {
-    let mut word = 0u32;
-    let mut count = 0;
-    let mut padding = 0;
-    let mut out = Vec::new();
-    for &byte in r.bytes(0) {
-        if number::is_space(byte) {
-            continue;
-        }
-        if byte == b'=' {
-            padding += 1;
-            word <<= 6;
-        } else {
-            match BASE64.iter().position(|&digit| digit == byte) {
-                Some(digit) if padding == 0 => word = word << 6 | digit as u32,
-                _ => return r.null(),
-            }
-        }
-        count += 1;
-        if count == 4 {
-            out.extend_from_slice(&word.to_be_bytes()[1..4 - padding.min(2)]);
-            if padding > 2 {
-                return r.null();
-            }
-            (word, count) = (0, 0);
-        }
+    match base64::read(r.bytes(0)) {
+        Some(bytes) => r.put_bytes(&bytes),
+        None => r.null(),
     }
-    if count != 0 { r.null() } else { r.put_bytes(&out) }
 }
 
 fn hex_number(r: &mut Row<'_, '_>) -> SqlResult<()> {

@@ -9,6 +9,7 @@
 use std::fmt::Write;
 
 use super::diff::Node;
+use crate::format::escape;
 
 /// Width of the picture, pixels.
 const WIDTH: f64 = 1200.0;
@@ -147,7 +148,7 @@ struct Picture {
 impl Picture {
     fn begin(title: &str, summary: &str, depth: usize, row: f64) -> Picture {
         let height = HEAD + (depth + 1) as f64 * row + 2.0 * MARGIN;
-        let title = escaped(title);
+        let title = escape(title);
         let mut svg = String::new();
         let _ = writeln!(
             svg,
@@ -156,7 +157,7 @@ impl Picture {
              <rect width=\"100%\" height=\"100%\" fill=\"#fffdf8\"/>\n\
              <text x=\"{MARGIN}\" y=\"22\" font-size=\"15\" font-weight=\"bold\" fill=\"#222\">{title}</text>\n\
              <text x=\"{MARGIN}\" y=\"40\" fill=\"#444\">{}</text>",
-            escaped(summary)
+            escape(summary)
         );
         Picture { svg, height, row, left_out: 0 }
     }
@@ -172,8 +173,8 @@ impl Picture {
              <rect x=\"{MARGIN}\" y=\"53\" width=\"26\" height=\"4\" fill=\"{GREW}\"/>\
              <text x=\"{}\" y=\"57\" fill=\"#444\">bars: {} above {}; red grew, blue shrank</text>",
             MARGIN + 32.0,
-            escaped(before),
-            escaped(after)
+            escape(before),
+            escape(after)
         );
     }
 
@@ -186,7 +187,7 @@ impl Picture {
         let _ = write!(
             self.svg,
             "<g><title>{}</title><rect x=\"{x:.1}\" y=\"{y}\" width=\"{:.1}\" height=\"{height}\" rx=\"1.5\" fill=\"{colour}\"/>",
-            escaped(words),
+            escape(words),
             (width - 0.5).max(0.3)
         );
         let room = ((width - 6.0) / LETTER).max(0.0) as usize;
@@ -196,7 +197,7 @@ impl Picture {
                 "<text x=\"{:.1}\" y=\"{}\" fill=\"#1a1a1a\">{}</text>",
                 x + 3.0,
                 y + 12.5,
-                escaped(&label)
+                escape(&label)
             );
         }
         self.svg.push_str("</g>\n");
@@ -272,22 +273,6 @@ fn change_colour(grown: f64, whole: f64) -> String {
     let light = 96.0 - 34.0 * part.sqrt();
     let (hue, colour) = if grown < 0.0 { (212, 75) } else { (4, 85) };
     if part < 0.0005 { "hsl(40,10%,93%)".to_owned() } else { format!("hsl({hue},{colour}%,{light:.0}%)") }
-}
-
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            // Not allowed in XML at all.
-            control if control < ' ' => safe.push(' '),
-            other => safe.push(other),
-        }
-    }
-    safe
 }
 
 #[cfg(test)]
