@@ -4,7 +4,7 @@
 //! so a crash leaves all of it or nothing. The new catalog snapshot is published after the commit, while the metadata
 //! lock of every table concerned is held exclusively: nobody sees a definition whose trees do not exist.
 //!
-//! - `defaults`, `draft`, and [`session::column_type`]: from the syntax tree to a checked definition
+//! - `defaults`, `builder`, and [`session::column_type`]: from the syntax tree to a checked definition
 //! - `foreign_key`: whether both ends of a key fit, and what a change of one end means to the other
 //! - [`create_table`], [`drop_tables`], [`truncate_table`], [`rename_tables`], [`create_schema`]...: the statements
 //! - [`alter_table`]: in place where only the definition changes, else by a copy
@@ -13,9 +13,9 @@
 //! session's metadata locks. A statement answers with the position of its commit: the reply waits until it is durable.
 
 mod alter;
+mod builder;
 mod defaults;
 mod definitions;
-mod draft;
 mod expression;
 mod foreign_key;
 mod schemas;

@@ -10,8 +10,8 @@ use service::error as e;
 use syntax::ast;
 use table::{MetadataLock, Table};
 
+use super::builder::{TableBuilder, check_name_is_free};
 use super::definitions::trees_of;
-use super::draft::{Draft, check_name_is_free};
 use super::foreign_key::{self, Renamed};
 use super::{Context, Outcome, Result};
 use crate::metadata::{MetadataLocks, lock_of};
@@ -111,42 +111,43 @@ pub fn create_table(
     let (mut table, auto_increment) = if let Some(like) = &statement.like {
         let (other_schema, other_name) = context.resolve(like)?;
         let other = find(&catalog, &other_schema, &other_name)?;
-        let mut draft = Draft::of(&other.definition);
-        draft.schema = schema_name.as_str().into();
-        draft.name = name.as_str().into();
-        draft.foreign_keys.clear(); // MySQL leaves them out too.
-        for check in &mut draft.checks {
+        let mut builder = TableBuilder::of(&other.definition);
+        builder.schema = schema_name.as_str().into();
+        builder.name = name.as_str().into();
+        builder.foreign_keys.clear(); // MySQL leaves them out too.
+        for check in &mut builder.checks {
             check.name = None;
             check.existing = false;
         }
         let mut warnings = Vec::new();
-        (draft.finish(template, &context.settings(&catalog), &mut warnings)?, None)
+        (builder.finish(template, &context.settings(&catalog), &mut warnings)?, None)
     } else {
-        let mut draft = Draft::new(&schema_name, &name, schema.collation);
+        let mut builder = TableBuilder::new(&schema_name, &name, schema.collation);
         let mut warnings = std::mem::take(context.warnings);
         let settings = context.settings(&catalog);
         let built = (|| {
-            draft.apply_options(statement.options, &settings, &mut warnings)?;
+            builder.apply_options(statement.options, &settings, &mut warnings)?;
             for element in statement.elements {
-                draft.add_element(element, &settings, &mut warnings)?;
+                builder.add_element(element, &settings, &mut warnings)?;
             }
-            if !selected.is_empty() && !draft.foreign_keys.is_empty() {
+            if !selected.is_empty() && !builder.foreign_keys.is_empty() {
                 return Err(e::ER_FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT.bare());
             }
             for column in selected {
-                if draft.column_position(&column.name).is_none() {
+                if builder.column_position(&column.name).is_none() {
                     super::check_column_name(&column.name)?;
-                    draft.add_selected_column(column, &settings);
+                    builder.add_selected_column(column, &settings);
                 }
             }
-            draft.put_selected_last(&selected.iter().map(|column| column.name.as_str()).collect::<Vec<_>>());
+            builder
+                .put_selected_last(&selected.iter().map(|column| column.name.as_str()).collect::<Vec<_>>());
             if exists {
                 return Err(e::ER_TABLE_EXISTS_ERROR.with(&[&name]));
             }
-            draft.finish(template, &settings, &mut warnings)
+            builder.finish(template, &settings, &mut warnings)
         })();
         *context.warnings = warnings;
-        (built?, draft.auto_increment)
+        (built?, builder.auto_increment)
     };
     if exists {
         return Err(e::ER_TABLE_EXISTS_ERROR.with(&[&name]));
@@ -301,7 +302,7 @@ pub fn truncate_table(context: &mut Context<'_>, name: &ast::ObjectName<'_>) -> 
     let (schema, name) = context.resolve(name)?;
     let catalog = context.temporary.overlay(&context.definitions.catalog().load());
     if schema == "performance_schema" && catalog.table(&schema, &name).is_some() {
-        // What is counted there begins anew in MySQL; nothing is kept here that would.
+        // MySQL counts from the beginning there; nothing is kept here that would.
         return Ok(Outcome::default());
     }
     let entry = find(&catalog, &schema, &name)?;

@@ -1,4 +1,4 @@
-//! The actions of ALTER TABLE, applied to a draft of the table.
+//! The actions of ALTER TABLE, applied to the builder of its definition.
 //!
 //! Columns are found by the names they had before the statement, whatever its earlier actions renamed; what is dropped goes
 //! first, so that its name is free for what is added. New and moved columns find their places when all have their new names, and
@@ -15,7 +15,7 @@ use types::{CollationId, DataType, TypeKind};
 
 use super::depend::check_dependents;
 use super::follow::follow_columns;
-use crate::ddl::draft::{Draft, DraftColumn};
+use crate::ddl::builder::{ColumnBuilder, TableBuilder};
 use crate::ddl::tables::template;
 use crate::ddl::{
     Context, Result, Settings, check_column_name, check_index_name, check_name, defaults, text_of,
@@ -24,7 +24,7 @@ use session::column_type::{charset_warning, resolve_collation};
 
 /// What the actions made of a table.
 pub(super) struct Edited {
-    pub(super) draft: Draft,
+    pub(super) builder: TableBuilder,
     pub(super) table: TableDefinition,
     /// FORCE, ENGINE= or the like was written.
     pub(super) rebuild_asked: bool,
@@ -46,7 +46,7 @@ pub(super) fn edit<'s>(
     let settings = context.settings(catalog);
     let gone = check_dependents(old, actions, &settings)?;
     let mut editor = Editor {
-        draft: Draft::of(old),
+        builder: TableBuilder::of(old),
         old,
         settings: &settings,
         rebuild_asked: false,
@@ -70,29 +70,29 @@ pub(super) fn edit<'s>(
         editor.drop_something(action)?;
     }
     let stays = |name: &str| !gone.iter().any(|gone| names_equal(gone, name));
-    editor.draft.checks.retain(|check| check.name.as_deref().is_none_or(stays));
+    editor.builder.checks.retain(|check| check.name.as_deref().is_none_or(stays));
     for action in actions.iter().filter(|action| !drops(action)) {
         editor.apply(context, action, warnings)?;
     }
     editor.place_columns()?;
-    if editor.draft.columns.is_empty() {
+    if editor.builder.columns.is_empty() {
         return Err(e::ER_CANT_REMOVE_ALL_FIELDS.bare());
     }
     if let Some(missing) = editor.missing {
         return Err(missing);
     }
-    follow_columns(&mut editor.draft, old)?;
+    follow_columns(&mut editor.builder, old)?;
     let template = TableDefinition {
         row_version: old.row_version,
         dropped_columns: old.dropped_columns.clone(),
         ..template(old.id, old.schema_id, old.kind, old.created_micros)
     };
-    let table = editor.draft.finish(template, &settings, warnings)?;
-    Ok(Edited { draft: editor.draft, table, rebuild_asked: editor.rebuild_asked, rename: editor.rename })
+    let table = editor.builder.finish(template, &settings, warnings)?;
+    Ok(Edited { builder: editor.builder, table, rebuild_asked: editor.rebuild_asked, rename: editor.rename })
 }
 
 struct Editor<'a, 's> {
-    draft: Draft,
+    builder: TableBuilder,
     old: &'a TableDefinition,
     settings: &'a Settings<'a>,
     rebuild_asked: bool,
@@ -140,13 +140,13 @@ struct Placing<'s> {
 }
 
 enum Placed {
-    New(Box<DraftColumn>),
+    New(Box<ColumnBuilder>),
     /// Ordinal in the table as it is.
     Old(usize),
 }
 
 impl<'s> Editor<'_, 's> {
-    /// The draft's position of the column that was called `name` before the statement, for the one action that may change it.
+    /// The builder's position of the column that was called `name` before the statement, for the one action that may change it.
     ///
     /// # Errors
     /// 1054.
@@ -154,7 +154,7 @@ impl<'s> Editor<'_, 's> {
         let found =
             self.old.column_ordinal(name).filter(|origin| !self.taken.contains(origin)).and_then(|origin| {
                 self.taken.push(origin);
-                self.draft.columns.iter().position(|column| column.origin == Some(origin))
+                self.builder.columns.iter().position(|column| column.origin == Some(origin))
             });
         found.ok_or_else(|| e::ER_BAD_FIELD_ERROR.with(&[&name, &self.old.name]))
     }
@@ -163,13 +163,14 @@ impl<'s> Editor<'_, 's> {
         match action {
             A::DropColumn(name) => {
                 let name = text_of(name.text)?;
-                match self.draft.column_position(name) {
-                    Some(position) => drop(self.draft.columns.remove(position)),
+                match self.builder.column_position(name) {
+                    Some(position) => drop(self.builder.columns.remove(position)),
                     None => self.miss(name),
                 }
             }
             A::DropPrimaryKey => {
-                let position = self.draft.keys.iter().position(|key| key.kind == catalog::IndexKind::Primary);
+                let position =
+                    self.builder.keys.iter().position(|key| key.kind == catalog::IndexKind::Primary);
                 self.drop_key(position, "PRIMARY");
             }
             A::DropIndex(name) => {
@@ -207,7 +208,7 @@ impl<'s> Editor<'_, 's> {
 
     fn drop_key(&mut self, position: Option<usize>, name: &str) {
         match position {
-            Some(position) => drop(self.draft.keys.remove(position)),
+            Some(position) => drop(self.builder.keys.remove(position)),
             None => self.miss(name),
         }
     }
@@ -217,26 +218,26 @@ impl<'s> Editor<'_, 's> {
     }
 
     fn key_position(&self, name: &str) -> Option<usize> {
-        self.draft
+        self.builder
             .keys
             .iter()
             .position(|key| key.name.as_deref().is_some_and(|other| names_equal(other, name)))
     }
 
     fn drop_foreign_key(&mut self, name: &str) -> bool {
-        let before = self.draft.foreign_keys.len();
-        self.draft
+        let before = self.builder.foreign_keys.len();
+        self.builder
             .foreign_keys
             .retain(|key| !key.name.as_deref().is_some_and(|other| names_equal(other, name)));
-        self.draft.foreign_keys.len() != before
+        self.builder.foreign_keys.len() != before
     }
 
     fn drop_check(&mut self, name: &str) -> bool {
-        let before = self.draft.checks.len();
-        self.draft
+        let before = self.builder.checks.len();
+        self.builder
             .checks
             .retain(|check| !check.name.as_deref().is_some_and(|other| names_equal(other, name)));
-        self.draft.checks.len() != before
+        self.builder.checks.len() != before
     }
 
     fn apply(&mut self, context: &Context<'_>, action: &A<'s>, warnings: &mut Vec<Diagnostic>) -> Result<()> {
@@ -249,16 +250,16 @@ impl<'s> Editor<'_, 's> {
                 for element in elements {
                     match element {
                         ast::TableElement::Column(column) => self.add_column(column, None, warnings)?,
-                        element => self.draft.add_element(element, settings, warnings)?,
+                        element => self.builder.add_element(element, settings, warnings)?,
                     }
                 }
             }
             A::AddKey(key) => {
-                let key = Draft::key(key, warnings)?;
-                self.draft.keys.push(key);
+                let key = TableBuilder::key(key, warnings)?;
+                self.builder.keys.push(key);
             }
-            A::AddForeignKey(key) => self.draft.add_foreign_key(key)?,
-            A::AddCheck(check) => self.draft.add_check(&check, None, settings)?,
+            A::AddForeignKey(key) => self.builder.add_foreign_key(key)?,
+            A::AddCheck(check) => self.builder.add_check(&check, None, settings)?,
             A::ModifyColumn(column, place) => {
                 let name = text_of(column.name.text)?;
                 self.redefine(name, column, place, warnings)?;
@@ -269,21 +270,21 @@ impl<'s> Editor<'_, 's> {
             A::SetDefault(name, default) => self.set_default(text_of(name.text)?, &default, warnings)?,
             A::DropDefault(name) => {
                 let position = self.take_column(text_of(name.text)?)?;
-                self.draft.columns[position].definition.default = ColumnDefault::None;
+                self.builder.columns[position].definition.default = ColumnDefault::None;
             }
             A::SetColumnInvisible(name, invisible) => {
                 let position = self.take_column(text_of(name.text)?)?;
-                self.draft.columns[position].definition.invisible = invisible;
+                self.builder.columns[position].definition.invisible = invisible;
             }
             A::SetIndexInvisible(name, invisible) => {
                 let name = text_of(name.text)?;
                 let position = self
                     .key_position(name)
                     .ok_or_else(|| e::ER_KEY_DOES_NOT_EXITS.with(&[&name, &self.old.name]))?;
-                if invisible && self.draft.keys[position].kind == catalog::IndexKind::Primary {
+                if invisible && self.builder.keys[position].kind == catalog::IndexKind::Primary {
                     return Err(e::ER_PK_INDEX_CANT_BE_INVISIBLE.bare());
                 }
-                self.draft.keys[position].visible = !invisible;
+                self.builder.keys[position].visible = !invisible;
             }
             A::SetEnforced { name, enforced, any_kind } => {
                 let name = text_of(name.text)?;
@@ -291,7 +292,7 @@ impl<'s> Editor<'_, 's> {
                     return Err(e::ER_ALTER_CONSTRAINT_ENFORCEMENT_NOT_SUPPORTED.with(&[&name]));
                 }
                 let found = self
-                    .draft
+                    .builder
                     .checks
                     .iter_mut()
                     .find(|check| check.name.as_deref().is_some_and(|other| names_equal(other, name)));
@@ -304,7 +305,7 @@ impl<'s> Editor<'_, 's> {
                 let position = self.take_column(text_of(old.text)?)?;
                 let new = text_of(new.text)?;
                 check_column_name(new)?;
-                self.draft.columns[position].definition.name = new.into();
+                self.builder.columns[position].definition.name = new.into();
             }
             A::RenameIndex(old, new) => {
                 let (old, new) = (text_of(old.text)?, text_of(new.text)?);
@@ -312,7 +313,7 @@ impl<'s> Editor<'_, 's> {
                     .key_position(old)
                     .ok_or_else(|| e::ER_KEY_DOES_NOT_EXITS.with(&[&old, &self.old.name]))?;
                 check_index_name(new)?;
-                let key = &mut self.draft.keys[position];
+                let key = &mut self.builder.keys[position];
                 key.name = Some(new.into());
                 // A name that was given keeps the index.
                 key.generated = false;
@@ -335,7 +336,7 @@ impl<'s> Editor<'_, 's> {
                 if matches!(option, ast::TableOption::Engine(_)) {
                     self.rebuild_asked = true;
                 }
-                self.draft.apply_options(&[option], settings, warnings)?;
+                self.builder.apply_options(&[option], settings, warnings)?;
             }
             A::ConvertCharset { charset, collation } => {
                 if let Some(charset) = charset {
@@ -366,7 +367,7 @@ impl<'s> Editor<'_, 's> {
         place: Option<ast::ColumnPlace<'s>>,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<()> {
-        let column = Placed::New(Box::new(self.draft.column(column, self.settings, warnings)?));
+        let column = Placed::New(Box::new(self.builder.column(column, self.settings, warnings)?));
         self.placings.push(Placing { column, place });
         Ok(())
     }
@@ -379,14 +380,14 @@ impl<'s> Editor<'_, 's> {
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<()> {
         let position = self.take_column(old)?;
-        let mut made = self.draft.column(column, self.settings, warnings)?;
-        let before = self.draft.columns[position].clone();
+        let mut made = self.builder.column(column, self.settings, warnings)?;
+        let before = self.builder.columns[position].clone();
         made.origin = before.origin;
         made.definition.since_version = before.definition.since_version;
         made.definition.instant_default = before.definition.instant_default;
         made.definition.stored_order = before.definition.stored_order;
         made.definition.earlier_forms = before.definition.earlier_forms;
-        self.draft.columns[position] = made;
+        self.builder.columns[position] = made;
         if let (Some(origin), Some(_)) = (before.origin, place) {
             self.placings.push(Placing { column: Placed::Old(origin), place });
         }
@@ -401,7 +402,7 @@ impl<'s> Editor<'_, 's> {
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<()> {
         let position = self.take_column(name)?;
-        let column = &mut self.draft.columns[position].definition;
+        let column = &mut self.builder.columns[position].definition;
         if column.data_type.is_text_or_blob() {
             return Err(e::ER_BLOB_CANT_HAVE_DEFAULT.with(&[&column.name]));
         }
@@ -425,7 +426,7 @@ impl<'s> Editor<'_, 's> {
     /// 1054: AFTER a column that is not there yet.
     fn place_columns(&mut self) -> Result<()> {
         for Placing { column, place } in std::mem::take(&mut self.placings) {
-            let columns = &mut self.draft.columns;
+            let columns = &mut self.builder.columns;
             let column = match column {
                 Placed::New(column) => *column,
                 Placed::Old(origin) => {
@@ -435,27 +436,27 @@ impl<'s> Editor<'_, 's> {
                 }
             };
             let position = match place {
-                None => self.draft.columns.len(),
+                None => self.builder.columns.len(),
                 Some(ast::ColumnPlace::First) => 0,
                 Some(ast::ColumnPlace::After(name)) => {
                     let name = text_of(name.text)?;
-                    let after = self.draft.column_position(name);
+                    let after = self.builder.column_position(name);
                     after.ok_or_else(|| e::ER_BAD_FIELD_ERROR.with(&[&name, &self.old.name]))? + 1
                 }
             };
-            self.draft.columns.insert(position, column);
+            self.builder.columns.insert(position, column);
         }
         Ok(())
     }
 
     /// CONVERT TO CHARACTER SET: the table's collation and that of all its strings.
     fn convert(&mut self, collation: CollationId) {
-        self.draft.collation = collation;
+        self.builder.collation = collation;
         let added = self.placings.iter_mut().filter_map(|placing| match &mut placing.column {
             Placed::New(column) => Some(&mut **column),
             Placed::Old(_) => None,
         });
-        for column in self.draft.columns.iter_mut().chain(added) {
+        for column in self.builder.columns.iter_mut().chain(added) {
             let column = &mut column.definition;
             let data_type = &mut column.data_type;
             let is_text = data_type.is_string() || matches!(data_type.kind, TypeKind::Enum | TypeKind::Set);

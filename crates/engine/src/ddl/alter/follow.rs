@@ -7,14 +7,16 @@ use catalog::{ColumnDefinition, IndexPart, TableDefinition, names_equal};
 use service::error as e;
 
 use crate::ddl::Result;
-use crate::ddl::draft::{Draft, DraftColumn, DraftForeignKey, DraftKey, DraftPart, part_bytes};
+use crate::ddl::builder::{
+    ColumnBuilder, ForeignKeyBuilder, KeyBuilder, KeyPartBuilder, TableBuilder, part_bytes,
+};
 
 /// Gives the keys that were there the names their columns have now. Parts whose column is gone go, and keys without parts.
 ///
 /// # Errors
 /// 1828: a foreign key's column is gone.
-pub(super) fn follow_columns(draft: &mut Draft, old: &TableDefinition) -> Result<()> {
-    let Draft { columns, keys, foreign_keys, .. } = draft;
+pub(super) fn follow_columns(builder: &mut TableBuilder, old: &TableDefinition) -> Result<()> {
+    let TableBuilder { columns, keys, foreign_keys, .. } = builder;
     for key in keys.iter_mut() {
         follow_key(key, columns, old);
     }
@@ -26,17 +28,17 @@ pub(super) fn follow_columns(draft: &mut Draft, old: &TableDefinition) -> Result
 }
 
 /// Keys that stand in the statement use the new names already.
-fn follow_key(key: &mut DraftKey, columns: &[DraftColumn], old: &TableDefinition) {
+fn follow_key(key: &mut KeyBuilder, columns: &[ColumnBuilder], old: &TableDefinition) {
     let Some(before) = key.origin.map(|origin| &old.indexes[origin]) else { return };
     let parts = key.parts.iter().zip(&before.parts).filter_map(|(part, was)| {
         let column = successor(columns, old, was.column)?;
-        Some(DraftPart {
+        Some(KeyPartBuilder {
             column: Arc::clone(&column.definition.name),
             prefix_length: prefix_length(column, &old.columns[was.column], was),
             ..part.clone()
         })
     });
-    let parts: Vec<DraftPart> = parts.collect();
+    let parts: Vec<KeyPartBuilder> = parts.collect();
     if parts.len() != key.parts.len() {
         key.origin = None;
     }
@@ -45,10 +47,10 @@ fn follow_key(key: &mut DraftKey, columns: &[DraftColumn], old: &TableDefinition
 
 /// The column that an old one's keys are over: itself, or a new one of its name, whichever comes first.
 fn successor<'d>(
-    columns: &'d [DraftColumn],
+    columns: &'d [ColumnBuilder],
     old: &TableDefinition,
     ordinal: usize,
-) -> Option<&'d DraftColumn> {
+) -> Option<&'d ColumnBuilder> {
     columns.iter().find(|column| match column.origin {
         Some(origin) => origin == ordinal,
         None => names_equal(&column.definition.name, &old.columns[ordinal].name),
@@ -57,7 +59,7 @@ fn successor<'d>(
 
 /// How much of the column the part is over. A column that is shorter than its part was is in it as a whole; of a new column
 /// MySQL takes as much as the part had of the old one.
-fn prefix_length(column: &DraftColumn, before: &ColumnDefinition, part: &IndexPart) -> Option<u64> {
+fn prefix_length(column: &ColumnBuilder, before: &ColumnDefinition, part: &IndexPart) -> Option<u64> {
     let data_type = &column.definition.data_type;
     if column.origin.is_some() {
         let shortens = |length: &u64| data_type.is_text_or_blob() || *length < u64::from(data_type.length);
@@ -74,12 +76,12 @@ fn prefix_length(column: &DraftColumn, before: &ColumnDefinition, part: &IndexPa
 }
 
 fn follow_foreign_key(
-    key: &mut DraftForeignKey,
-    columns: &[DraftColumn],
+    key: &mut ForeignKeyBuilder,
+    columns: &[ColumnBuilder],
     old: &TableDefinition,
 ) -> Result<()> {
     for name in &mut key.columns {
-        let was_it = |column: &&DraftColumn| {
+        let was_it = |column: &&ColumnBuilder| {
             column.origin.is_some_and(|origin| names_equal(&old.columns[origin].name, name))
         };
         let Some(column) = columns.iter().find(was_it) else {

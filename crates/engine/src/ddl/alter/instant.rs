@@ -3,7 +3,7 @@
 //! A row names the version of the layout it was written in (`table::codec::row`), and a definition describes all versions
 //! there may be rows of. So these are instant: columns added and dropped at any place, moved, renamed; other defaults; NULL
 //! allowed; wider integers and strings; more members of ENUM and SET; indexes dropped, renamed, hidden. Index entries have no
-//! versions: a column that an index holds, and the clustered key above all, keeps its form, or that index is built anew.
+//! versions: a column that an index holds, and the clustered key above all, keeps its form, or that index is built again.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,12 @@ use table::codec::row::VERSIONS_MAX;
 use types::{Physical, TypeKind};
 
 use crate::ddl::Context;
+use crate::ddl::builder::TableBuilder;
 use crate::ddl::defaults::zero_decimal;
-use crate::ddl::draft::Draft;
 
 /// For each index of the new table the old index whose entries are the same, if any.
 pub(super) fn kept_indexes(
-    draft: &Draft,
+    builder: &TableBuilder,
     old: &TableDefinition,
     table: &TableDefinition,
     mapping: &[Option<usize>],
@@ -32,7 +32,7 @@ pub(super) fn kept_indexes(
         .indexes
         .iter()
         .map(|index| {
-            let origin = draft.keys.iter().find_map(|key| {
+            let origin = builder.keys.iter().find_map(|key| {
                 let same_name = key.name.as_deref().is_some_and(|name| names_equal(name, &index.name));
                 key.origin.filter(|_| same_name)
             })?;

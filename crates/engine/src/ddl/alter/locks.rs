@@ -1,8 +1,8 @@
 //! What ALTER TABLE keeps others from meanwhile.
 //!
-//! A statement that concerns one table begins as the one who defines it, and alone; while it builds or copies it lets others
-//! back in, and for the end it is alone again. One that concerns several tables has them alone from beginning to end: waiting
-//! for one while another is held could go round in a circle.
+//! A statement that concerns one table begins with its metadata lock exclusive; while it builds or copies it lets others in, and for
+//! the end the lock is exclusive again. One that concerns several tables holds their locks exclusively from beginning to end: waiting
+//! for one while another is held could be a deadlock.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::metadata::{MetadataLocks, lock_error, lock_of};
 
 /// The locks of a statement. Dropping them gives them back.
 pub(super) enum AlterLocks {
-    /// One table, by its definer.
-    One(Definer),
+    /// One table, whose lock can be exclusive or let others in.
+    One(ExclusiveHolder),
     /// All alone to the end; or nobody else sees the table, or LOCK TABLES has it.
     Alone { _locks: MetadataLocks },
 }
 
-/// The one who defines a table.
-pub(super) struct Definer {
+/// The holder of a table's metadata lock, exclusive or upgradable.
+pub(super) struct ExclusiveHolder {
     lock: Arc<MetadataLock>,
     /// `None`: it is alone.
     others: Option<Others>,
@@ -39,20 +39,20 @@ impl AlterLocks {
             && let Some(lock) = lock_of(table).filter(|lock| !context.locked_tables.holds(lock))
         {
             lock.lock(MetadataMode::Upgradable, context.session.lock_wait).map_err(lock_error)?;
-            let mut definer = Definer { lock: Arc::clone(lock), others: Some(Others::Write) };
-            definer.be_alone(context.session.lock_wait)?;
-            return Ok(Self::One(definer));
+            let mut holder = ExclusiveHolder { lock: Arc::clone(lock), others: Some(Others::Write) };
+            holder.be_alone(context.session.lock_wait)?;
+            return Ok(Self::One(holder));
         }
         Ok(Self::Alone { _locks: lock_all(tables, context)? })
     }
 
     /// Lets others in again, if that is possible.
     pub(super) fn let_in(&mut self, others: Others) {
-        if let Self::One(definer) = self
-            && definer.others.is_none()
+        if let Self::One(holder) = self
+            && holder.others.is_none()
         {
-            definer.lock.downgrade(others);
-            definer.others = Some(others);
+            holder.lock.downgrade(others);
+            holder.others = Some(others);
         }
     }
 
@@ -62,13 +62,13 @@ impl AlterLocks {
     /// 1205, 1317.
     pub(super) fn be_alone(&mut self, lock_wait: MetadataWait<'_>) -> Result<()> {
         match self {
-            Self::One(definer) => definer.be_alone(lock_wait),
+            Self::One(holder) => holder.be_alone(lock_wait),
             Self::Alone { .. } => Ok(()),
         }
     }
 }
 
-impl Definer {
+impl ExclusiveHolder {
     fn be_alone(&mut self, lock_wait: MetadataWait<'_>) -> Result<()> {
         if let Some(others) = self.others {
             let gone_up = self.lock.upgrade(others, lock_wait);
@@ -79,7 +79,7 @@ impl Definer {
     }
 }
 
-impl Drop for Definer {
+impl Drop for ExclusiveHolder {
     fn drop(&mut self) {
         match self.others {
             None => self.lock.downgrade(Others::Write),

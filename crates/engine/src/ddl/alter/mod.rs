@@ -1,6 +1,6 @@
 //! ALTER TABLE, CREATE INDEX, DROP INDEX.
 //!
-//! The statement's actions edit a draft of the table; the finished definition is compared with the old one:
+//! The statement's actions edit the builder of its definition; the finished definition is compared with the old one:
 //!
 //! - rows of the old definition can be read as rows of the new one (`instant`): the trees stay, no row is touched; new
 //!   indexes are built (`in_place`), dropped ones lose their tree;
@@ -42,8 +42,8 @@ use self::in_place::{Built, InPlaceRequest, keep_trees};
 use self::instant::{instant_layout, is_computed, kept_indexes, zero_date};
 use self::locks::AlterLocks;
 use self::request::{Algorithm, Lock, Needs, Reason, Request};
+use super::builder::check_name_is_free;
 use super::definitions::trees_of;
-use super::draft::check_name_is_free;
 use super::foreign_key;
 use super::tables::{find, rename_generated_constraints};
 use super::{Context, Outcome, Result, sql_mode_bits};
@@ -102,9 +102,9 @@ fn alter(
     let mut warnings = std::mem::take(context.warnings);
     let result = edit(context, &catalog, &old, actions, &mut warnings);
     *context.warnings = warnings;
-    let Edited { draft, mut table, rebuild_asked, rename } = result?;
+    let Edited { builder, mut table, rebuild_asked, rename } = result?;
     if old.kind == TableKind::Base {
-        let mapping: Vec<Option<usize>> = draft.columns.iter().map(|column| column.origin).collect();
+        let mapping: Vec<Option<usize>> = builder.columns.iter().map(|column| column.origin).collect();
         foreign_key::check_altered(&old, &table, &mapping, &context.settings(&base))?;
     }
     let adds_keys = foreign_key::adds_keys(&old, &table);
@@ -129,8 +129,8 @@ fn alter(
         rename_generated_constraints(&mut table, &old.name);
     }
 
-    let mapping: Vec<Option<usize>> = draft.columns.iter().map(|column| column.origin).collect();
-    let kept = kept_indexes(&draft, &old, &table, &mapping);
+    let mapping: Vec<Option<usize>> = builder.columns.iter().map(|column| column.origin).collect();
+    let kept = kept_indexes(&builder, &old, &table, &mapping);
     let clustered_stays = match (old.clustered, table.clustered) {
         (None, None) => true,
         (Some(before), Some(after)) => kept[after] == Some(before),
@@ -278,7 +278,7 @@ fn alter(
     let affected_rows = checked.unwrap_or(if counted { copied } else { 0 });
     // A temporary table's counter is in no tree.
     let counter = counter.filter(|_| table.kind == TableKind::Temporary);
-    if let Some(next) = draft.auto_increment.or(counter) {
+    if let Some(next) = builder.auto_increment.or(counter) {
         raise_counter(context, &table, next)?;
     }
     let warning_count = context.warnings.len();

@@ -1,4 +1,4 @@
-//! A table being defined: what CREATE TABLE collects and ALTER TABLE starts from, and the checks that make a definition
+//! The builder of a table's definition: what CREATE TABLE collects and ALTER TABLE starts from, and the checks that make a definition
 //! of it.
 //!
 //! Columns and keys know where they come from, so that ALTER TABLE can tell what is new, what moved and what changed.
@@ -36,9 +36,9 @@ const ROW_BYTES_MAX: u64 = 65_535;
 const COMMENT_CHARS_MAX: usize = 1024;
 const TABLE_COMMENT_CHARS_MAX: usize = 2048;
 
-/// A column of a draft.
+/// A column of a table being defined.
 #[derive(Clone, Debug)]
-pub(super) struct DraftColumn {
+pub(super) struct ColumnBuilder {
     pub(super) definition: ColumnDefinition,
     /// Ordinal in the table that is altered.
     pub(super) origin: Option<usize>,
@@ -46,12 +46,12 @@ pub(super) struct DraftColumn {
     null_written: bool,
 }
 
-/// A key of a draft.
+/// A key of a table being defined.
 #[derive(Clone, Debug)]
-pub(super) struct DraftKey {
+pub(super) struct KeyBuilder {
     pub(super) name: Option<Arc<str>>,
     pub(super) kind: IndexKind,
-    pub(super) parts: Vec<DraftPart>,
+    pub(super) parts: Vec<KeyPartBuilder>,
     pub(super) visible: bool,
     algorithm: IndexAlgorithm,
     comment: Arc<str>,
@@ -63,15 +63,15 @@ pub(super) struct DraftKey {
 
 /// A part of a key, by column name.
 #[derive(Clone, Debug)]
-pub(super) struct DraftPart {
+pub(super) struct KeyPartBuilder {
     pub(super) column: Arc<str>,
     pub(super) prefix_length: Option<u64>,
     pub(super) descending: bool,
 }
 
-/// A foreign key of a draft.
+/// A foreign key of a table being defined.
 #[derive(Clone, Debug)]
-pub(super) struct DraftForeignKey {
+pub(super) struct ForeignKeyBuilder {
     pub(super) name: Option<Arc<str>>,
     pub(super) columns: Vec<Arc<str>>,
     parent_schema: Arc<str>,
@@ -83,9 +83,9 @@ pub(super) struct DraftForeignKey {
     pub(super) existing: bool,
 }
 
-/// A CHECK of a draft.
+/// A CHECK of a table being defined.
 #[derive(Clone, Debug)]
-pub(super) struct DraftCheck {
+pub(super) struct CheckBuilder {
     pub(super) name: Option<Arc<str>>,
     pub(super) expression: Arc<str>,
     /// Columns that it names, if it stands in this statement.
@@ -101,13 +101,13 @@ pub(super) struct DraftCheck {
 
 /// A table being defined.
 #[derive(Clone, Debug)]
-pub(super) struct Draft {
+pub(super) struct TableBuilder {
     pub(super) schema: Arc<str>,
     pub(super) name: Arc<str>,
-    pub(super) columns: Vec<DraftColumn>,
-    pub(super) keys: Vec<DraftKey>,
-    pub(super) foreign_keys: Vec<DraftForeignKey>,
-    pub(super) checks: Vec<DraftCheck>,
+    pub(super) columns: Vec<ColumnBuilder>,
+    pub(super) keys: Vec<KeyBuilder>,
+    pub(super) foreign_keys: Vec<ForeignKeyBuilder>,
+    pub(super) checks: Vec<CheckBuilder>,
     pub(super) options: TableOptions,
     pub(super) collation: CollationId,
     pub(super) comment: Arc<str>,
@@ -115,7 +115,7 @@ pub(super) struct Draft {
     pub(super) auto_increment: Option<u64>,
 }
 
-impl Draft {
+impl TableBuilder {
     /// A table without columns.
     pub(super) fn new(schema: &str, name: &str, collation: CollationId) -> Self {
         Self {
@@ -142,7 +142,7 @@ impl Draft {
                 .columns
                 .iter()
                 .enumerate()
-                .map(|(ordinal, column)| DraftColumn {
+                .map(|(ordinal, column)| ColumnBuilder {
                     definition: column.clone(),
                     origin: Some(ordinal),
                     null_written: false,
@@ -152,13 +152,13 @@ impl Draft {
                 .indexes
                 .iter()
                 .enumerate()
-                .map(|(ordinal, index)| DraftKey {
+                .map(|(ordinal, index)| KeyBuilder {
                     name: Some(Arc::clone(&index.name)),
                     kind: index.kind,
                     parts: index
                         .parts
                         .iter()
-                        .map(|part| DraftPart {
+                        .map(|part| KeyPartBuilder {
                             column: column_name(part.column),
                             prefix_length: part.prefix_length.map(u64::from),
                             descending: part.descending,
@@ -174,7 +174,7 @@ impl Draft {
             foreign_keys: table
                 .foreign_keys
                 .iter()
-                .map(|key| DraftForeignKey {
+                .map(|key| ForeignKeyBuilder {
                     name: Some(Arc::clone(&key.name)),
                     columns: key.columns.iter().map(|&column| column_name(column)).collect(),
                     parent_schema: Arc::clone(&key.parent_schema),
@@ -188,7 +188,7 @@ impl Draft {
             checks: table
                 .checks
                 .iter()
-                .map(|check| DraftCheck {
+                .map(|check| CheckBuilder {
                     name: Some(Arc::clone(&check.name)),
                     expression: Arc::clone(&check.expression),
                     columns: Vec::new(),
@@ -238,7 +238,7 @@ impl Draft {
         column: &ast::ColumnDef<'_>,
         settings: &Settings<'_>,
         warnings: &mut Vec<Diagnostic>,
-    ) -> Result<DraftColumn> {
+    ) -> Result<ColumnBuilder> {
         let name = text_of(column.name.text)?;
         check_column_name(name)?;
         if column.generated.is_some() {
@@ -298,10 +298,10 @@ impl Draft {
             None => None,
         };
         if let Some(kind) = key {
-            self.keys.push(DraftKey {
+            self.keys.push(KeyBuilder {
                 name: None,
                 kind,
-                parts: vec![DraftPart { column: name.into(), prefix_length: None, descending: false }],
+                parts: vec![KeyPartBuilder { column: name.into(), prefix_length: None, descending: false }],
                 visible: true,
                 algorithm: IndexAlgorithm::Default,
                 comment: "".into(),
@@ -309,7 +309,7 @@ impl Draft {
                 generated: false,
             });
         }
-        Ok(DraftColumn {
+        Ok(ColumnBuilder {
             definition: ColumnDefinition {
                 name: name.into(),
                 data_type: written.data_type,
@@ -335,7 +335,7 @@ impl Draft {
     pub(super) fn add_selected_column(&mut self, column: &SelectedColumn, settings: &Settings<'_>) {
         let data_type = selected::stored_type(column);
         let direct = selected::direct(column);
-        self.columns.push(DraftColumn {
+        self.columns.push(ColumnBuilder {
             definition: ColumnDefinition {
                 name: column.name.as_str().into(),
                 default: selected::default(column, &data_type, !settings.is_strict()),
@@ -359,7 +359,7 @@ impl Draft {
 
     /// CREATE TABLE ... AS SELECT puts the columns of the query behind those that are only in the definition.
     pub(super) fn put_selected_last(&mut self, selected: &[&str]) {
-        let place = |column: &DraftColumn| {
+        let place = |column: &ColumnBuilder| {
             let name = &column.definition.name;
             selected.iter().position(|selected| names_equal(selected, name)).map_or(0, |at| at + 1)
         };
@@ -367,7 +367,7 @@ impl Draft {
     }
 
     /// Makes a key.
-    pub(super) fn key(key: &ast::KeyDef<'_>, warnings: &mut Vec<Diagnostic>) -> Result<DraftKey> {
+    pub(super) fn key(key: &ast::KeyDef<'_>, warnings: &mut Vec<Diagnostic>) -> Result<KeyBuilder> {
         let kind = match key.kind {
             ast::KeyKind::Primary => IndexKind::Primary,
             ast::KeyKind::Unique => IndexKind::Unique,
@@ -400,7 +400,7 @@ impl Draft {
             let shown = name.clone().unwrap_or_else(|| Arc::from("PRIMARY"));
             return Err(e::ER_TOO_LONG_INDEX_COMMENT.with(&[&shown, &COMMENT_CHARS_MAX]));
         }
-        Ok(DraftKey {
+        Ok(KeyBuilder {
             name,
             kind,
             parts: key_parts(key.parts)?,
@@ -421,7 +421,7 @@ impl Draft {
     ) -> Result<()> {
         let name = check.name.map(|name| text_of(name.text).map(Arc::from)).transpose()?;
         let made = canonical_check(&check.expr, settings)?;
-        self.checks.push(DraftCheck {
+        self.checks.push(CheckBuilder {
             name,
             expression: made.text.into(),
             columns: made.columns,
@@ -484,12 +484,12 @@ impl Draft {
             .iter()
             .map(|column| text_of(column.text).map(Arc::from))
             .collect::<Result<_>>()?;
-        self.keys.push(DraftKey {
+        self.keys.push(KeyBuilder {
             name: index_name,
             kind: IndexKind::Plain,
             parts: columns
                 .iter()
-                .map(|column| DraftPart {
+                .map(|column| KeyPartBuilder {
                     column: Arc::clone(column),
                     prefix_length: None,
                     descending: false,
@@ -501,7 +501,7 @@ impl Draft {
             origin: None,
             generated: true,
         });
-        self.foreign_keys.push(DraftForeignKey {
+        self.foreign_keys.push(ForeignKeyBuilder {
             name,
             columns,
             parent_schema,
@@ -765,7 +765,7 @@ impl Draft {
 
     /// The generated keys that other keys replace. Of two generated keys the shorter one goes, of equals the earlier one.
     fn redundant_keys(&self) -> Vec<bool> {
-        let begins_with = |key: &DraftKey, start: &DraftKey| {
+        let begins_with = |key: &KeyBuilder, start: &KeyBuilder| {
             start.parts.len() <= key.parts.len()
                 && start.parts.iter().zip(&key.parts).all(|(one, two)| {
                     names_equal(&one.column, &two.column)
@@ -916,7 +916,7 @@ impl Draft {
     /// The columns that REFERENCES without columns means.
     fn parent_primary_key(
         &self,
-        key: &DraftForeignKey,
+        key: &ForeignKeyBuilder,
         table: &TableDefinition,
         settings: &Settings<'_>,
     ) -> Result<Vec<Arc<str>>> {
@@ -938,8 +938,8 @@ impl Draft {
         if !foreign_key::writes_columns(key) {
             return Ok(());
         }
-        for (draft, check) in self.checks.iter().zip(&table.checks) {
-            let mut named = draft.columns.clone();
+        for (given, check) in self.checks.iter().zip(&table.checks) {
+            let mut named = given.columns.clone();
             if named.is_empty() {
                 named = columns_of_text(&check.expression, settings)?;
             }
@@ -998,11 +998,11 @@ fn type_word<'t>(column: &ast::ColumnDef<'_>, text: &'t [u8]) -> &'t [u8] {
     &rest[..end]
 }
 
-fn key_parts(parts: &[ast::KeyPart<'_>]) -> Result<Vec<DraftPart>> {
+fn key_parts(parts: &[ast::KeyPart<'_>]) -> Result<Vec<KeyPartBuilder>> {
     parts
         .iter()
         .map(|part| match part.target {
-            ast::KeyTarget::Column(name, length) => Ok(DraftPart {
+            ast::KeyTarget::Column(name, length) => Ok(KeyPartBuilder {
                 column: text_of(name.text)?.into(),
                 prefix_length: length,
                 descending: part.desc.unwrap_or(false),
@@ -1026,7 +1026,7 @@ fn make_not_null(column: &mut ColumnDefinition, null_written: bool) -> Result<()
     Ok(())
 }
 
-fn index_part(column: &ColumnDefinition, ordinal: usize, part: &DraftPart) -> Result<IndexPart> {
+fn index_part(column: &ColumnDefinition, ordinal: usize, part: &KeyPartBuilder) -> Result<IndexPart> {
     let data_type = &column.data_type;
     if data_type.kind == TypeKind::Json {
         return Err(e::ER_JSON_USED_AS_KEY.with(&[&column.name]));
