@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use catalog::{ColumnDefault, TableEntry};
 use plan::{Expr, ExprKind, FunctionId};
-use service::error::{ER_NOT_SUPPORTED_YET, SqlError};
+use service::error::{ER_BINLOG_UNSAFE_SYSTEM_FUNCTION, ER_NOT_SUPPORTED_YET};
 use types::{Batch, Column};
 
 use super::rules::{Computed, Running, bind};
@@ -86,8 +86,7 @@ fn check_functions(expr: &Expr) -> SqlResult<()> {
         expr.any(&mut |node| matches!(&node.kind, ExprKind::Call { function, .. } if wanted(*function)))
     };
     if calls(&|function| !function.is_deterministic() || matches!(function, F::User | F::CurrentUser)) {
-        let text = "Statement is unsafe because it uses a system function that may return a different value on the replica.";
-        return Err(SqlError::new(1674, *b"HY000", text));
+        return Err(ER_BINLOG_UNSAFE_SYSTEM_FUNCTION.bare());
     }
     let asks = |function: FunctionId| {
         matches!(function, F::ConnectionId | F::CurrentRole | F::Database | F::FoundRows | F::RowCount)

@@ -426,6 +426,7 @@ table! {
     1654 ER_WRONG_TYPE_COLUMN_VALUE_ERROR "HY000" "Partition column values of incorrect type";
     1656 ER_MAXVALUE_IN_VALUES_IN "HY000" "Cannot use MAXVALUE as value in VALUES IN";
     1657 ER_TOO_MANY_VALUES_ERROR "HY000" "Cannot have more than one value for this type of %-.64s partitioning";
+    1674 ER_BINLOG_UNSAFE_SYSTEM_FUNCTION "HY000" "Statement is unsafe because it uses a system function that may return a different value on the replica.";
     1676 ER_MESSAGE_AND_STATEMENT "HY000" "%s Statement: %s";
     1680 ER_PATH_LENGTH "HY000" "The path specified for %.64s is too long.";
     1681 ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT "HY000" "'%s' is deprecated and will be removed in a future release.";
