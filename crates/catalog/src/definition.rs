@@ -194,7 +194,7 @@ pub enum IndexAlgorithm {
 pub struct IndexPart {
     /// Ordinal of the column in the table.
     pub column: usize,
-    /// Only the first so many characters (bytes for binary types) are in the key.
+    /// Only the first this many characters (bytes for binary types) are in the key.
     pub prefix_length: Option<u32>,
     /// DESC.
     pub descending: bool,

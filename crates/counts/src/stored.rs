@@ -6,7 +6,7 @@ use std::process::Command;
 /// How far a count may be from the stored one, in hundredths. A dearer one fails; a cheaper one is named, to be stored with the change
 /// that made it so, or a later change could spend it unseen.
 pub(crate) const TOLERANCE_PERCENT: f64 = 2.0;
-/// And more than so many instructions: of a count of fifty, one is 2 % already.
+/// And more than this many instructions: of a count of fifty, one is 2 % already.
 pub(crate) const TOLERANCE_INSTRUCTIONS: f64 = 3.0;
 
 /// What counts depend on beside the repository: `key: value` lines.

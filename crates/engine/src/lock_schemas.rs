@@ -32,9 +32,9 @@ use session::system_schemas::rows::{Cell, Rows};
 const ENGINE: &str = "INNODB";
 /// Numbers shown for transactions that have only read begin here, as MySQL's do: the store gives them none.
 const READERS_FIRST: u64 = 1 << 48;
-/// `data_locks.LOCK_DATA` holds so many bytes.
+/// `data_locks.LOCK_DATA` holds this many bytes.
 const LOCK_DATA_BYTES_MAX: usize = 8192;
-/// `INNODB_TRX.trx_query` holds so many characters.
+/// `INNODB_TRX.trx_query` holds this many characters.
 const QUERY_CHARS_MAX: usize = 1024;
 
 /// Where a tree belongs.
@@ -523,7 +523,7 @@ fn push_innodb_lock_waits(
     Ok(())
 }
 
-/// A TIME of so many seconds.
+/// A TIME of this many seconds.
 fn clock(seconds: i64) -> Cell<'static> {
     Cell::Int(seconds * 1_000_000)
 }
@@ -605,7 +605,7 @@ fn push_record(
 }
 
 fn push_deadlock(core: &Core, places: &HashMap<TreeId, Place>, deadlock: &Deadlock, text: &mut String) {
-    // The one that closed the circle is told last, as MySQL does.
+    // The one that closed the cycle is shown last, as in MySQL.
     let mut members: Vec<_> = deadlock.cycle.iter().collect();
     members.rotate_left(1);
     if let Some(since) = deadlock.cycle.first().and_then(|member| member.waiter.since) {

@@ -26,7 +26,7 @@ pub fn lock_of(entry: &TableEntry) -> Option<&Arc<MetadataLock>> {
     entry.source.as_any().downcast_ref::<Table>().map(Table::metadata_lock)
 }
 
-/// What the client is told when a lock is not given.
+/// The error when a lock is not granted.
 #[cold]
 #[must_use]
 pub(crate) fn lock_error(error: MetadataLockError) -> Box<SqlError> {

@@ -184,7 +184,7 @@ fn a_point_select_as_text_allocates_nothing() {
     });
 }
 
-/// Not nothing, but bounded: operators are made anew for each run.
+/// Not nothing, but bounded: operators are made again for each run.
 #[test]
 fn a_range_select_allocates_little() {
     with_table(|client| {

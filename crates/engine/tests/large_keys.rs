@@ -330,7 +330,7 @@ fn an_update_of_other_columns_reads_no_large_value() {
         assert_eq!(query(session, "SELECT id, n, LENGTH(v) FROM t"), ["6|3|250", "7|3|250"]);
         query(session, "UPDATE t SET id = id - 5 ORDER BY id");
         assert_eq!(sums(session), expected);
-        // One value of a shared stream changes: the others are written anew with it.
+        // One value of a shared stream changes: the others are written again with it.
         query(session, "UPDATE t SET s = REPEAT('t', 9001) WHERE id = 1");
         assert_eq!(
             query(

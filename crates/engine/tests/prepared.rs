@@ -315,7 +315,7 @@ fn plans_are_made_anew_when_a_table_grows() {
         insert(client, 100..200);
         assert_eq!(run(client, 2), 0, "twice as many");
         client.query("ANALYZE TABLE t");
-        assert_eq!(run(client, 2), 2, "looked at anew");
+        assert_eq!(run(client, 2), 2, "read again");
         assert_eq!(run(client, 2), 0);
         client.query("DELETE FROM t");
         assert_eq!(run(client, 0), 2, "empty");

@@ -77,7 +77,7 @@ struct SpillPath {
     reading: bool,
 }
 
-/// Why `folder` cannot be written is told to the client.
+/// The error says why `folder` cannot be written.
 #[cold]
 pub(crate) fn file_failed(error: &io::Error, folder: &dyn Folder, reading: bool) -> Box<SqlError> {
     failed(error, &SpillPath { path: folder.path().display().to_string(), reading })

@@ -13,7 +13,7 @@ pub struct PlanError {
     pub number: u16,
     /// Text for the client, UTF-8.
     pub message: String,
-    /// What had been bound of a statement, for an account that may not even be told of this error.
+    /// What had been bound of a statement, for an account that may not even see this error.
     pub bound: Option<Box<PartlyBound>>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `passes/PASS.script` holds queries; the output of each is the tree that the pass gets (`before`: the passes in front
 //! of it have run) and the tree it leaves (`after`). `outer_to_inner` is a rule of `pushdown`: before is what pushdown
-//! leaves without the rule, after with it. `INVAR_REWRITE=1 cargo test -p plan --test passes` writes them anew.
+//! leaves without the rule, after with it. `INVAR_REWRITE=1 cargo test -p plan --test passes` writes them again.
 
 use std::path::{Path, PathBuf};
 

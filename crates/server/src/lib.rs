@@ -48,7 +48,7 @@ use watchdog::Watchdog;
 
 /// Connections that may wait to be accepted (`back_log`).
 const BACK_LOG: i32 = 4096;
-/// Connections get the rest of this after the server was told to stop and their statements were killed.
+/// Connections get the rest of this after the server has begun to stop and their statements were killed.
 const KILL_TIME: Duration = Duration::from_secs(5);
 
 /// How a server serves.

@@ -487,7 +487,7 @@ fn a_slow_client_blocks_only_itself() {
         assert_eq!(other.query("SELECT 1"), ["\u{1}1", "end"]);
     }
     assert_eq!(slow.answer(ResultReader::query(CAPABILITIES)).len(), 200_001);
-    // One that never reads is let go when its statement is killed.
+    // One that never reads is disconnected when its statement is killed.
     slow.sequence = 0;
     slow.send(&payload);
     std::thread::sleep(Duration::from_millis(50));

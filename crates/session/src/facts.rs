@@ -22,7 +22,7 @@ pub struct Process {
     pub database: Option<String>,
     /// `Sleep`, `Query` ...
     pub command: &'static str,
-    /// In that state since so many seconds.
+    /// In that state since this many seconds.
     pub seconds: u64,
     /// `executing`, or empty.
     pub state: &'static str,

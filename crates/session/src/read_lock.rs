@@ -49,7 +49,7 @@ impl ReadLock {
     /// `polite` (invariant 3).
     ///
     /// # Errors
-    /// 1205: they did not let go in time; 1317; [`SqlError::refused_wait`].
+    /// 1205: they did not release it in time; 1317; [`SqlError::refused_wait`].
     pub fn enter(&self, changing: &AtomicBool, polite: bool, lock_wait: MetadataWait<'_>) -> Outcome {
         changing.store(true, Ordering::SeqCst);
         if self.wanted.load(Ordering::SeqCst) == 0 {

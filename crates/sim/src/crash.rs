@@ -307,7 +307,7 @@ const OPEN_MAX: usize = 4;
 /// Three quarters of them change a row, some 250 KB in all, beside a pool of perhaps 24 pages of 16 KiB.
 const BULK_WRITES: usize = 120;
 const TREES_MAX: usize = 5;
-/// A tree that is filled gets so many rows: some 250 leaves in three levels.
+/// A tree that is filled gets this many rows: some 250 leaves in three levels.
 const FILL_ROWS: u32 = 800;
 const FILL_ROWS_PER_COMMIT: u32 = 100;
 /// An index tree's key is this and the first bytes of the value, then the key; its table's tree is the one before it.
@@ -911,7 +911,7 @@ impl Life<'_> {
         }
     }
 
-    /// Gives a tree so many rows that it has hundreds of leaves.
+    /// Gives a tree enough rows for hundreds of leaves.
     fn fill(&mut self, store: &Store, number: TreeNumber) -> Step {
         let tree = self.excuse(store.tree(TreeId(number)))?;
         // No power cut before it is there: it takes more changes of the disk than a life has.

@@ -1,7 +1,7 @@
 //! Short programs of few threads in orders drawn from a seed (`crate::sync`): latches, the hand-over of locks, commits.
 //!
 //! ```text
-//! cargo test -p store --features interleave --lib interleaved_tests       INTERLEAVINGS=100000: so many orders of each
+//! cargo test -p store --features interleave --lib interleaved_tests       INTERLEAVINGS=100000: this many orders of each
 //! ```
 //!
 //! What is seen is checked at every end: no update is lost, no reader sees half of a change, nobody waits for ever (a run that
@@ -186,7 +186,7 @@ fn of_those_who_insert_a_key_one_does() {
             .collect();
         let inserted =
             threads.into_iter().map(|thread| thread.join().unwrap()).filter(|is_in| *is_in).count();
-        assert_eq!(inserted, 1, "one has it, and the others are told");
+        assert_eq!(inserted, 1, "one inserts it, and the others get the error");
     });
 }
 

@@ -101,9 +101,9 @@ pub(crate) struct Walk {
     asked: PageId,
 }
 
-/// From the leaf after so many on, a walk is a scan: what it brings into memory makes way for what others use.
+/// From the leaf after this many on, a walk is a scan: what it brings into memory makes way for what others use.
 const SCAN_AFTER_LEAVES: u32 = 16;
-/// From the leaf after so many on, those behind it are asked for ahead.
+/// From the leaf after this many on, those behind it are asked for ahead.
 const AHEAD_AFTER_LEAVES: u32 = 4;
 /// So many are asked for: 512 KiB. When half of them are read, as many again.
 const AHEAD_LEAVES: u32 = 32;

@@ -55,7 +55,7 @@ fn read(
     Ok(values)
 }
 
-/// Returns when so many wait: who, and for whom.
+/// Returns when this many wait: who, and for whom.
 fn waiters(store: &Store, count: usize) -> Vec<(TxnId, Vec<TxnId>)> {
     loop {
         let mut waiters: Vec<_> =

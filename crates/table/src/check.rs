@@ -18,7 +18,7 @@ use crate::large::{CHUNK_BYTES, ReadFrom};
 use crate::materialized::Materialized;
 use crate::table::Table;
 
-/// So many problems of a table are told; then the check ends.
+/// Problems of a table that are reported; then the check ends.
 pub(crate) const PROBLEMS_MAX: usize = 20;
 /// Streams of large values in memory at once, 16 bytes each.
 const STREAMS_KEPT: usize = 1 << 20;
@@ -46,7 +46,7 @@ pub enum CheckEnd<E> {
 /// Why a check goes no further.
 enum Stop<E> {
     End(CheckEnd<E>),
-    /// The problem is told; what follows would only repeat it.
+    /// The problem is reported; what follows would only repeat it.
     Told,
 }
 
@@ -142,7 +142,7 @@ impl<E, G: FnMut() -> Result<(), E>> Check<'_, G> {
         if self.problems.len() < PROBLEMS_MAX { Ok(()) } else { Err(Stop::Told) }
     }
 
-    /// Damage met while reading is told; anything else ends the check.
+    /// Damage met while reading is reported; anything else ends the check.
     fn met<T>(&mut self, result: Result<T, StoreError>) -> Step<E, T> {
         match result {
             Ok(value) => Ok(value),

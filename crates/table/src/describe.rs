@@ -123,7 +123,7 @@ mod tests {
         let nullable = [part(int(true), true, false), part(text, false, false)];
         assert_eq!(described(&nullable, &[1, 0x80, 0, 0, 5, 0x61, 0x62]), "5, 0x6162");
         assert_eq!(described(&nullable, &[0, 0, 0, 0, 0, 0x61]), "NULL, 0x61");
-        // A part cut off is told as bytes.
+        // A part cut off is shown as bytes.
         assert_eq!(described(&nullable, &[1, 0x80]), "0x0180");
     }
 }

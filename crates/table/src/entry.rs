@@ -24,11 +24,11 @@ pub const COVERED_BYTES_MAX: u64 = 2000;
 /// How an entry names its row.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Shape {
-    /// The locator ends the key, behind so many bytes of columns.
+    /// The locator ends the key, behind this many bytes of columns.
     Tail(usize),
     /// The same; the value starts with the length.
     TailVariable,
-    /// The value starts with a locator of so many bytes.
+    /// The value starts with a locator of this many bytes.
     Value(usize),
     /// The value starts with the locator's length.
     ValueVariable,

@@ -23,7 +23,7 @@ use crate::read::ScanRequest;
 use crate::table::Table;
 use crate::write::duplicate;
 
-/// Entries are sorted before they are written, so many bytes of them at a time.
+/// Entries are sorted before they are written, this many bytes of them at a time.
 const PART_BYTES: usize = 8 << 20;
 /// Entries written in one transaction.
 const BATCH_ENTRIES: usize = 1_000;

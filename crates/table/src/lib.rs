@@ -1,4 +1,4 @@
-//! Rows over bytes: codecs, index upkeep, large values, statistics, and the dictionary of definitions.
+//! Rows over bytes: codecs, index maintenance, large values, statistics, and the dictionary of definitions.
 //!
 //! Read [`codec`] first: how a value, a row and a key look as bytes; then [`Table`], which keeps a table's trees in
 //! step, [`ChangeLog`], by which online DDL works on all rows beside writers, [`IndexBuild`], `row_change`, where each change of a row ends, and [`foreign_key`], which keeps tables in step with each other; then [`dictionary`], which keeps the definitions.

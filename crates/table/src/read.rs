@@ -387,7 +387,7 @@ impl Table {
         Ok(found == Some(true))
     }
 
-    /// Keeps others from taking the entry away that is in the way of `duplicate`, as MySQL does for who is told of it. Answers
+    /// Keeps others from taking the entry away that is in the way of `duplicate`, as MySQL does for whoever gets the error. Answers
     /// whether it is still there.
     ///
     /// # Errors
@@ -401,7 +401,7 @@ impl Table {
         let index = &self.indexes[duplicate.index];
         let tree = if index.entries.is_some() { &index.tree } else { &self.rows };
         if transaction.has_written(tree, &duplicate.entry)? {
-            return Ok(true); // It may be taken back with its statement, and no lock may stay then.
+            return Ok(true); // It may be rolled back with its statement, and no lock may stay then.
         }
         let locked = transaction
             .lock_current(tree, &duplicate.entry, LockMode::Shared, wait, |_| ())
@@ -486,7 +486,7 @@ impl TableScan {
         self.mark = None;
     }
 
-    /// Ends batches after so many rows: for a LIMIT, so that no more is read (or locked) than is wanted.
+    /// Ends batches after this many rows: for a LIMIT, so that no more is read (or locked) than is wanted.
     pub fn set_batch_rows(&mut self, rows_max: usize) {
         self.rows_max = rows_max.clamp(1, types::vector::batch_rows_max());
     }

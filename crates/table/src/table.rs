@@ -408,7 +408,7 @@ pub fn may_need_large_values(table: &TableDefinition) -> bool {
     total + key.min(store::KEY_BYTES_MAX as u64) + 512 > store::RECORD_BYTES_MAX as u64
 }
 
-/// A text's sort key has at most so many times the bytes that its type may have: 18 weights of two bytes for a character of four.
+/// A text's sort key has at most this many times the bytes that its type may have: 18 weights of two bytes for a character of four.
 const SORT_KEY_FACTOR_MAX: u64 = 9;
 
 /// A cell's NULL-ness without looking at its value.

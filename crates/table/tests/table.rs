@@ -385,7 +385,7 @@ fn a_value_beyond_the_limit_is_not_read_whole() {
     assert!(value.capacity() < 1 << 20);
 }
 
-/// A bad bit in the page of watermarks keeps no table from being opened and read; who needs a number is told.
+/// A bad bit in the page of watermarks keeps no table from being opened and read; who needs a number gets the error.
 #[test]
 fn an_unreadable_counter_fails_who_needs_it_and_nobody_else() {
     let world = SimWorld::new(6);

@@ -110,7 +110,7 @@ pub trait VirtualTable: Send + Sync {
     /// per entry of `scan.columns`. `emit` answers false to stop early.
     ///
     /// # Errors
-    /// What the client is to be told.
+    /// The text of the client's error.
     fn scan(
         &self,
         context: &VirtualContext<'_>,

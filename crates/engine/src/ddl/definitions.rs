@@ -339,7 +339,7 @@ impl Change<'_> {
         changes: Arc<ChangeLog>,
     ) -> Result<Arc<TableEntry>> {
         let store = &self.definitions.store;
-        // Another definition of the same content: plans that know the earlier one are made anew.
+        // Another definition of the same content: plans that know the earlier one are made again.
         let definition = Arc::new((*earlier.definition).clone());
         let source = match earlier.source.as_any().downcast_ref::<Table>() {
             Some(table) => {

@@ -1,5 +1,5 @@
 //! FOREIGN KEY constraints as definitions: whether a parent can be one, what a change of a table does to those that refer to
-//! it, and whether the rows that are there obey.
+//! it, and whether the rows that are there fulfil it.
 //!
 //! A key is checked against its parent when either end is made, renamed or altered. Without `foreign_key_checks` the parent
 //! may be missing, and strings may differ in collation; what is there must fit all the same.

@@ -31,7 +31,7 @@ pub struct Faults {
     pub fail_write_at_change: Option<u64>,
     /// So many reads in a million fail.
     pub fail_reads_per_million: u64,
-    /// All files together may take so many bytes; more is `StorageFull`.
+    /// All files together may take this many bytes; more is `StorageFull`.
     pub space_bytes_max: Option<u64>,
     /// Only what was written takes space, by sectors: as on a file system that reserves nothing, a write may fail whose place
     /// was asked for before.

@@ -1,7 +1,7 @@
 //! A world made from one number: its disk forgets what was not synced, its clock is turned by hand, it has no threads.
 //!
 //! [`SimWorld::crash`] ends a world and gives the one after it: the files as a machine might find them after losing power,
-//! with every unsynced write kept, lost or torn as the seed decides. What each kind of failure does is told by [`Faults`].
+//! with every unsynced write kept, lost or torn as the seed decides. [`Faults`] says what each kind of failure does.
 //!
 //! Read next: [`SimDisk`].
 

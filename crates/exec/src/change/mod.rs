@@ -55,7 +55,7 @@ pub struct Changed {
     pub last_insert_id: Option<u64>,
     /// The number in the OK packet: as `last_insert_id`, else the last explicit value of the AUTO_INCREMENT column, else
     /// that of the row ON DUPLICATE KEY UPDATE changed last, else 0. If it is 0 and the statement called
-    /// LAST_INSERT_ID(n), the client is told n; the session knows that.
+    /// LAST_INSERT_ID(n), the client gets n; the session knows that.
     pub reported_insert_id: u64,
     /// UPDATE: the info text tells of matched and changed rows.
     pub is_update: bool,

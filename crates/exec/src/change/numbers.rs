@@ -1,4 +1,4 @@
-//! AUTO_INCREMENT: which number a row gets, and which one the client is told.
+//! AUTO_INCREMENT: which number a row gets, and which one the client gets.
 //!
 //! Numbers are taken from the table's counter in runs: for rows written out, as many as there are, later what is left of them; for rows of a
 //! query 1, 2, 4, ... What is left of a run at the statement's end is lost. A number whose row was not written after all
@@ -42,7 +42,7 @@ pub(super) struct RowsWritten {
 /// Where the number of a row comes from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Number {
-    /// The statement gave it; its 64 bits, as the client is told.
+    /// The statement gave it; its 64 bits, as the client gets them.
     Given(u64),
     /// The table's counter gave it.
     Generated(u64),

@@ -296,7 +296,7 @@ pub struct Intervention {
     pub global: Vec<(String, String)>,
     /// SQL before a block with the change.
     pub apply: Vec<String>,
-    /// SQL after it, that takes back what `apply` did.
+    /// SQL after it, that undoes what `apply` did.
     pub undo: Vec<String>,
 }
 
@@ -479,7 +479,7 @@ impl Scenario {
                 return build.fail(driver.span(), format!("unknown driver '{}'", driver.get_ref()));
             }
             if let (Some(first), true) = (file.apply.first(), file.undo.is_empty()) {
-                return build.fail(first.span(), "expected undo = [...] that takes back what apply does");
+                return build.fail(first.span(), "expected undo = [...] that undoes what apply does");
             }
             found.push(Intervention {
                 what: file.what.clone(),

@@ -299,7 +299,7 @@ impl<'a> Binder<'a> {
         self.ctes.truncate(before);
     }
 
-    /// A mention of a CTE: its query bound anew, seeing only the CTEs before it.
+    /// A reference to a CTE: its query is bound again, seeing only the CTEs before it.
     fn cte(&mut self, position: usize, alias: &str) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
         self.check_alias(alias, None)?;
         if let Some((recursion, columns)) = &self.ctes[position].working {

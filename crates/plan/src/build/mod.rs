@@ -45,7 +45,7 @@ const EXTREMES_MAX: usize = 8;
 /// `eq_range_index_dive_limit` as MySQL has it by default.
 const DIVE_LIMIT: usize = 200;
 
-/// What the optimizer may be told.
+/// What the optimizer may know.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Logical passes.

@@ -81,7 +81,7 @@ impl Parts<'_> {
             }
             Logical::Filter { .. } | Logical::Limit { .. } => seen,
             Logical::Project { items, .. } => {
-                // A column that is only named anew is the same column.
+                // A column that only gets another name is the same column.
                 for (id, expr) in items {
                     let same = expr.as_column().and_then(|column| find(&seen, column));
                     seen.extend(same.map(|same| Seen { id: *id, ..same }));

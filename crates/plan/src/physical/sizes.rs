@@ -2,14 +2,14 @@
 //!
 //! Plans live long: a connection keeps those of its statements, and all sessions share them. One that was made while a table was empty
 //! reads the whole of it, which is the best way to a row of an empty table. So a plan knows how large its tables were, and is made
-//! anew when one of them has become another: a table that grows has its statements planned once more for each doubling.
+//! again when one of them has become another: a table that grows has its statements planned once more for each doubling.
 
 use catalog::TableKind;
 
 use super::{Node, Op, PhysicalPlan, PlanKind};
 use crate::logical::TableIndex;
 
-/// A table may become so many times as large, or as small, before a plan is made anew.
+/// A table may become so many times as large, or as small, before a plan is made again.
 const SIZE_FACTOR: u64 = 2;
 /// And so many rows more: among few rows any way is a good one.
 const SIZE_SLACK_ROWS: u64 = 16;

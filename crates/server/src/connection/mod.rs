@@ -206,7 +206,7 @@ pub(crate) struct Connection {
     has_place: bool,
     closing: bool,
     drained: bool,
-    /// What lies in the input begins with a packet that is whole when the input has so many bytes; 0: look.
+    /// What lies in the input begins with a packet that is whole when the input has this many bytes; 0: look.
     input_wanted: usize,
     read_to_end: bool,
     /// The client has closed its side.
@@ -746,7 +746,7 @@ impl Connection {
             _ => {}
         }
         if let Some(requeued) = &mut self.requeued {
-            // Whoever is killed, or has waited long enough, is told so by its own statement.
+            // Whoever is killed, or has waited long enough, gets that as the error of its own statement.
             requeued.is_due |= self.control.is_killed() || now >= requeued.until;
             return requeued.is_due;
         }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_is_due_when_its_patience_can_have_ended_and_not_again_until_then() {
+    fn a_slot_is_due_when_its_deadline_can_have_passed_and_not_again_until_then() {
         let start = Instant::now();
         let after = |ms| start + Duration::from_millis(ms);
         let mut deadlines = Deadlines::new(start);

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `SELECT n`, `SELECT @@anything` | one row with n, or with a value that clients accept |
 //! | `ECHO text` | one row with the text |
-//! | `ROWS n bytes` | n rows of so many bytes |
+//! | `ROWS n bytes` | n rows of this many bytes |
 //! | `SLEEP ms` | OK after waiting, unless killed |
 //! | `SPIN ms` | OK after computing |
 //! | `COMPUTE ms` | OK after computing, unless killed, without a word that it takes long |

@@ -380,7 +380,7 @@ fn load_into<B: Backend>(
     }
     let word = match load.duplicates {
         Duplicates::Replace => "REPLACE",
-        // A client that has sent its file cannot be told to stop: LOCAL goes on after duplicates.
+        // A client that has sent its file cannot be stopped: LOCAL goes on after duplicates.
         Duplicates::Ignore => IGNORING,
         Duplicates::Error if load.local => IGNORING,
         Duplicates::Error => "INSERT",

@@ -16,7 +16,7 @@ use crate::variables::settings::Settings;
 
 /// A statement begins: it is charged with what its session holds.
 #[inline]
-pub(super) fn obey<B: Backend>(session: &Session<B>) {
+pub(super) fn apply<B: Backend>(session: &Session<B>) {
     let settings = session.variables.settings();
     if settings.limits_connections {
         let limits = limits_of_account(settings, &session.account, &session.shared.core);

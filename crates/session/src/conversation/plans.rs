@@ -146,7 +146,7 @@ struct BindSession<'a, B: Backend> {
     begins_time: bool,
     /// Plans for these values came and went: it is planned without them.
     for_all_values: bool,
-    /// A prepared statement is executed: what planning warns of was told when it was prepared.
+    /// A prepared statement is executed: what planning warns of was reported when it was prepared.
     is_execution: bool,
 }
 

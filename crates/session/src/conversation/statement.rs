@@ -68,7 +68,7 @@ pub(super) fn begin_prepared<B: Backend>(
 /// Counts a statement and looks at the clock as closely as the slow log needs it; one that was requeued goes on.
 #[inline]
 fn start_clock<B: Backend>(session: &mut Session<B>, is_requeued: bool) -> StatementClock {
-    memory_limits::obey(session);
+    memory_limits::apply(session);
     if is_requeued && let Some(clock) = session.running.go_on(&session.shared.core) {
         return clock;
     }

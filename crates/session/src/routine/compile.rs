@@ -69,7 +69,7 @@ struct Label {
     name: String,
     /// Where ITERATE goes; `None` for a block.
     start: Option<At>,
-    /// Jumps to the end, to be told where it is.
+    /// Jumps to the end, whose position they do not have yet.
     leaves: Vec<At>,
     first_cursor: CursorId,
 }

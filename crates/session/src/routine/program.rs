@@ -153,7 +153,7 @@ pub(crate) enum Instruction {
     Signal(Box<Raise>),
     /// GET DIAGNOSTICS.
     Diagnose(Box<Diagnose>),
-    /// The end of a handler: on to where it was told.
+    /// The end of a handler: on to where it says.
     HandlerEnd,
     /// The end.
     Return,

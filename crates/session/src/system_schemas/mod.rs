@@ -104,7 +104,7 @@ impl TableSource for SystemTable {
     }
 }
 
-/// What the optimizer is told about a table nobody counted.
+/// What the optimizer assumes of a table that nobody has counted.
 const SYSTEM_TABLE_ROWS_GUESS: u64 = 1_000;
 
 impl TableStatistics for SystemTable {

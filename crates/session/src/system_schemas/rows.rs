@@ -110,7 +110,7 @@ impl<'a> Rows<'a> {
     /// Hands on what is left.
     ///
     /// # Errors
-    /// What [`Rows::fail`] was told.
+    /// The error that [`Rows::fail`] was given.
     pub fn finish(&mut self) -> Result<(), VirtualError> {
         if self.batch.row_count > 0 && !self.stopped {
             self.hand_on();

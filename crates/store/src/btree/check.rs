@@ -16,7 +16,7 @@ use crate::pager::frame::Body;
 pub(crate) type Copies<'c> = &'c dyn Fn(PageId) -> Result<Option<Box<Body>>, StoreError>;
 
 impl Root {
-    /// Walks the whole tree. Returns the number of leaves and records, tombstones included; beside writers about so many.
+    /// Walks the whole tree. Returns the number of leaves and records, tombstones included; beside writers about as many.
     pub(crate) fn check(self, copies: Copies<'_>) -> Result<(u64, u64), StoreError> {
         let level = || match copies(self.page)? {
             Some(root) => Ok(node::level(&root)),

@@ -40,7 +40,7 @@ pub(crate) struct HeldLocks {
     pub(super) ranges: Vec<HeldRange>,
     /// What all of these take in memory, their entries and segments with them, about.
     pub(super) bytes: u64,
-    /// At so many bytes shared locks are joined (again).
+    /// At this many bytes shared locks are joined (again).
     pub(super) join_at: u64,
     /// A lock was refused because there are too many.
     pub(super) refused: bool,

@@ -42,7 +42,7 @@ const _: () = assert!(CLEAN_FRAMES_MIN < FRAMES_MIN / 2);
 const SCANNED_EIGHTHS: usize = 3;
 /// Pages in the queue that no longer belong to a scan and are passed over at once.
 const SCANNED_SKIPPED_MAX: usize = 64;
-/// Every so many victims are the clock's in any case: what nobody uses any more makes way for what is scanned again and again.
+/// Once in this many victims the clock chooses in any case: what nobody uses any more makes way for what is scanned again and again.
 const CLOCK_EVERY: u64 = 32;
 /// Frames that the clock's hand passes at once where latches are held or inside a critical section: some 50 us. A
 /// thread that finds none continues outside, with [`Pool::sweep`].
@@ -170,13 +170,13 @@ impl Pool {
         self.dirty_count() + self.new_copies.load(Ordering::Relaxed)
     }
 
-    /// Changes may make so many pages dirty before a checkpoint has to come: the other frames are for readers and rollbacks.
+    /// Changes may make this many pages dirty before a checkpoint has to come: the other frames are for readers and rollbacks.
     pub(crate) fn dirty_max(&self) -> u32 {
         let frames = self.arena.frame_count();
         (frames - frames / 8).min(frames - CLEAN_FRAMES_MIN - FRAMES_MIN / 8)
     }
 
-    /// And so many while no checkpoint is possible.
+    /// And this many while no checkpoint is possible.
     pub(crate) fn dirty_full_max(&self) -> u32 {
         (self.arena.frame_count() / 2).min(self.dirty_max())
     }

@@ -335,7 +335,7 @@ struct Pace<'i> {
     log_end: u64,
 }
 
-/// Pages in so many frames are written in the order of their numbers.
+/// Pages in this many frames are written in the order of their numbers.
 const FRAMES_IN_ORDER: usize = 16 * 1024;
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 /// A thread that waits for a page to be clean checks again after this.

@@ -76,10 +76,10 @@ pub type DamageListener = Box<dyn Fn(&StoreError) + Send + Sync>;
 pub struct Options {
     /// Memory for pages, in bytes (`innodb_buffer_pool_size`).
     pub buffer_pool_bytes: u64,
-    /// Old versions beyond so many bytes go to a temporary file in the data folder; 0 stands for an eighth of
+    /// Old versions beyond this many bytes go to a temporary file in the data folder; 0 stands for an eighth of
     /// `buffer_pool_bytes`.
     pub undo_memory_bytes: u64,
-    /// A transaction's changes on their way to the log beyond so many bytes go there in parts, before the commit. For a moment
+    /// A transaction's changes on their way to the log beyond this many bytes go there in parts, before the commit. For a moment
     /// it may hold a part ([`crate::wal::PART_BYTES_MAX`]) more.
     pub txn_log_memory_bytes: usize,
     /// Length of a segment of undo, which goes to the file whole: at most 64 KiB.
@@ -806,7 +806,7 @@ pub(crate) fn log_failed(error: &LogError) -> StoreError {
     }
 }
 
-/// The pool's frames for so many bytes.
+/// The pool's frames for this many bytes.
 pub(crate) fn frame_count(bytes: u64) -> u32 {
     u32::try_from(bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX)
 }

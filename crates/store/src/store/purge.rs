@@ -23,14 +23,14 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 const ENTRIES_PER_COMMIT: usize = 64;
 /// Undo entries a tick looks at.
 const ENTRIES_PER_TICK: usize = 4096;
-/// A search for the oldest snapshot that looks at more words than this is made only every so many commits.
+/// A search for the oldest snapshot that looks at more words than this is made only once in this many commits.
 const CHEAP_WORDS: usize = 64;
 const COMMITS_PER_SEARCH: u64 = 32;
 /// How far the horizon moves at once.
 const HORIZON_STEP: u64 = 1024;
 /// Chunks of finished transactions that a tick looks at, to join them.
 const JOINED_PER_TICK: usize = 64;
-/// Every so many commits look at this many segments of undo.
+/// Once in this many commits segments of undo are looked at.
 const COMMITS_PER_SWEEP: u64 = 8;
 const SEGMENTS_PER_SWEEP: u32 = 16;
 /// Segments of undo a tick looks at.

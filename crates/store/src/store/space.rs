@@ -46,13 +46,13 @@ const LISTS_MIN: u32 = 3;
 /// where it is.
 const UNDO_MAX: usize = 256;
 
-/// Blocks of the map of so many pages and of the list of these, at most.
+/// Blocks of the map of this many pages and of the list of these, at most.
 pub(crate) fn map_blocks(page_end: u64) -> u32 {
     let maps = (page_end as usize).div_ceil(MAP_PAGES);
     u32::try_from(maps + (maps * 4).div_ceil(CHAIN_BYTES) + 1).unwrap_or(u32::MAX / 8)
 }
 
-/// A transaction of so many changes is a large one, which may have changed as many pages.
+/// A transaction of this many changes is a large one, which may have changed as many pages.
 pub(crate) const LARGE: u64 = 128;
 
 /// What a change of pages is for.
@@ -85,7 +85,7 @@ pub(crate) struct SpaceReservation {
 }
 
 impl SpaceReservation {
-    /// Of a pool with so many frames.
+    /// Of a pool with this many frames.
     pub(crate) fn new(file_blocks: u32, blocks: &Blocks, frames: u32) -> SpaceReservation {
         SpaceReservation {
             file_blocks: AtomicU32::new(file_blocks),
@@ -132,7 +132,7 @@ impl SpaceReservation {
         self.is_refused.store(is_refused, Ordering::Relaxed);
     }
 
-    /// Blocks wanted when so many pages are changed.
+    /// Blocks wanted when this many pages are changed.
     #[inline]
     pub(crate) fn blocks_needed(&self, dirty: u32, purpose: Purpose) -> u32 {
         let beside = match purpose {
@@ -143,12 +143,12 @@ impl SpaceReservation {
         dirty.saturating_add(self.lists.load(Ordering::Relaxed)).saturating_add(beside)
     }
 
-    /// A checkpoint of so many pages is worth its while, if their blocks are what is missing.
+    /// A checkpoint of this many pages is worth its while, if their blocks are what is missing.
     fn pages_worth_checkpoint(&self) -> u32 {
         (self.reserved() - self.reserved() / SLACK_SHARE) / 2
     }
 
-    /// Whether a page may be changed when so many are.
+    /// Whether a page may be changed when this many are.
     #[inline]
     pub(crate) fn is_enough(&self, dirty: u32, purpose: Purpose) -> bool {
         self.blocks_needed(dirty, purpose) <= self.free.load(Ordering::Relaxed)
@@ -229,7 +229,7 @@ impl SpaceReservation {
         Ok(())
     }
 
-    /// Cuts the file behind `end`, and leaves so many free blocks in it.
+    /// Cuts the file behind `end`, and leaves this many free blocks in it.
     pub(crate) fn cut(&self, file: &dyn File, blocks: &Blocks, end: u32, wanted: u32) -> bool {
         let _growing = self.growing.lock();
         let end = end.saturating_add(wanted.saturating_sub(blocks.free_before(end)));

@@ -26,7 +26,7 @@ pub(crate) struct Worker {
 #[derive(Debug, Default)]
 struct Wakeup {
     ended: Mutex<bool>,
-    rung: Condvar,
+    woken: Condvar,
 }
 
 impl Worker {
@@ -38,7 +38,7 @@ impl Worker {
     /// Ends the threads and waits for them.
     pub(crate) fn stop(&self) {
         *self.wakeup.ended.lock() = true;
-        self.wakeup.rung.notify_all();
+        self.wakeup.woken.notify_all();
         let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {
             // A panic there was reported by the panic hook.
@@ -50,7 +50,7 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         *self.wakeup.ended.lock() = true;
-        self.wakeup.rung.notify_all();
+        self.wakeup.woken.notify_all();
     }
 }
 
@@ -77,7 +77,7 @@ fn run(store: &Weak<Inner>, wakeup: &Wakeup, work: Task) {
         {
             let mut ended = wakeup.ended.lock();
             if !*ended && !busy {
-                wakeup.rung.wait_for(&mut ended, IDLE);
+                wakeup.woken.wait_for(&mut ended, IDLE);
             }
             if *ended {
                 return;

@@ -104,7 +104,7 @@ impl LogThrottle {
         self.capacity.store(bytes, Ordering::Relaxed);
     }
 
-    /// With so many bytes of the log behind the last checkpoint the next one begins.
+    /// With this many bytes of the log behind the last checkpoint the next one begins.
     #[inline]
     pub(crate) fn checkpoint_starts_at(&self) -> u64 {
         self.capacity() / 2
@@ -262,7 +262,7 @@ mod tests {
     const STEP: u64 = 100_000;
 
     impl World {
-        /// Writers that would log so many bytes in a step, all together.
+        /// Writers that would log this many bytes in a step, all together.
         fn new(capacity: u64, writers: usize, bytes: u64, bytes_per_step: u64) -> World {
             World {
                 throttle: LogThrottle::new(capacity),
@@ -303,7 +303,7 @@ mod tests {
             }
         }
 
-        /// Steps until a checkpoint is due, then that, of so many pages, each of which takes so long.
+        /// Steps until a checkpoint is due, then that, of this many pages, each of which takes so long.
         fn checkpoint(&mut self, pages: u64, page_nanos: u64) {
             while self.end - self.position <= self.throttle.checkpoint_starts_at() {
                 self.step();

@@ -52,7 +52,7 @@
 //! | 4 | 4 | crc32c of the payload |
 //! | 8 | 4 | payload bytes |
 //! | 12 | 1 | kind: 1 commit, 2 part |
-//! | 13 | 3 | kept: so many bytes of the previous part count; 0: all |
+//! | 13 | 3 | kept: this many bytes of the previous part count; 0: all |
 //! | 16 | 8 | start: this record's own position |
 //! | 24 | 8 | previous end: where the record before ends (the chain that invariant 2 rests on) |
 //! | 32 | 8 | previous part: start of the part of the same transaction before this record; 0 if there is none |

@@ -168,9 +168,9 @@ pub struct OrderItem<'a> {
 /// `LIMIT`. Each is an unsigned integer literal, a parameter, or (in stored programs) a variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit<'a> {
-    /// At most so many rows.
+    /// At most this many rows.
     pub count: Expr<'a>,
-    /// After skipping so many.
+    /// After skipping this many.
     pub offset: Option<Expr<'a>>,
 }
 

@@ -49,7 +49,7 @@ impl CollationId {
         order.is_ne().then_some(order)
     }
 
-    /// How much of `text` an order looks at that goes by so many bytes of weights (MySQL's `max_sort_length`): all of it
+    /// How much of `text` an order looks at that goes by this many bytes of weights (MySQL's `max_sort_length`): all of it
     /// under NO PAD, else the characters whose weights begin there.
     ///
     /// Source: MySQL 9.7 manual, `max_sort_length`; how many bytes a weight has was asked of a server.
@@ -69,7 +69,7 @@ impl CollationId {
         }
     }
 
-    /// How many weights of MySQL's `WEIGHT_STRING()` so many bytes hold.
+    /// How many weights of MySQL's `WEIGHT_STRING()` this many bytes hold.
     fn weights_in(self, bytes: usize) -> usize {
         let info = self.info();
         match info.rules {
@@ -80,7 +80,7 @@ impl CollationId {
         }
     }
 
-    /// Whether an order by so many bytes of weights looks at no more of any text than its first bytes, and how many these
+    /// Whether an order by this many bytes of weights looks at no more of any text than its first bytes, and how many these
     /// are at most.
     #[must_use]
     pub fn sort_prefix_bytes(self, weight_bytes_max: usize) -> Option<usize> {

@@ -179,7 +179,7 @@ pub fn truncate_micros(micros: i64, digits: u8) -> i64 {
     micros / unit * unit
 }
 
-/// Microseconds of the last of so many fraction digits.
+/// Microseconds of the last of this many fraction digits.
 pub(crate) const UNIT_MICROS: [i64; 7] = [1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 
 #[cfg(test)]

@@ -451,7 +451,7 @@ pub fn time_from_number(number: i64) -> Result<ParsedTime, TemporalError> {
 }
 
 impl ParsedDateTime {
-    /// The value with its fraction rounded to so many digits (or cut off), which can reach the next second or year.
+    /// The value with its fraction rounded to this many digits (or cut off), which can reach the next second or year.
     #[must_use]
     pub fn rounded(self, digits: u8) -> Option<DateTime> {
         let value = if self.carry { self.value.plus_second()? } else { self.value };
@@ -470,7 +470,7 @@ impl DateTime {
         Some(date.with_time(Time { micros: time - super::MICROS_PER_DAY }))
     }
 
-    /// The fraction rounded half up to so many digits. `None` past the year 9999.
+    /// The fraction rounded half up to this many digits. `None` past the year 9999.
     #[must_use]
     pub fn round(self, digits: u8) -> Option<DateTime> {
         if digits >= 6 || self.micros == 0 {
@@ -481,7 +481,7 @@ impl DateTime {
         if micros >= MICROS_PER_SECOND { value.plus_second() } else { Some(value) }
     }
 
-    /// Digits of the fraction beyond so many cut off.
+    /// Digits of the fraction beyond this many cut off.
     #[must_use]
     pub fn truncate(self, digits: u8) -> DateTime {
         DateTime { micros: super::truncate_micros(i64::from(self.micros), digits) as u32, ..self }
