@@ -696,71 +696,94 @@ fn scripts_answer_as_written() {
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Scripts that do not run over tables of another server, each with what it needs that the second backend does not do or does otherwise. All
-/// others do.
-const NOT_OVER_ANOTHER_SERVER: &[(&str, &str)] = &[
-    ("account_locking", "the server of this test does not count failed logins"),
-    ("alter_columns", "ALTER TABLE changes the rows there: of its warnings only the number comes back"),
-    ("alter_conversions", "ALTER TABLE changes the rows there: of its warnings only the number comes back"),
-    (
-        "alter_dates",
-        "temporary tables; ALTER TABLE checks the rows there, with the diagnostics of that connection",
-    ),
-    ("alter_nulls", "temporary tables; warnings of ALTER TABLE, of which only the number comes back"),
-    ("alter_rows", "time zones of TIMESTAMP; warnings of ALTER TABLE, of which only the number comes back"),
-    (
-        "changed_row_order",
-        "rows without a primary key are changed in the order in which they come from there: an index's",
-    ),
-    ("collation_mixes", "a text that a column cannot hold is refused there, by the text protocol too"),
-    (
-        "constant_checks",
-        "errors and warnings of conditions that are pushed down: constants are computed there once more, or not at all",
-    ),
-    ("create_select", "temporary tables"),
-    ("ddl", "temporary tables; cardinalities of SHOW INDEX"),
-    (
-        "ddl_constraints",
-        "temporary tables; indexes that foreign keys make by themselves are made there as if they had been written",
-    ),
-    ("ddl_defaults", "ALTER TABLE is refused there first, whose further diagnostics stay there"),
-    ("explain", "join orders that follow from estimates"),
-    ("foreign_key_names", "foreign keys are checked there as root, who may see every name"),
-    ("foreign_keys_define", "temporary tables; restrict_fk_on_non_standard_key"),
-    ("foreign_keys", "foreign_key_checks of the session"),
-    ("hermitage", "isolation levels other than REPEATABLE READ"),
-    ("histograms", "statistics and histograms are those of the server that keeps the tables"),
-    ("information_schema_names", "statistics of tables"),
-    ("isolation", "isolation levels other than REPEATABLE READ"),
-    ("join_size", "estimates of rows"),
-    ("lock_views", "row locks as this server's performance_schema shows them"),
-    ("locking_clause", "row locks as this server's performance_schema shows them"),
-    ("locks", "LOCK TABLES, metadata locks"),
-    ("metadata", "metadata locks"),
-    ("pad_char", "PAD_CHAR_TO_FULL_LENGTH: the other server compares and sends as its own sql_mode has it"),
-    ("read_only", "temporary tables"),
-    ("savepoint_metadata", "metadata locks"),
-    ("session_reset", "temporary tables"),
-    ("session_reset_parts", "temporary tables"),
-    ("shared_plans", "temporary tables"),
-    ("snapshot_isolation", "innodb_snapshot_isolation"),
-    ("status_counts", "Handler_read counters: rows that a pushed-down condition leaves out are read there"),
-    (
-        "stored_expressions",
-        "REPLACE becomes an UPDATE there, which leaves a document that is equal as a value",
-    ),
-    ("temporal", "time zones of TIMESTAMP"),
-    ("temporary", "temporary tables"),
-    ("texts_beside_numbers", "errors of conditions that are pushed down"),
-    (
-        "time_texts",
-        "warnings of conditions that are pushed down; a key of TIME with a fraction is compared there as it is",
-    ),
-    ("unevaluated", "errors of rows that a pushed-down condition leaves out"),
-];
+/// Scripts that do not run over tables of another server: in each a statement waits for a metadata lock, which nobody takes there.
+const NOT_OVER_ANOTHER_SERVER: &[&str] = &["locks", "metadata", "savepoint_metadata"];
+
+/// What is answered otherwise over tables of another server, by script: reasons, each with the commands that it holds for.
+///
+/// ```text
+/// [script]
+/// # why
+/// > the first line of a block's first command
+/// ```
+struct Otherwise {
+    path: PathBuf,
+    head: String,
+    by_script: BTreeMap<String, Vec<(String, String)>>,
+}
+
+impl Otherwise {
+    fn read() -> Otherwise {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/remote/otherwise.txt");
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let (mut head, mut by_script) = (String::new(), BTreeMap::<String, Vec<(String, String)>>::new());
+        let (mut script, mut reason) = (String::new(), String::new());
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+                (script, reason) = (name.to_owned(), String::new());
+            } else if script.is_empty() {
+                head.extend([line, "\n"]);
+            } else if let Some(why) = line.strip_prefix("# ") {
+                why.clone_into(&mut reason);
+            } else {
+                by_script.entry(script.clone()).or_default().push((reason.clone(), line.to_owned()));
+            }
+        }
+        Otherwise { path, head, by_script }
+    }
+
+    fn write(&self) {
+        let mut text = self.head.clone();
+        for (script, commands) in self.by_script.iter().filter(|(_, commands)| !commands.is_empty()) {
+            let _ = write!(text, "\n[{script}]\n");
+            let mut before = None;
+            for (reason, command) in commands {
+                if before.replace(reason) != Some(reason) {
+                    let _ = writeln!(text, "# {reason}");
+                }
+                let _ = writeln!(text, "{command}");
+            }
+        }
+        std::fs::write(&self.path, text).unwrap_or_else(|error| panic!("{}: {error}", self.path.display()));
+    }
+
+    /// What a block is known by.
+    fn name_of(block: &Block) -> String {
+        commands(block).lines().next().unwrap_or_default().to_owned()
+    }
+
+    /// Compares what a script's blocks were found to answer otherwise with what is listed; rewriting, lists it with the reasons there are.
+    fn compare(&mut self, script: &str, found: &[(String, String)], wrong: &mut Vec<String>) {
+        let rewrite = script::is_rewriting();
+        let mut listed = self.by_script.remove(script).unwrap_or_default();
+        let mut now = Vec::new();
+        for (name, report) in found {
+            let reason = match listed.iter().position(|(_, listed)| listed == name) {
+                Some(at) => listed.remove(at).0,
+                None if rewrite => String::new(),
+                None => {
+                    wrong.push(format!("{script}: over another server the answer is another\n{report}"));
+                    continue;
+                }
+            };
+            if !rewrite && reason.is_empty() {
+                wrong.push(format!("{}: {script}: no reason is given: {name}", self.path.display()));
+            }
+            now.push((reason, name.clone()));
+        }
+        if !rewrite {
+            wrong.extend(
+                listed.iter().map(|(_, name)| {
+                    format!("{}: {script}: answers as it should: {name}", self.path.display())
+                }),
+            );
+        }
+        self.by_script.insert(script.to_owned(), now);
+    }
+}
 
 /// The second backend of sessions: definitions here, rows on another server. Answers are the same, with no change in `session`, `plan` or
-/// `exec`.
+/// `exec`, but for those that are listed, each with its reason.
 #[test]
 fn scripts_answer_the_same_over_tables_of_another_server() {
     let there = harness::Server::start(&["--skip-ssl"]);
@@ -785,28 +808,33 @@ fn scripts_answer_the_same_over_tables_of_another_server() {
     let paths = script::files(&folder(), "test");
     let name_of = |path: &Path| path.file_stem().expect("a script has a name").to_string_lossy().into_owned();
     let names: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
-    for (name, _) in NOT_OVER_ANOTHER_SERVER {
+    let mut otherwise = Otherwise::read();
+    let listed =
+        NOT_OVER_ANOTHER_SERVER.iter().copied().chain(otherwise.by_script.keys().map(String::as_str));
+    for name in listed {
         assert!(names.iter().any(|there| there == name), "{name} is no script");
     }
     for path in paths {
         let name = name_of(&path);
-        let is_left_out = NOT_OVER_ANOTHER_SERVER.iter().any(|(left_out, _)| *left_out == name);
+        let is_left_out = NOT_OVER_ANOTHER_SERVER.contains(&&*name);
         if is_left_out || only.as_ref().is_some_and(|only| *only != name) {
             continue;
         }
         let mut world = World::new(options.clone(), &format!("golden_{name}"), true);
+        let mut found = Vec::new();
         for block in read(&path).0 {
             let output = script::as_output(&world.run(&block));
             if output != block.output {
-                wrong.push(format!(
-                    "{}:{}: over another server the answer is another\n{}\n--- expected\n{}\n--- actual\n{output}\n",
-                    path.display(),
-                    block.line,
-                    commands(&block),
-                    block.output,
-                ));
+                let (line, asked) = (block.line, commands(&block));
+                let report =
+                    format!("line {line}\n{asked}\n--- expected\n{}\n--- actual\n{output}\n", block.output);
+                found.push((Otherwise::name_of(&block), report));
             }
         }
+        otherwise.compare(&name, &found, &mut wrong);
+    }
+    if script::is_rewriting() {
+        otherwise.write();
     }
     assert!(server.stop(std::time::Duration::from_secs(10)), "the server stops");
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));

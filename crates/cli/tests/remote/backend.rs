@@ -4,8 +4,8 @@
 //! same table is made. A session's transaction is one there, over a connection of its own: it begins with the first snapshot, and a statement's
 //! savepoint is one of SQL.
 //!
-//! The other server takes metadata locks by itself. Temporary tables, isolation levels other than REPEATABLE READ, time zones of TIMESTAMP,
-//! and LOCK TABLES are not done over it.
+//! The other server takes metadata locks by itself. Temporary tables, isolation levels other than REPEATABLE READ, histograms
+//! and LOCK TABLES are not done over it; `otherwise.txt` lists the answers that differ.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use client::{Connection, Options};
 use engine::Engine;
 use engine::local::{LocalBackend, LocalTableLocks};
 use plan::PhysicalPlan;
-use service::{ConnectionControl, Outcome, SqlError};
+use service::{ConnectionControl, Diagnostic, Level, Outcome, SqlError};
 use session::backend::{
     Access, Backend, CheckDepth, Defined, Definition, DefinitionContext, DefinitionSession, Definitions,
     LockWaits, PointMemory, PointOutcome, PointProgram, PointRead, PreparedTransactions, SessionTransaction,
@@ -34,6 +34,33 @@ use crate::remote::{RemoteSnapshot, RemoteTable, RemoteTransaction, failed, set_
 /// What the other server says, as MySQL's error.
 fn said(error: client::Error) -> Box<SqlError> {
     exec::access_error(failed(error))
+}
+
+/// What a statement that defines did on the other server.
+struct DefinedThere {
+    affected_rows: u64,
+    info: String,
+    warnings: Vec<Diagnostic>,
+}
+
+/// What SHOW WARNINGS shows there.
+fn diagnostics(connection: &mut Connection) -> Result<Vec<Diagnostic>, client::Error> {
+    let mut answer = connection.query(b"SHOW WARNINGS")?;
+    let mut all = Vec::new();
+    while answer.next_result()? {
+        while let Some(row) = answer.next_row()? {
+            let cell = |at: usize| row.cell(at).as_str().unwrap_or_default().to_owned();
+            let number = cell(1).parse().unwrap_or(1105);
+            let level = match &*cell(0) {
+                "Note" => Level::Note,
+                "Warning" => Level::Warning,
+                _ => Level::Error,
+            };
+            let state = service::Code::by_number(number).map_or(*b"HY000", |code| code.state);
+            all.push(Diagnostic { level, number, state, message: cell(2) });
+        }
+    }
+    Ok(all)
 }
 
 /// The tables that were made on the other server.
@@ -89,22 +116,43 @@ impl RemoteBackend {
         &self,
         session: DefinitionSession<'_>,
         sql: &[u8],
-    ) -> Result<(u64, String), Box<SqlError>> {
+    ) -> Result<DefinedThere, Box<SqlError>> {
         let mut connection = self.connection.lock().expect("no session panics with it");
         let checks = u8::from(session.foreign_key_checks);
         let (sql_mode, lock_wait) = (session.sql_mode, session.lock_wait.time.as_secs().max(1));
+        let (seconds, micros) = (session.now_micros / 1_000_000, session.now_micros % 1_000_000);
+        let restricts = u8::from(session.restrict_foreign_keys);
         let set = format!(
-            "SET sql_mode = {sql_mode}, foreign_key_checks = {checks}, lock_wait_timeout = {lock_wait}"
+            "SET sql_mode = {sql_mode}, foreign_key_checks = {checks}, lock_wait_timeout = {lock_wait}, \
+             timestamp = {seconds}.{micros:06}, restrict_fk_on_non_standard_key = {restricts}"
         );
         connection.run(set.as_bytes()).map_err(said)?;
         if let Some(database) = session.database {
             connection.use_database(database).map_err(said)?;
         }
-        let mut answer = connection.query(sql).map_err(said)?;
-        answer.next_result().map_err(said)?;
-        let done = (answer.summary().affected_rows, String::from_utf8_lossy(answer.info()).into_owned());
-        answer.finish().map_err(said)?;
-        Ok(done)
+        let mut run = || -> Result<DefinedThere, client::Error> {
+            let mut answer = connection.query(sql)?;
+            answer.next_result()?;
+            let affected_rows = answer.summary().affected_rows;
+            let info = String::from_utf8_lossy(answer.info()).into_owned();
+            answer.finish()?;
+            Ok(DefinedThere { affected_rows, info, warnings: Vec::new() })
+        };
+        match run() {
+            Ok(mut done) => {
+                done.warnings = diagnostics(&mut connection).map_err(said)?;
+                Ok(done)
+            }
+            Err(error) => {
+                let mut error = said(error);
+                // The error itself stands last.
+                if let Ok(mut diagnostics) = diagnostics(&mut connection) {
+                    diagnostics.pop();
+                    error.earlier = diagnostics;
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Publishes the definitions as they are now, each table with its rows on the other server. `emptied`: TRUNCATE TABLE, which numbers its
@@ -207,7 +255,13 @@ impl Definitions for RemoteBackend {
             },
             definition,
         );
-        context.warnings.append(&mut warnings);
+        // What was said there is about the rows, too.
+        match &there {
+            Some(there) if !there.warnings.is_empty() => {
+                context.warnings.extend(there.warnings.iter().cloned());
+            }
+            _ => context.warnings.append(&mut warnings),
+        }
         let mut defined = defined?;
         if is_create {
             let now = self.definitions.core().catalog().load();
@@ -230,9 +284,9 @@ impl Definitions for RemoteBackend {
             self.local().drop_temporary(&temporary.take_dropped())?;
             return Err(service::error::ER_NOT_SUPPORTED_YET.with(&[&"temporary tables on another server"]));
         }
-        if let Some((affected_rows, info)) = there {
-            defined.affected_rows = affected_rows;
-            defined.info = info;
+        if let Some(there) = there {
+            defined.affected_rows = there.affected_rows;
+            defined.info = there.info;
         }
         self.publish(matches!(definition, Definition::TruncateTable(_)));
         Ok(defined)
