@@ -18,10 +18,10 @@ pub struct DecisionRow {
 }
 
 impl DecisionRow {
-    /// Whether this front door may delete the decision: it is one of its own, which its coordinator has ended, or its front
-    /// door is fenced here and cannot ask for it any more.
+    /// Whether this front door may delete the decision: it is one of its own, whose commit has ended, or its front door is fenced
+    /// here and cannot ask for it any more. Whether the commit is active is to be looked up after this row has arrived.
     #[must_use]
-    pub fn may_be_forgotten(&self, by: FrontDoor, is_active: bool) -> bool {
+    pub fn may_be_deleted(&self, by: FrontDoor, is_active: bool) -> bool {
         let owner = self.id.front_door;
         (owner == by && !is_active)
             || owner.incarnation < self.incarnation
@@ -29,24 +29,12 @@ impl DecisionRow {
     }
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Branch {
-    /// It was asked whether its row is visible.
-    Reading,
-    /// The row is not visible: XA COMMIT was sent.
-    Committing,
-    Committed,
-    Unproven,
-    /// The row's deletion was sent.
-    Deleting,
-    Deleted,
-}
-
 /// The deletion of one decision, or of the row of a branch whose decision is gone.
 #[derive(Clone, Debug)]
 pub struct Cleanup {
     id: TransactionId,
-    branches: Vec<(ServerNumber, Branch)>,
+    /// Of each branch whether its commit is proven.
+    branches: Vec<(ServerNumber, bool)>,
 }
 
 impl Cleanup {
@@ -54,9 +42,8 @@ impl Cleanup {
     #[must_use]
     pub fn of_decision(row: &DecisionRow) -> (Cleanup, Vec<Step>) {
         let is_early = planted::is(Plant::DeleteEarly);
-        let first = if is_early { Branch::Committed } else { Branch::Reading };
         let branches = match row.outcome {
-            Outcome::Commit => row.branches.iter().map(|&server| (server, first)).collect(),
+            Outcome::Commit => row.branches.iter().map(|&server| (server, is_early)).collect(),
             Outcome::Abort => Vec::new(),
         };
         let cleanup = Cleanup { id: row.id, branches };
@@ -75,7 +62,7 @@ impl Cleanup {
     /// that its absence needs no lock here.
     #[must_use]
     pub fn of_branch(id: TransactionId, server: ServerNumber) -> (Cleanup, Step) {
-        let cleanup = Cleanup { id, branches: vec![(server, Branch::Committed)] };
+        let cleanup = Cleanup { id, branches: vec![(server, true)] };
         (cleanup, Step::other(id.anchor, Request::ReadDecision))
     }
 
@@ -89,42 +76,20 @@ impl Cleanup {
     pub fn answered(&mut self, server: ServerNumber, request: &Request, answer: Answer) -> Vec<Step> {
         match (request, answer) {
             (Request::DeleteDecision, Answer::Done) | (Request::ReadDecision, Answer::Absent) => {
-                return self.delete_rows();
+                let delete = |branch: &(ServerNumber, bool)| Step::other(branch.0, Request::DeleteBranch);
+                return self.branches.iter().map(delete).collect();
             }
-            (Request::ReadBranch, Answer::Found) => self.set(server, Branch::Committed),
             (Request::ReadBranch, Answer::Absent) => {
-                self.set(server, Branch::Committing);
                 return vec![Step::other(server, Request::CommitPrepared)];
             }
-            (Request::CommitPrepared, Answer::Done) => self.set(server, Branch::Committed),
-            (Request::CommitPrepared, Answer::UnknownBranch) if planted::is(Plant::TrustUnknownBranch) => {
-                self.set(server, Branch::Committed);
-            }
-            (Request::DeleteBranch, Answer::Done) => {
-                self.set(server, Branch::Deleted);
-                return Vec::new();
-            }
-            (Request::DeleteBranch | Request::DeleteDecision | Request::ReadDecision, _) => {
-                return Vec::new();
-            }
-            _ => self.set(server, Branch::Unproven),
+            (Request::ReadBranch, Answer::Found) | (Request::CommitPrepared, Answer::Done) => {}
+            (Request::CommitPrepared, Answer::UnknownBranch) if planted::is(Plant::TrustUnknownBranch) => {}
+            _ => return Vec::new(),
         }
-        let all_committed = self.branches.iter().all(|branch| branch.1 == Branch::Committed);
-        if all_committed { vec![Step::other(self.id.anchor, Request::DeleteDecision)] } else { Vec::new() }
-    }
-
-    fn set(&mut self, server: ServerNumber, to: Branch) {
         if let Some(branch) = self.branches.iter_mut().find(|branch| branch.0 == server) {
-            branch.1 = to;
+            branch.1 = true;
         }
-    }
-
-    fn delete_rows(&mut self) -> Vec<Step> {
-        let mut steps = Vec::new();
-        for (server, branch) in &mut self.branches {
-            *branch = Branch::Deleting;
-            steps.push(Step::other(*server, Request::DeleteBranch));
-        }
-        steps
+        let all_are_proven = self.branches.iter().all(|branch| branch.1);
+        if all_are_proven { vec![Step::other(self.id.anchor, Request::DeleteDecision)] } else { Vec::new() }
     }
 }

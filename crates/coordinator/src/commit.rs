@@ -1,18 +1,23 @@
 //! The commit of one transaction, by the front door that began it.
 //!
 //! ```text
-//!            one branch changed rows                two or more
-//!                     |                                  |
-//!                  [Alone] -- Lost --> Unknown       [Preparing] -- any refused, lost --+
-//!                     |                                  | all prepared                 |
-//!         Committed or RolledBack                    [Deciding] the anchor's COMMIT     |
-//!                                                    |   | lost                         |
-//!                                                    |   [InDoubt] inserts the abort ---+ inserted
-//!                                                    |   | the commit exists            |
-//!                                                [Committing]                      [RollingBack]
-//!                                                    |                                  |
-//!                                                Committed                         RolledBack
+//!     at most one branch has changes             two or more
+//!                     |                               |
+//!        [Checking] branches with locks          [Preparing] -- refused, lost, Fenced, Exists ---+
+//!                     |                               | all are ready                            |
+//!         [Alone] its COMMIT                     [Deciding] the anchor's COMMIT                  |
+//!           |      |      |                           |   | lost    | refused                    |
+//!        Done  Refused  Lost                          |   |      [Clearing] its ROLLBACK         |
+//!           |      |      |                           |   +---------+                            |
+//!   Committed RolledBack Unknown                      | [InDoubt] inserts the abort -- inserted -+
+//!                                                     |   |       \-- Fenced: Unknown            |
+//!                                                     |   | the commit exists                    |
+//!                                                [Committing] the branches              [RollingBack]
+//!                                                     |                                          |
+//!                                                 Committed                                 RolledBack
 //! ```
+//!
+//! [`Commit::give_up`] ends each of them early.
 //!
 //! Invariants:
 //! 1. Each server has at most one request without an answer.
@@ -24,21 +29,38 @@ use crate::ids::{ServerNumber, TransactionId};
 use crate::planted::{self, Plant};
 use crate::protocol::{Answer, ClientAnswer, Outcome, Request, Step};
 
+/// What a branch has done, at most. Who does not know takes the most: a function or a trigger may have changed rows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Work {
+    /// It has read, without locks: it ends at once, and if it is lost nothing is.
+    Reads,
+    /// It holds locks on rows that it has read: they stay until the others have committed.
+    Locks,
+    /// It may have changed rows.
+    MayHaveChanged,
+}
+
 /// A server on which the transaction has a branch.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Participant {
     /// Which.
     pub server: ServerNumber,
-    /// Whether the branch changed rows. The others only end.
-    pub has_changes: bool,
+    /// What its branch has done.
+    pub work: Work,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum State {
-    /// It answered that it has ended, or nothing can be asked of it any more.
+    /// It has ended, or nothing can be asked of it any more.
     Ended,
     /// A request without an answer: the branch ends with it.
     Ending,
+    /// It has changes, and waits for its COMMIT until the others have been checked.
+    Open,
+    /// The check of a branch with locks, without an answer.
+    Checking,
+    /// It holds locks, and is there.
+    Locking,
     /// PREPARE, or of the anchor the insertion of the decision, without an answer.
     Preparing,
     /// The branch is prepared, the anchor's decision inserted.
@@ -49,8 +71,10 @@ enum State {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Phase {
-    /// At most one branch changed rows: this one.
-    Alone(Option<ServerNumber>),
+    /// At most one branch has changes. Those with locks are asked whether they are there.
+    Checking,
+    /// That one was asked to commit.
+    Alone,
     Preparing,
     /// COMMIT was sent to the anchor.
     Deciding,
@@ -69,47 +93,62 @@ pub struct Commit {
     id: TransactionId,
     phase: Phase,
     participants: Vec<(ServerNumber, State)>,
+    /// The one branch with changes, of at most one.
+    writer: Option<ServerNumber>,
+    /// Of it: what its COMMIT came to.
+    outcome: ClientAnswer,
     /// Branches that were asked to commit and have not confirmed it.
     unconfirmed: usize,
-    /// What the client is answered when nothing is awaited.
-    answer: ClientAnswer,
 }
 
 impl Commit {
-    /// Begins to commit, with the first steps. The participants are the servers on which the transaction has a branch, among them its
-    /// anchor.
+    /// Begins to commit, with the first steps. The participants are the servers on which the transaction has a branch, each once, among
+    /// them its anchor.
+    ///
+    /// # Panics
+    /// If the anchor is not among them, or a server is twice: that would decide without a decision.
     #[must_use]
     pub fn new(id: TransactionId, participants: &[Participant]) -> (Commit, Vec<Step>) {
-        debug_assert!(participants.iter().any(|participant| participant.server == id.anchor));
-        let mut changed = participants.iter().filter(|participant| participant.has_changes);
+        let times = |server| participants.iter().filter(|participant| participant.server == server).count();
+        assert!(
+            times(id.anchor) == 1 && participants.iter().all(|participant| times(participant.server) == 1),
+            "{id}: the participants are {participants:?}"
+        );
+        let mut changed = participants.iter().filter(|participant| participant.work == Work::MayHaveChanged);
         let (first, second) = (changed.next(), changed.next());
+        let is_alone = second.is_none();
+        let branches: Vec<ServerNumber> = participants
+            .iter()
+            .filter(|participant| participant.work == Work::MayHaveChanged && participant.server != id.anchor)
+            .map(|participant| participant.server)
+            .collect();
         let mut commit = Commit {
             id,
-            phase: if second.is_some() {
-                Phase::Preparing
-            } else {
-                Phase::Alone(first.map(|participant| participant.server))
-            },
+            phase: if is_alone { Phase::Checking } else { Phase::Preparing },
             participants: Vec::with_capacity(participants.len()),
+            writer: if is_alone { first.map(|participant| participant.server) } else { None },
+            outcome: ClientAnswer::Committed { unconfirmed: 0 },
             unconfirmed: 0,
-            answer: ClientAnswer::Committed { unconfirmed: 0 },
         };
-        let others = |participant: &&Participant| participant.has_changes && participant.server != id.anchor;
-        let branches: Vec<ServerNumber> =
-            participants.iter().filter(others).map(|participant| participant.server).collect();
         let mut steps = Vec::with_capacity(participants.len());
-        for &Participant { server, has_changes } in participants {
-            let (state, request) = match commit.phase {
-                Phase::Preparing if server == id.anchor => {
-                    (State::Preparing, Request::InsertDecision { branches: branches.clone() })
+        for &Participant { server, work } in participants {
+            let (state, request) = match work {
+                _ if !is_alone && server == id.anchor => {
+                    (State::Preparing, Some(Request::InsertDecision { branches: branches.clone() }))
                 }
-                Phase::Preparing if has_changes => (State::Preparing, Request::Prepare),
-                Phase::Alone(_) if has_changes => (State::Ending, Request::Commit),
-                _ => (State::Ending, Request::RollBack),
+                Work::MayHaveChanged if is_alone => (State::Open, None),
+                Work::MayHaveChanged => (State::Preparing, Some(Request::Prepare)),
+                // With no changes anywhere nothing hangs on the locks.
+                Work::Locks if is_alone && first.is_none() => (State::Ending, Some(Request::RollBack)),
+                Work::Locks if !planted::is(Plant::ReleaseLocksEarly) => {
+                    (State::Checking, Some(Request::Check))
+                }
+                Work::Locks | Work::Reads => (State::Ending, Some(Request::RollBack)),
             };
             commit.participants.push((server, state));
-            steps.push(Step::own(server, request));
+            steps.extend(request.map(|request| Step::own(server, request)));
         }
+        commit.commit_alone_if_all_are_there(&mut steps);
         (commit, steps)
     }
 
@@ -129,12 +168,12 @@ impl Commit {
     pub fn answered(&mut self, server: ServerNumber, answer: Answer) -> Vec<Step> {
         let mut steps = Vec::new();
         match self.phase {
-            Phase::Alone(writer) => self.alone(writer, server, answer, &mut steps),
+            Phase::Checking | Phase::Alone => self.alone(server, answer, &mut steps),
             Phase::Preparing => self.preparing(server, answer, &mut steps),
             Phase::Deciding if server == self.id.anchor => self.decided(answer, &mut steps),
             Phase::Clearing if server == self.id.anchor => self.ask_in_doubt(&mut steps),
             Phase::InDoubt if server == self.id.anchor => self.in_doubt(answer, &mut steps),
-            Phase::Committing => self.committing(server, answer),
+            Phase::Committing => self.committing(server, answer, &mut steps),
             Phase::RollingBack => self.rolling_back(server, answer, &mut steps),
             // Of a branch that only read.
             Phase::Deciding | Phase::Clearing | Phase::InDoubt => self.set(server, State::Ended),
@@ -144,14 +183,28 @@ impl Commit {
         steps
     }
 
-    /// The client waits no longer: while the outcome is in doubt it is answered that nobody knows. Otherwise nothing happens: the
-    /// servers' answers come soon, or their connections end.
+    /// The client waits no longer. It is answered what is known; what is not decided yet is rolled back first, and this may be called
+    /// once more when that takes long.
     pub fn give_up(&mut self) -> Vec<Step> {
-        if !matches!(self.phase, Phase::Clearing | Phase::InDoubt) {
-            return Vec::new();
-        }
+        let mut steps = Vec::new();
+        let answer = match self.phase {
+            Phase::Checking | Phase::Preparing => {
+                self.roll_back(&mut steps);
+                self.end_if_nothing_is_awaited(&mut steps);
+                return steps;
+            }
+            Phase::Alone if self.writer.is_some_and(|writer| self.is_in(writer, State::Ending)) => {
+                ClientAnswer::Unknown
+            }
+            Phase::Alone => self.outcome,
+            Phase::Deciding | Phase::Clearing | Phase::InDoubt => ClientAnswer::Unknown,
+            Phase::Committing => ClientAnswer::Committed { unconfirmed: self.unconfirmed },
+            Phase::RollingBack => ClientAnswer::RolledBack,
+            Phase::Ended => return steps,
+        };
         self.phase = Phase::Ended;
-        vec![Step::AnswerClient(ClientAnswer::Unknown)]
+        steps.push(Step::AnswerClient(answer));
+        steps
     }
 
     fn state(&mut self, server: ServerNumber) -> Option<&mut State> {
@@ -167,88 +220,136 @@ impl Commit {
         }
     }
 
-    fn is_awaited(state: State) -> bool {
-        matches!(state, State::Ending | State::Preparing | State::Committing)
+    fn is_in(&self, server: ServerNumber, state: State) -> bool {
+        self.participants.contains(&(server, state))
+    }
+
+    fn any_in(&self, states: &[State]) -> bool {
+        self.participants.iter().any(|participant| states.contains(&participant.1))
     }
 
     fn end_if_nothing_is_awaited(&mut self, steps: &mut Vec<Step>) {
-        let may_end = matches!(self.phase, Phase::Alone(_) | Phase::Committing | Phase::RollingBack);
-        if !may_end || self.participants.iter().any(|participant| Self::is_awaited(participant.1)) {
-            return;
-        }
         let answer = match self.phase {
             Phase::Committing => ClientAnswer::Committed { unconfirmed: self.unconfirmed },
             Phase::RollingBack => ClientAnswer::RolledBack,
-            _ => self.answer,
+            Phase::Alone => self.outcome,
+            _ => return,
         };
-        self.phase = Phase::Ended;
-        steps.push(Step::AnswerClient(answer));
+        let is_early = self.phase == Phase::Committing && planted::is(Plant::AnswerEarly);
+        let awaited = [State::Ending, State::Checking, State::Preparing, State::Committing];
+        if is_early || !self.any_in(&awaited) {
+            self.phase = Phase::Ended;
+            steps.push(Step::AnswerClient(answer));
+        }
     }
 
-    fn alone(
-        &mut self,
-        writer: Option<ServerNumber>,
-        server: ServerNumber,
-        answer: Answer,
-        steps: &mut Vec<Step>,
-    ) {
-        if writer != Some(server) || answer == Answer::Done || self.answer == ClientAnswer::RolledBack {
+    /// When the others have been checked the one with changes commits; with none nothing is left to do.
+    fn commit_alone_if_all_are_there(&mut self, steps: &mut Vec<Step>) {
+        if self.phase != Phase::Checking || self.any_in(&[State::Checking]) {
+            return;
+        }
+        self.phase = Phase::Alone;
+        if let Some(writer) = self.writer {
+            self.set(writer, State::Ending);
+            steps.push(Step::own(writer, Request::Commit));
+        }
+    }
+
+    fn alone(&mut self, server: ServerNumber, answer: Answer, steps: &mut Vec<Step>) {
+        if self.is_in(server, State::Checking) {
+            if answer == Answer::Done {
+                self.set(server, State::Locking);
+                return self.commit_alone_if_all_are_there(steps);
+            }
+            self.end_unready(server, answer, steps);
+            return self.roll_back(steps);
+        }
+        let is_first = self.writer == Some(server) && self.phase == Phase::Alone && !self.has_failed();
+        self.set(server, State::Ended);
+        if !is_first {
+            return;
+        }
+        match answer {
+            Answer::Done => {}
+            Answer::Refused => {
+                self.outcome = ClientAnswer::RolledBack;
+                self.set(server, State::Ending);
+                steps.push(Step::own(server, Request::RollBack));
+            }
+            // As with one server and no front door.
+            _ => self.outcome = ClientAnswer::Unknown,
+        }
+        self.release_locks(steps);
+    }
+
+    fn has_failed(&self) -> bool {
+        self.outcome != ClientAnswer::Committed { unconfirmed: 0 }
+    }
+
+    /// Ends the branches that only hold locks.
+    fn release_locks(&mut self, steps: &mut Vec<Step>) {
+        for (server, state) in &mut self.participants {
+            if *state == State::Locking {
+                *state = State::Ending;
+                steps.push(Step::own(*server, Request::RollBack));
+            }
+        }
+    }
+
+    /// A branch that could not do its first step.
+    fn end_unready(&mut self, server: ServerNumber, answer: Answer, steps: &mut Vec<Step>) {
+        if answer == Answer::Lost {
             return self.set(server, State::Ended);
         }
-        if answer == Answer::Refused {
-            self.answer = ClientAnswer::RolledBack;
-            steps.push(Step::own(server, Request::RollBack));
-        } else {
-            self.answer = ClientAnswer::Unknown; // As with one server and no front door.
-            self.set(server, State::Ended);
-        }
+        self.set(server, State::Ending);
+        steps.push(Step::own(server, Request::RollBack));
     }
 
     fn preparing(&mut self, server: ServerNumber, answer: Answer, steps: &mut Vec<Step>) {
-        let Some(state) = self.state(server) else { return };
-        let was = std::mem::replace(state, State::Ended);
-        if was != State::Preparing {
-            return; // It only read.
-        }
-        match answer {
-            Answer::Done => self.set(server, State::Ready),
-            Answer::Lost => self.roll_back(steps),
-            _ => {
-                self.set(server, State::Ending);
-                steps.push(Step::own(server, Request::RollBack));
-                self.roll_back(steps);
+        let ready = match self.state(server) {
+            Some(State::Preparing) => State::Ready,
+            Some(State::Checking) => State::Locking,
+            Some(state) => {
+                *state = State::Ended; // It only read.
+                return;
             }
+            None => return,
+        };
+        if answer != Answer::Done {
+            self.end_unready(server, answer, steps);
+            return self.roll_back(steps);
         }
-        let waits = |participant: &(ServerNumber, State)| participant.1 == State::Preparing;
-        let enough = planted::is(Plant::DecideEarly) && self.state(self.id.anchor) == Some(&mut State::Ready);
-        if self.phase == Phase::Preparing && (enough || !self.participants.iter().any(waits)) {
+        self.set(server, ready);
+        let is_early = planted::is(Plant::DecideEarly) && self.is_in(self.id.anchor, State::Ready);
+        if is_early || !self.any_in(&[State::Preparing, State::Checking]) {
             self.phase = Phase::Deciding;
             self.set(self.id.anchor, State::Ending);
             steps.push(Step::own(self.id.anchor, Request::Commit));
         }
     }
 
-    /// Rolls back what is ready; what has not answered follows with its answer.
+    /// Rolls back what is ready or open; what has not answered follows with its answer.
     fn roll_back(&mut self, steps: &mut Vec<Step>) {
         self.phase = Phase::RollingBack;
         for (server, state) in &mut self.participants {
-            if *state == State::Ready {
-                *state = State::Ending;
-                let request =
-                    if *server == self.id.anchor { Request::RollBack } else { Request::RollBackPrepared };
-                steps.push(Step::own(*server, request));
-            }
+            let request = match state {
+                State::Ready if *server != self.id.anchor => Request::RollBackPrepared,
+                State::Ready | State::Open | State::Locking => Request::RollBack,
+                _ => continue,
+            };
+            *state = State::Ending;
+            steps.push(Step::own(*server, request));
         }
     }
 
     fn rolling_back(&mut self, server: ServerNumber, answer: Answer, steps: &mut Vec<Step>) {
         let Some(state) = self.state(server) else { return };
-        if *state != State::Preparing || answer == Answer::Lost {
-            *state = State::Ended;
+        let was = std::mem::replace(state, State::Ended);
+        if !matches!(was, State::Preparing | State::Checking) || answer == Answer::Lost {
             return;
         }
         *state = State::Ending;
-        let is_prepared = answer == Answer::Done && server != self.id.anchor;
+        let is_prepared = was == State::Preparing && answer == Answer::Done && server != self.id.anchor;
         let request = if is_prepared { Request::RollBackPrepared } else { Request::RollBack };
         steps.push(Step::own(server, request));
     }
@@ -302,12 +403,21 @@ impl Commit {
                 steps.push(Step::own(*server, Request::CommitPrepared));
             }
         }
+        self.release_locks_when_all_have_committed(steps);
     }
 
-    fn committing(&mut self, server: ServerNumber, answer: Answer) {
+    /// Whoever gets the locks must not read a server that has not committed yet.
+    fn release_locks_when_all_have_committed(&mut self, steps: &mut Vec<Step>) {
+        if !self.any_in(&[State::Committing]) {
+            self.release_locks(steps);
+        }
+    }
+
+    fn committing(&mut self, server: ServerNumber, answer: Answer, steps: &mut Vec<Step>) {
         let Some(state) = self.state(server) else { return };
         if std::mem::replace(state, State::Ended) == State::Committing && answer == Answer::Done {
             self.unconfirmed -= 1;
         }
+        self.release_locks_when_all_have_committed(steps);
     }
 }

@@ -22,6 +22,10 @@ pub enum Plant {
     TakeLostForAbort,
     /// Servers that have lost rows are used.
     TrustOldRows,
+    /// Branches that only hold locks end before the commit.
+    ReleaseLocksEarly,
+    /// The client is answered before the branches have committed.
+    AnswerEarly,
 }
 
 #[cfg(feature = "planted-bugs")]
@@ -32,7 +36,7 @@ mod with_bugs {
     static PLANTED: AtomicU8 = AtomicU8::new(0);
 
     /// All bugs there are, with their names.
-    pub const ALL: [(&str, Plant); 8] = [
+    pub const ALL: [(&str, Plant); 10] = [
         ("select-absence", Plant::SelectAbsence),
         ("trust-unknown-branch", Plant::TrustUnknownBranch),
         ("delete-early", Plant::DeleteEarly),
@@ -41,6 +45,8 @@ mod with_bugs {
         ("decide-early", Plant::DecideEarly),
         ("take-lost-for-abort", Plant::TakeLostForAbort),
         ("trust-old-rows", Plant::TrustOldRows),
+        ("release-locks-early", Plant::ReleaseLocksEarly),
+        ("answer-early", Plant::AnswerEarly),
     ];
 
     /// Plants a bug in every machine of this process, in place of the one before.

@@ -20,20 +20,29 @@ pub enum Link {
     Other,
 }
 
-/// A request to a server, about one transaction. A driver may send several statements for it at once.
+/// A request to a server, about one transaction. A driver may send several statements for it at once, if those after a failed one do
+/// not run: PREPARE of a branch whose row was not inserted would leave a decision that is never deleted.
+///
+/// Each branch begins with `START TRANSACTION` or `XA START`, of the anchor then `SAVEPOINT`. A server may have ended the anchor's
+/// transaction by itself (error 1213, a definition, a routine that commits): a statement after that would commit alone. So each request
+/// to the open anchor is led by `RELEASE SAVEPOINT` and `SAVEPOINT`, whose error 1305 is [`Answer::Refused`].
+///
+/// Requests over [`Link::Other`] run at READ COMMITTED, so that they lock no gaps, and with a short `innodb_lock_wait_timeout`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Request {
+    /// Nothing, of a branch that holds locks: whether it is still there.
+    Check,
     /// `INSERT` of the branch's row, `XA END`, `XA PREPARE`.
     Prepare,
     /// `INSERT` of the decision to commit in the anchor's open transaction, after the row of the front door's incarnation was
-    /// locked shared and found unchanged.
+    /// read `LOCK IN SHARE MODE` and found unchanged.
     InsertDecision {
         /// The servers whose branches prepare: those that must be proven to be committed before the decision is deleted.
         branches: Vec<ServerNumber>,
     },
-    /// `COMMIT`; of a branch that is not prepared `XA END`, `XA COMMIT ... ONE PHASE`.
+    /// Anchor: `COMMIT`. XA branch that is not prepared: `XA END`, `XA COMMIT ... ONE PHASE`.
     Commit,
-    /// `ROLLBACK`; of a branch that is not prepared `XA END`, `XA ROLLBACK`.
+    /// Anchor: `ROLLBACK`. XA branch that is not prepared: `XA END` and, even if that fails, `XA ROLLBACK`.
     RollBack,
     /// `XA COMMIT` of a prepared branch.
     CommitPrepared,
@@ -42,7 +51,8 @@ pub enum Request {
     /// A transaction of its own that inserts the decision to abort, under the key of the other decision, and commits. An open
     /// insertion of that key is waited for.
     InsertAbort {
-        /// Only if the row of the front door's incarnation is unchanged: the transaction's client hangs on the answer.
+        /// Only if the row of the front door's incarnation is unchanged, read `LOCK IN SHARE MODE` in the same transaction: the client
+        /// of the transaction is answered by it.
         unless_fenced: bool,
     },
     /// A plain read of the decision.
@@ -55,24 +65,25 @@ pub enum Request {
     DeleteBranch,
 }
 
-/// What a server answered to a request.
+/// What a server answered to a request. Each request has exactly one answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Answer {
     /// It is done.
     Done,
-    /// An error: it is not done, and the branch may be open.
+    /// An error that says that it is not done; the branch may be open or gone. Of COMMIT and XA COMMIT that is so of few errors (1205,
+    /// 1213, 1290, 1402, 1613, 1614, 3101): any other one is [`Answer::Lost`].
     Refused,
     /// The connection ended, or there was none: it is done, or not, or will be done later.
     Lost,
-    /// [`Request::InsertDecision`], [`Request::InsertAbort`]: the key is there, with this decision.
+    /// [`Request::InsertDecision`], [`Request::InsertAbort`], [`Request::ReadDecision`]: the row is there, with this decision.
     Exists(Outcome),
     /// The row of the front door has another incarnation: it may decide nothing any more.
     Fenced,
     /// [`Request::CommitPrepared`], [`Request::RollBackPrepared`]: `XAER_NOTA`. It proves nothing.
     UnknownBranch,
-    /// [`Request::ReadBranch`], [`Request::ReadDecision`]: the row is there.
+    /// [`Request::ReadBranch`]: the row is there.
     Found,
-    /// The row is not there.
+    /// [`Request::ReadBranch`], [`Request::ReadDecision`]: the row is not there.
     Absent,
 }
 

@@ -41,7 +41,7 @@ enum State {
 }
 
 /// The end of one branch. Any front door may do it, and several at a time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Recovery {
     id: TransactionId,
     server: ServerNumber,
@@ -74,8 +74,8 @@ impl Recovery {
         }
         let request = match answer {
             Answer::Done | Answer::Absent | Answer::Exists(Outcome::Abort) => Request::RollBackPrepared,
-            Answer::Found | Answer::Exists(Outcome::Commit) => Request::CommitPrepared,
-            Answer::Refused | Answer::Lost | Answer::Fenced | Answer::UnknownBranch => {
+            Answer::Exists(Outcome::Commit) => Request::CommitPrepared,
+            Answer::Refused | Answer::Lost | Answer::Fenced | Answer::UnknownBranch | Answer::Found => {
                 self.state = State::Ended;
                 return None;
             }

@@ -306,7 +306,8 @@ fn run(workload: Workload, given: &Arguments) -> bool {
             let statistics = totals.commits;
             println!(
                 "{} transfers: {} answered as committed, {} as rolled back, {} as unknown; {} crashes of servers, {} of front doors, \
-                 {} servers set back, {} steps of recovery",
+                 {} servers set back, {} steps of recovery\n\
+                 answers: fenced {}, branch not known {}, decision to commit found {}, to abort {}",
                 statistics.transfers,
                 statistics.committed,
                 statistics.rolled_back,
@@ -315,6 +316,10 @@ fn run(workload: Workload, given: &Arguments) -> bool {
                 statistics.door_crashes,
                 statistics.restores,
                 statistics.recovery_steps,
+                statistics.fenced,
+                statistics.unknown_branches,
+                statistics.found[0],
+                statistics.found[1],
             );
         }
         Workload::Waits => {

@@ -2,7 +2,7 @@
 #![cfg(feature = "planted-bugs")]
 
 /// Of the store the kinds that matter most, and one for each checker; of the coordinator all. `sim --plant all` goes through all.
-const PLANTS: [&str; 16] = [
+const PLANTS: [&str; 18] = [
     "skip-sync",
     "see-too-many",
     "see-too-few",
@@ -19,6 +19,8 @@ const PLANTS: [&str; 16] = [
     "decide-early",
     "take-lost-for-abort",
     "trust-old-rows",
+    "release-locks-early",
+    "answer-early",
 ];
 
 /// One after the other: a planted bug is everywhere in the process.

@@ -1,11 +1,11 @@
 //! A front door of the simulated fleet: it begins transfers, owns the machines of their commits, and ends what it finds left over.
 //! Everything that decides is in the crate `coordinator`; this is the driver.
 
-use super::server::{ConnectionId, Message, Reply};
+use super::server::{ConnectionId, FLEET, Message, Reply};
 use super::world::World;
 use coordinator::{
     Answer, Cleanup, ClientAnswer, Commit, FrontDoor, Link, Participant, Recovery, Request, ServerNumber,
-    Sightings, Step, TransactionId,
+    Sightings, Step, TransactionId, Work, Xid,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,8 @@ pub(super) enum Awaited {
     Prepared(ServerNumber),
     Decisions,
     Branches(ServerNumber),
-    Heartbeat(ServerNumber),
+    /// With the highest number that was known before.
+    Heartbeat(ServerNumber, u64),
     Nothing,
 }
 
@@ -32,6 +33,17 @@ pub(super) enum Awaited {
 pub(super) struct Transfer {
     pub(super) id: TransactionId,
     pub(super) branches: Vec<(ServerNumber, Vec<(usize, i64)>)>,
+}
+
+/// What a branch with these changes does.
+pub(super) fn work_of(changes: &[(usize, i64)]) -> Work {
+    if changes.is_empty() {
+        Work::Reads
+    } else if changes.iter().all(|change| change.1 == 0) {
+        Work::Locks
+    } else {
+        Work::MayHaveChanged
+    }
 }
 
 #[derive(Debug)]
@@ -176,6 +188,7 @@ pub(super) fn take(world: &mut World, door: DoorId, awaited: Awaited, reply: Rep
         Awaited::Work(id) => continue_work(world, door, id, &reply),
         Awaited::Commit(id, server) => {
             let answer = answer_of(&reply);
+            world.statistics.count(answer);
             if answer == Answer::Fenced && id.front_door == world.doors[door].identity {
                 world.register(door);
             }
@@ -187,7 +200,9 @@ pub(super) fn take(world: &mut World, door: DoorId, awaited: Awaited, reply: Rep
             }
         }
         Awaited::Recovery(mut recovery) => {
-            if let Some(step) = recovery.answered(answer_of(&reply)) {
+            let answer = answer_of(&reply);
+            world.statistics.count(answer);
+            if let Some(step) = recovery.answered(answer) {
                 recover(world, door, recovery, step);
             }
         }
@@ -198,9 +213,9 @@ pub(super) fn take(world: &mut World, door: DoorId, awaited: Awaited, reply: Rep
         Awaited::Prepared(server) => take_prepared(world, door, server, &reply),
         Awaited::Decisions => take_decisions(world, door, reply),
         Awaited::Branches(server) => take_branches(world, door, server, reply),
-        Awaited::Heartbeat(server) => {
+        Awaited::Heartbeat(server, known) => {
             if let Reply::Heartbeat(number) = reply {
-                let _ = world.accepts(server, number);
+                let _ = world.accepts(server, known, number);
             }
         }
         Awaited::Nothing => {}
@@ -208,9 +223,12 @@ pub(super) fn take(world: &mut World, door: DoorId, awaited: Awaited, reply: Rep
 }
 
 fn continue_work(world: &mut World, door: DoorId, id: TransactionId, reply: &Reply) {
-    let Some(running) = world.doors[door].running.get_mut(&id) else { return };
-    let Stage::Working(branch, message) = &mut running.stage else { return };
-    if !matches!(reply, Reply::Done) {
+    if !world.doors[door].running.contains_key(&id) {
+        return;
+    }
+    // A client may go on after an error by which the server has rolled its transaction back.
+    let goes_on = matches!(reply, Reply::RolledBack) && world.rng.chance(500);
+    if !matches!(reply, Reply::Done) && !goes_on {
         // The statement failed: the client rolls back, which needs no answer.
         let running = world.doors[door].running.remove(&id).expect("it was there");
         for link in running.links.into_values() {
@@ -219,6 +237,8 @@ fn continue_work(world: &mut World, door: DoorId, id: TransactionId, reply: &Rep
         world.client_answered(id, ClientAnswer::RolledBack);
         return;
     }
+    let Some(running) = world.doors[door].running.get_mut(&id) else { return };
+    let Stage::Working(branch, message) = &mut running.stage else { return };
     if *message == running.transfer.branches[*branch].1.len() {
         (*branch, *message) = (*branch + 1, 0);
     } else {
@@ -233,9 +253,8 @@ fn continue_work(world: &mut World, door: DoorId, id: TransactionId, reply: &Rep
         return send_own(world, door, id, server, next, Awaited::Work(id));
     }
     let branches = running.transfer.branches.iter();
-    let participants: Vec<Participant> = branches
-        .map(|(server, changes)| Participant { server: *server, has_changes: !changes.is_empty() })
-        .collect();
+    let participants: Vec<Participant> =
+        branches.map(|(server, changes)| Participant { server: *server, work: work_of(changes) }).collect();
     let (commit, steps) = Commit::new(id, &participants);
     running.stage = Stage::Committing(commit);
     perform(world, door, id, steps);
@@ -287,7 +306,10 @@ fn take_prepared(world: &mut World, door: DoorId, server: ServerNumber, reply: &
     let is_active = |id: &TransactionId| world.doors[door].running.contains_key(id);
     let ids: Vec<TransactionId> = listed
         .iter()
-        .filter_map(|(format, global)| TransactionId::parse(*format, global))
+        .filter_map(|(format, global, branch)| {
+            let xid = Xid { format: *format, global: global.as_bytes(), branch: branch.as_bytes() };
+            TransactionId::parse(FLEET, server, xid)
+        })
         .filter(|id| !is_active(id))
         .collect();
     for id in world.doors[door].sightings.seen(server, &ids) {
@@ -306,7 +328,7 @@ fn take_decisions(world: &mut World, door: DoorId, reply: Reply) {
     let Reply::Decisions(rows) = reply else { return };
     for row in rows {
         let this = &world.doors[door];
-        if row.may_be_forgotten(this.identity, this.running.contains_key(&row.id)) {
+        if row.may_be_deleted(this.identity, this.running.contains_key(&row.id)) {
             let (cleanup, steps) = Cleanup::of_decision(&row);
             start_cleanup(world, door, cleanup, steps);
         }

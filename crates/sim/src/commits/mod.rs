@@ -9,13 +9,17 @@
 //! 3. No branch is open or prepared, and no row of a decision or a branch is left.
 //! 4. The sum of all accounts is what it was.
 //!
+//! And at every moment: a client is answered once, as committed only when that many servers have committed; branches of other fleets and
+//! other clients are not touched. In a run without faults every outcome is known, and locks that a transaction has read under are held until
+//! it has committed.
+//!
 //! A server that was set back does not count, and what hangs on it stays as it is: prepared, or committed where it was.
 
 mod front_door;
 mod server;
 mod world;
 
-use coordinator::{ClientAnswer, ServerNumber, TransactionId};
+use coordinator::{Answer, ClientAnswer, Outcome, ServerNumber, TransactionId, Work};
 use server::{ACCOUNTS, FIRST_BALANCE};
 use world::World;
 
@@ -44,6 +48,12 @@ pub struct Statistics {
     pub restores: u64,
     /// Steps by which somebody ended a branch that was left prepared.
     pub recovery_steps: u64,
+    /// Answers that the front door is fenced.
+    pub fenced: u64,
+    /// Answers XAER_NOTA.
+    pub unknown_branches: u64,
+    /// Answers that a decision is there: to commit, to abort.
+    pub found: [u64; 2],
 }
 
 impl Statistics {
@@ -58,6 +68,21 @@ impl Statistics {
         self.door_crashes += other.door_crashes;
         self.restores += other.restores;
         self.recovery_steps += other.recovery_steps;
+        self.fenced += other.fenced;
+        self.unknown_branches += other.unknown_branches;
+        for at in 0..2 {
+            self.found[at] += other.found[at];
+        }
+    }
+
+    fn count(&mut self, answer: Answer) {
+        match answer {
+            Answer::Fenced => self.fenced += 1,
+            Answer::UnknownBranch => self.unknown_branches += 1,
+            Answer::Exists(Outcome::Commit) => self.found[0] += 1,
+            Answer::Exists(Outcome::Abort) => self.found[1] += 1,
+            _ => {}
+        }
     }
 }
 
@@ -71,6 +96,11 @@ pub fn run(seed: u64) -> Result<Statistics, String> {
         world.step();
     }
     world.calm();
+    if world.is_without_faults()
+        && let Some(id) = world.servers.iter().flat_map(server::Server::prepared).next()
+    {
+        return Err(format!("seed {seed}: without a fault {id} is left prepared"));
+    }
     let mut rounds = 0;
     while let Some(left) = left_over(&world) {
         rounds += 1;
@@ -78,6 +108,9 @@ pub fn run(seed: u64) -> Result<Statistics, String> {
             return Err(format!("seed {seed}: after {ROUNDS_MAX} rounds of sweeps there is still {left}"));
         }
         world.sweep_all(rounds > ROUNDS_MAX / 2);
+    }
+    if let Some(what) = &world.violation {
+        return Err(format!("seed {seed}: {what}"));
     }
     check(&world).map_err(|what| format!("seed {seed}: {what}"))?;
     Ok(world.statistics)
@@ -87,10 +120,18 @@ fn counts(world: &World, server: ServerNumber) -> bool {
     !world.servers[usize::from(server.0)].has_lost_rows
 }
 
-/// Whether anything that a transaction left hangs on a server that does not count.
+fn has_changed(changes: &[(usize, i64)]) -> bool {
+    front_door::work_of(changes) == Work::MayHaveChanged
+}
+
+/// Whether what a transaction left waits for a server that does not count: its anchor, or a branch with changes.
 fn hangs(world: &World, id: TransactionId) -> bool {
     let Some(truth) = world.truths.get(&id) else { return false };
-    truth.transfer.branches.iter().any(|(server, _)| !counts(world, *server))
+    truth
+        .transfer
+        .branches
+        .iter()
+        .any(|(server, changes)| (*server == id.anchor || has_changed(changes)) && !counts(world, *server))
 }
 
 fn left_over(world: &World) -> Option<String> {
@@ -116,7 +157,7 @@ fn left_over(world: &World) -> Option<String> {
 
 fn check(world: &World) -> Result<(), String> {
     for (id, truth) in &world.truths {
-        let changed = truth.transfer.branches.iter().filter(|(_, changes)| !changes.is_empty());
+        let changed = truth.transfer.branches.iter().filter(|(_, changes)| has_changed(changes));
         let changed: Vec<ServerNumber> =
             changed.map(|(server, _)| *server).filter(|server| counts(world, *server)).collect();
         let on = |server: &&ServerNumber| &world.servers[usize::from(server.0)];

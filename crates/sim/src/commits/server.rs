@@ -2,12 +2,13 @@
 //! locks that matter to it. What is committed or prepared is durable at once; a crash loses the rest.
 
 use coordinator::{
-    Answer, DecisionRow, FrontDoor, Outcome, Request, ServerNumber, TransactionId, XID_FORMAT,
+    Answer, DecisionRow, Fleet, FrontDoor, Outcome, Request, ServerNumber, TransactionId, XID_FORMAT,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const ACCOUNTS: usize = 4;
 pub(super) const FIRST_BALANCE: i64 = 1_000;
+pub(super) const FLEET: Fleet = Fleet(0xabc);
 
 /// Number of a connection in the world.
 pub(super) type ConnectionId = usize;
@@ -35,9 +36,11 @@ pub(super) enum Reply {
     Protocol(Answer),
     Done,
     Refused,
+    /// An error with which the server has rolled the transaction back.
+    RolledBack,
     Lost,
-    /// `formatID` and `gtrid` of each.
-    Prepared(Vec<(u32, Vec<u8>)>),
+    /// `formatID`, `gtrid` and `bqual` of each.
+    Prepared(Vec<(u32, String, String)>),
     Decisions(Vec<DecisionRow>),
     Branches(Vec<TransactionId>),
     Heartbeat(u64),
@@ -71,6 +74,7 @@ pub(super) struct Durable {
 
 #[derive(Debug)]
 pub(super) struct Server {
+    number: ServerNumber,
     pub(super) is_up: bool,
     /// It was set back to an older state: it does not count any more.
     pub(super) has_lost_rows: bool,
@@ -81,8 +85,9 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(detaches: bool) -> Server {
+    pub(super) fn new(number: ServerNumber, detaches: bool) -> Server {
         Server {
+            number,
             is_up: true,
             has_lost_rows: false,
             durable: Durable {
@@ -124,6 +129,15 @@ impl Server {
                 branch.owner = None;
             }
         }
+    }
+
+    /// A deadlock, or another reason by which a server ends a transaction itself.
+    pub(super) fn roll_back(&mut self, connection: ConnectionId) {
+        self.active.retain(|branch| branch.owner != Some(connection));
+    }
+
+    pub(super) fn is_active(&self, id: TransactionId) -> bool {
+        self.active.iter().any(|branch| branch.id == id)
     }
 
     pub(super) fn is_prepared(&self, id: TransactionId) -> bool {
@@ -180,11 +194,17 @@ impl Server {
             Message::Write { account, delta } => self.write(connection, *account, *delta),
             Message::Protocol(id, request) => Reply::Protocol(self.answer(connection, *id, request)?),
             Message::ListPrepared => {
+                let bqual = TransactionId::branch(self.number);
                 let ours = self.durable.prepared.iter();
-                let ours = ours.map(|branch| (XID_FORMAT, branch.id.to_string().into_bytes()));
-                // Of somebody else.
-                let foreign = [(1, b"1.1.1.1".to_vec()), (XID_FORMAT, b"01.1.1.1".to_vec())];
-                Reply::Prepared(foreign.into_iter().chain(ours).collect())
+                let ours = ours.map(|branch| (XID_FORMAT, branch.id.global(FLEET), bqual.clone()));
+                // Of a client of its own, of another fleet, of a branch on another server of the same machine.
+                let foreign = [
+                    (1, "abc.1.1.1.1", "0"),
+                    (XID_FORMAT, "abd.1.1.1.1", "0"),
+                    (XID_FORMAT, "abc.1.1.1.1", "9"),
+                ];
+                let foreign = foreign.into_iter().map(|xid| (xid.0, xid.1.to_owned(), xid.2.to_owned()));
+                Reply::Prepared(foreign.chain(ours).collect())
             }
             Message::ListDecisions => Reply::Decisions(self.decisions()),
             Message::ListBranches => Reply::Branches(self.durable.branch_rows.iter().copied().collect()),
@@ -235,6 +255,10 @@ impl Server {
 
     fn answer(&mut self, connection: ConnectionId, id: TransactionId, request: &Request) -> Option<Answer> {
         Some(match request {
+            Request::Check => {
+                let is_there = self.active.iter().any(|branch| branch.owner == Some(connection));
+                if is_there { Answer::Done } else { Answer::Refused }
+            }
             Request::Prepare => match self.take_active(connection) {
                 Some(mut branch) => {
                     branch.has_branch_row = true;
@@ -297,8 +321,12 @@ impl Server {
                     }
                 }
             }
-            Request::ReadDecision => self.found(self.durable.decisions.contains_key(&id)),
-            Request::ReadBranch => self.found(self.durable.branch_rows.contains(&id)),
+            Request::ReadDecision => match self.durable.decisions.get(&id) {
+                Some((outcome, _)) => Answer::Exists(*outcome),
+                None => Answer::Absent,
+            },
+            Request::ReadBranch if self.durable.branch_rows.contains(&id) => Answer::Found,
+            Request::ReadBranch => Answer::Absent,
             Request::DeleteDecision => {
                 self.durable.decisions.remove(&id);
                 Answer::Done
@@ -308,9 +336,5 @@ impl Server {
                 Answer::Done
             }
         })
-    }
-
-    fn found(&self, is_there: bool) -> Answer {
-        if is_there { Answer::Found } else { Answer::Absent }
     }
 }

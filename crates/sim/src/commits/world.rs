@@ -3,7 +3,7 @@
 use super::Statistics;
 use super::front_door::{self, Awaited, Door, DoorId, Transfer};
 use super::server::{ACCOUNTS, ConnectionId, Durable, Message, Reply, Server};
-use coordinator::{ClientAnswer, FrontDoor, Heartbeats, ServerNumber, TransactionId};
+use coordinator::{ClientAnswer, FrontDoor, Heartbeats, Request, ServerNumber, TransactionId, Work};
 use env::random::Rng;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -49,6 +49,8 @@ pub(super) struct World {
     lost: VecDeque<(DoorId, Awaited)>,
     pub(super) statistics: Statistics,
     has_faults: bool,
+    /// The first thing that must never be and was.
+    pub(super) violation: Option<String>,
     transfers_left: u32,
 }
 
@@ -57,7 +59,9 @@ const TRANSFERS_MAX: u64 = 8;
 impl World {
     pub(super) fn new(seed: u64) -> World {
         let mut rng = Rng::new(seed);
-        let servers: Vec<Server> = (0..2 + rng.index(3)).map(|_| Server::new(rng.chance(500))).collect();
+        let servers: Vec<Server> = (0..2 + rng.index(3))
+            .map(|number| Server::new(ServerNumber(number as u16), rng.chance(500)))
+            .collect();
         let doors = 1 + rng.index(3);
         let faults_per_thousand = [0, 30, 100, 300, 1000][rng.index(5)];
         let transfers_left = 1 + rng.below(TRANSFERS_MAX) as u32;
@@ -76,6 +80,7 @@ impl World {
             lost: VecDeque::new(),
             statistics: Statistics { runs: 1, ..Statistics::default() },
             has_faults: true,
+            violation: None,
             transfers_left,
         };
         for door in 0..doors {
@@ -111,10 +116,10 @@ impl World {
     }
 
     /// A front door reads or writes a server's heartbeat, and whether it uses the server.
-    pub(super) fn accepts(&mut self, server: ServerNumber, heartbeat: u64) -> bool {
+    pub(super) fn accepts(&mut self, server: ServerNumber, known_before: u64, number: u64) -> bool {
         let counted = &mut self.counted[usize::from(server.0)];
-        *counted = heartbeat.max(*counted);
-        self.heartbeats.accept(server, heartbeat)
+        *counted = number.max(*counted);
+        self.heartbeats.accept(server, known_before, number)
     }
 
     /// Opens a connection. None: the server is down or has lost rows.
@@ -125,7 +130,9 @@ impl World {
         is_single: bool,
     ) -> Option<ConnectionId> {
         let at = usize::from(server.0);
-        if !self.servers[at].is_up || !self.accepts(server, self.servers[at].durable.heartbeat) {
+        if !self.servers[at].is_up
+            || !self.accepts(server, self.heartbeats.highest(server), self.servers[at].durable.heartbeat)
+        {
             return None;
         }
         let link = self.connections.len();
@@ -205,15 +212,62 @@ impl World {
         }
     }
 
+    /// Nothing fails, and no other front door takes a slow one for dead.
+    pub(super) fn is_without_faults(&self) -> bool {
+        self.faults_per_thousand == 0 && self.doors.len() == 1
+    }
+
+    fn must_hold(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds && self.violation.is_none() {
+            self.violation = Some(what());
+        }
+    }
+
     pub(super) fn client_answered(&mut self, id: TransactionId, answer: ClientAnswer) {
         match answer {
             ClientAnswer::Committed { .. } => self.statistics.committed += 1,
             ClientAnswer::RolledBack => self.statistics.rolled_back += 1,
             ClientAnswer::Unknown => self.statistics.unknown += 1,
         }
-        if let Some(truth) = self.truths.get_mut(&id) {
-            truth.answer = Some(answer);
+        let Some(truth) = self.truths.get_mut(&id) else { return };
+        let is_first = truth.answer.replace(answer).is_none();
+        let lacks = |(server, changes): &&(ServerNumber, Vec<(usize, i64)>)| {
+            let server = &self.servers[usize::from(server.0)];
+            front_door::work_of(changes) == Work::MayHaveChanged
+                && !server.has_lost_rows
+                && !server.durable.committed.contains(&id)
+        };
+        let missing = truth.transfer.branches.iter().filter(lacks).count();
+        self.must_hold(is_first, || format!("the client of {id} is answered twice"));
+        if let ClientAnswer::Committed { unconfirmed } = answer {
+            self.must_hold(missing <= unconfirmed, || {
+                format!(
+                    "{id} is answered as committed when {missing} servers have not, {unconfirmed} unconfirmed"
+                )
+            });
         }
+        let is_smooth =
+            matches!(answer, ClientAnswer::RolledBack | ClientAnswer::Committed { unconfirmed: 0 });
+        let is_without_faults = self.is_without_faults();
+        self.must_hold(is_smooth || !is_without_faults, || format!("without a fault {id} is {answer:?}"));
+    }
+
+    /// What must hold when a server executes a request.
+    fn check_request(&mut self, server: usize, id: TransactionId, request: &Request) {
+        let Some(truth) = self.truths.get(&id) else {
+            return self.must_hold(false, || format!("{id} is somebody else's"));
+        };
+        let server = &self.servers[server];
+        let commits = matches!(request, Request::Commit | Request::CommitPrepared)
+            && (server.is_active(id) || server.is_prepared(id));
+        if !commits || !self.is_without_faults() {
+            return;
+        }
+        let mut locks =
+            truth.transfer.branches.iter().filter(|(_, changes)| front_door::work_of(changes) == Work::Locks);
+        let holds = locks
+            .all(|(server, _)| *server == id.anchor || self.servers[usize::from(server.0)].is_active(id));
+        self.must_hold(holds, || format!("locks of {id} are released before its commit"));
     }
 
     /// Lets something happen at a connection. False: nothing could.
@@ -222,9 +276,23 @@ impl World {
         if connection.server_holds
             && let Some(message) = connection.to_server.front()
         {
-            let server = &mut self.servers[connection.server];
+            let message = message.clone();
+            if let Message::Protocol(id, request) = &message {
+                let server = connection.server;
+                self.check_request(server, *id, request);
+            }
             let refuses = self.has_faults && self.rng.chance(self.faults_per_thousand / 50);
-            let reply = if refuses { Some(Reply::Refused) } else { server.execute(link, message) };
+            let rolls_back = refuses && self.rng.chance(500);
+            let connection = &mut self.connections[link];
+            let server = &mut self.servers[connection.server];
+            if rolls_back {
+                server.roll_back(link);
+            }
+            let reply = match message {
+                Message::Write { .. } if rolls_back => Some(Reply::RolledBack),
+                _ if refuses => Some(Reply::Refused),
+                _ => server.execute(link, &message),
+            };
             let Some(reply) = reply else {
                 // A lock wait that times out.
                 if self.rng.chance(100) {
@@ -373,6 +441,11 @@ impl World {
             change(first, amount);
             change(first, -amount);
         }
+        for (_, changes) in &mut branches {
+            if changes.is_empty() && self.rng.chance(500) {
+                changes.push((self.rng.index(ACCOUNTS), 0));
+            }
+        }
         let this = &mut self.doors[door];
         let id =
             TransactionId { front_door: this.identity, sequence: this.next_sequence, anchor: branches[0].0 };
@@ -386,7 +459,7 @@ impl World {
     fn count_heartbeat(&mut self) {
         if let Some(door) = self.random_live_door() {
             let server = ServerNumber(self.random_server() as u16);
-            let awaited = Awaited::Heartbeat(server);
+            let awaited = Awaited::Heartbeat(server, self.heartbeats.highest(server));
             front_door::send_other(self, door, server, Message::CountHeartbeat, awaited);
         }
     }
