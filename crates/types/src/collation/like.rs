@@ -18,6 +18,8 @@ pub(super) enum Shape {
     Suffix,
     /// `%literal%`
     Contains(Box<memchr::memmem::Finder<'static>>),
+    /// `literal%literal%literal`, each of ASCII characters, the first or the last perhaps empty.
+    Pieces(Vec<Vec<u8>>),
     /// Anything else.
     General,
 }
@@ -147,6 +149,7 @@ impl LikePattern {
     #[must_use]
     pub fn new(collation: CollationId, pattern: &[u8], escape: Option<u32>) -> Self {
         let mut ends_open = false;
+        let (mut pieces, mut any_one) = (vec![Vec::new()], false);
         let mut literal = Vec::new(); // The characters up to the first wildcard behind a leading `%`.
         let (mut prefix_bytes, mut leading_any, mut trailing_any, mut general) = (None, false, false, false);
         with_char_rules!(collation.info(), rules => {
@@ -157,13 +160,17 @@ impl LikePattern {
                     Token::Literal(decoded) => {
                         general |= trailing_any;
                         let end = at + bytes;
-                        literal.extend_from_slice(&pattern[end - decoded.byte_count()..end]);
+                        let own = &pattern[end - decoded.byte_count()..end];
+                        literal.extend_from_slice(own);
+                        pieces.last_mut().expect("there is one").extend_from_slice(own);
                     }
                     Token::Any => {
                         prefix_bytes.get_or_insert(literal.len());
                         if literal.is_empty() { leading_any = true } else { trailing_any = true }
+                        pieces.push(Vec::new());
                     }
                     Token::One => {
+                        any_one = true;
                         prefix_bytes.get_or_insert(literal.len());
                         general = true;
                     }
@@ -177,7 +184,9 @@ impl LikePattern {
             literal.clear();
             prefix_bytes = None;
         }
+        let in_pieces = !is_malformed && !any_one && pieces.iter().all(|piece| piece.is_ascii());
         let shape = match (leading_any, trailing_any) {
+            _ if general && in_pieces => Shape::Pieces(pieces),
             _ if general || is_malformed => Shape::General,
             (false, false) => Shape::Exact,
             (false, true) => Shape::Prefix,
@@ -208,6 +217,7 @@ impl LikePattern {
             Shape::Contains(_) if text.is_ascii() && literal.is_ascii() => {
                 contains_ascii(rules, text, literal)
             }
+            Shape::Pieces(pieces) if text.is_ascii() => has_pieces(rules, text, pieces),
             _ => matches_general(rules, text, &self.pattern, self.escape),
         }
     }
@@ -252,13 +262,37 @@ impl LikePattern {
     }
 }
 
-/// Finds an ASCII literal in an ASCII text.
+/// Whether an ASCII text begins with the first literal, ends with the last, and has the others between them, one behind the other.
+fn has_pieces<R: CharRules>(rules: R, text: &[u8], pieces: &[Vec<u8>]) -> bool {
+    let Some(([first, between @ ..], last)) = pieces.split_last().map(|(last, rest)| (rest, last)) else {
+        return false;
+    };
+    let (Some(mut at), Some(end)) = (match_front(rules, text, first), text.len().checked_sub(last.len()))
+    else {
+        return false;
+    };
+    for piece in between {
+        // The first place is enough: a later one leaves less for what follows.
+        let Some(place) = text.get(at..end).and_then(|rest| find_ascii(rules, rest, piece)) else {
+            return false;
+        };
+        at += place + piece.len();
+    }
+    at <= end && match_front(rules, &text[end..], last).is_some()
+}
+
+/// Whether an ASCII literal is in an ASCII text.
 fn contains_ascii<R: CharRules>(rules: R, text: &[u8], literal: &[u8]) -> bool {
-    let Some(&first) = literal.first() else { return true };
+    find_ascii(rules, text, literal).is_some()
+}
+
+/// Where an ASCII literal first stands in an ASCII text.
+fn find_ascii<R: CharRules>(rules: R, text: &[u8], literal: &[u8]) -> Option<usize> {
+    let Some(&first) = literal.first() else { return Some(0) };
     // The characters that are the same as a printable one are its two cases; a control character may have others.
     if !(b' '..=b'~').contains(&first) {
-        return (0..text.len()).any(|at| match_front(rules, &text[at..], literal).is_some());
+        return (0..text.len()).find(|&at| match_front(rules, &text[at..], literal).is_some());
     }
     let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
-    memchr::memchr2_iter(lower, upper, text).any(|at| match_front(rules, &text[at..], literal).is_some())
+    memchr::memchr2_iter(lower, upper, text).find(|&at| match_front(rules, &text[at..], literal).is_some())
 }

@@ -145,6 +145,11 @@ fn like_and_its_shapes() {
     assert!(!like(UNICODE, "😀", "😁")); // Equal, yet MySQL tells them apart here.
     assert!(like(AI_CI, "abcabcabd", "%abd"));
     assert!(like(AI_CI, "xxabcabd", "%ab%bd"));
+    assert!(like(AI_CI, "some Special handling requests", "%special%REQUESTS%"));
+    assert!(!like(AI_CI, "requests come before special", "%special%requests%"));
+    assert!(!like(AI_CI, "abcab", "abc%cab") && like(AI_CI, "abccab", "abc%cab"));
+    assert!(!like(AI_CI, "aba", "ab%a%a") && like(AI_CI, "abaa", "ab%a%a"));
+    assert!(like(AI_CI, "Résumé of the year", "%of%YEAR"));
     assert!(like(BIN, "", "%"));
     assert!(!like(BIN, "", "_"));
     assert!(like(AI_CI, "a\\", "a\\")); // A lone escape at the end stands for itself.
@@ -271,6 +276,7 @@ proptest! {
                 [b"%", literal].concat(),
                 [b"%", literal, b"%"].concat(),
                 [literal, b"%", literal].concat(),
+                [b"%", literal, b"%", &literal[..literal.len().min(1)], b"%"].concat(),
             ] {
                 let prepared = LikePattern::new(info.id, &pattern, None);
                 let matches = info.id.like(&text, &pattern, None);

@@ -131,6 +131,7 @@ impl Decimal {
     }
 
     /// Digits before the point; 0 for a number below 1.
+    #[inline]
     #[must_use]
     pub fn integer_digits(&self) -> u32 {
         wide::digit_count(&self.coefficient).saturating_sub(self.scale as usize) as u32
@@ -160,6 +161,49 @@ impl Decimal {
         Some((a, b, scale))
     }
 
+    /// Whether the coefficient has at most 64 bits: 19 digits, as most numbers of tables have.
+    #[inline]
+    fn is_short(&self) -> bool {
+        self.coefficient[1] | self.coefficient[2] | self.coefficient[3] == 0
+    }
+
+    /// Coefficient of a short number with its sign at a scale that is not smaller; it has fewer than 124 bits.
+    #[inline]
+    fn short_at(&self, scale: u8) -> Option<i128> {
+        let power = SHORT_POWERS.get(usize::from(scale - self.scale))?;
+        let magnitude = (u128::from(self.coefficient[0]) * u128::from(*power)) as i128;
+        Some(if self.negative { -magnitude } else { magnitude })
+    }
+
+    /// Coefficients of two short numbers at the larger scale of the two.
+    #[inline]
+    fn short_aligned(&self, other: &Decimal) -> Option<(i128, i128, u8)> {
+        if !self.is_short() || !other.is_short() {
+            return None;
+        }
+        let scale = self.scale.max(other.scale);
+        Some((self.short_at(scale)?, other.short_at(scale)?, scale))
+    }
+
+    /// Adds a number in place; `None` if the sum has too many digits. The sums of a table's numbers seldom go beyond the first
+    /// branch: the same sign and scale, a short number to one of up to 38 digits.
+    #[inline]
+    pub fn accumulate(&mut self, other: &Decimal) -> Option<()> {
+        if self.scale == other.scale
+            && self.negative == other.negative
+            && other.is_short()
+            && self.coefficient[2] | self.coefficient[3] == 0
+        {
+            let (low, carry) = self.coefficient[0].overflowing_add(other.coefficient[0]);
+            if let Some(high) = self.coefficient[1].checked_add(u64::from(carry)) {
+                (self.coefficient[0], self.coefficient[1]) = (low, high);
+                return Some(());
+            }
+        }
+        *self = self.add(other)?;
+        Some(())
+    }
+
     /// Coefficient with its sign, if it fits.
     #[inline]
     fn small(&self) -> Option<i128> {
@@ -176,6 +220,9 @@ impl Decimal {
     /// The sum, scale the larger of both. `None` if it has too many digits.
     #[must_use]
     pub fn add(&self, other: &Decimal) -> Option<Decimal> {
+        if let Some((a, b, scale)) = self.short_aligned(other) {
+            return Some(Decimal::from_small(a + b, scale));
+        }
         if self.scale == other.scale
             && let (Some(a), Some(b)) = (self.small(), other.small())
             && let Some(sum) = a.checked_add(b)
@@ -213,6 +260,11 @@ impl Decimal {
     #[must_use]
     pub fn mul(&self, other: &Decimal) -> Option<Decimal> {
         let scale = self.scale as usize + other.scale as usize;
+        if scale <= 30 && self.is_short() && other.is_short() {
+            let product = u128::from(self.coefficient[0]) * u128::from(other.coefficient[0]);
+            let negative = self.negative != other.negative && product != 0;
+            return Some(Decimal { coefficient: wide::from_u128(product), scale: scale as u8, negative });
+        }
         if scale <= 30
             && let (Some(a), Some(b)) = (self.small(), other.small())
             && let Some(product) = a.checked_mul(b)
@@ -508,12 +560,26 @@ impl Decimal {
         }
     }
 
+    /// What [`Decimal::write_key`] wrote in `len` bytes, 1 to 8, as a number.
+    #[inline]
+    #[must_use]
+    pub fn from_ordered_bits(bits: u64, len: usize, scale: u8) -> Decimal {
+        let is_positive = bits >> (8 * len - 1) & 1 == 1;
+        // Without the bit that says the sign, and what stands before the number.
+        let magnitude = if is_positive { bits } else { !bits } & (u64::MAX >> (65 - 8 * len));
+        Decimal { coefficient: [magnitude, 0, 0, 0], scale, negative: !is_positive && magnitude != 0 }
+    }
+
     /// Reads what [`Decimal::write_key`] wrote, [`Decimal::key_bytes`] bytes.
     #[must_use]
     pub fn read_key(precision: u32, scale: u8, key: &[u8]) -> Option<Decimal> {
         let len = Decimal::key_bytes(precision);
         let key = key.get(..len)?;
         let negative = key[0] & 0x80 == 0;
+        if len <= size_of::<u64>() {
+            let bits = key.iter().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
+            return Some(Decimal::from_ordered_bits(bits, len, scale));
+        }
         let mut bytes = [0u8; 32];
         for (to, &from) in bytes[32 - len..].iter_mut().zip(key) {
             *to = if negative { !from } else { from };
@@ -527,6 +593,17 @@ impl Decimal {
     }
 }
 
+/// Powers of ten that a short coefficient may be multiplied with: the product, and the sum of two, fit an `i128`.
+static SHORT_POWERS: [u64; 19] = {
+    let mut powers = [1; 19];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
+
 /// Powers of ten that a double holds exactly.
 static EXACT_POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
@@ -534,7 +611,17 @@ static EXACT_POWERS: [f64; 23] = [
 ];
 
 impl Ord for Decimal {
+    #[inline]
     fn cmp(&self, other: &Decimal) -> Ordering {
+        match self.short_aligned(other) {
+            Some((a, b, _)) => a.cmp(&b),
+            None => self.cmp_wide(other),
+        }
+    }
+}
+
+impl Decimal {
+    fn cmp_wide(&self, other: &Decimal) -> Ordering {
         if self.negative != other.negative {
             return if self.negative { Ordering::Less } else { Ordering::Greater };
         }

@@ -184,6 +184,28 @@ proptest! {
         }
     }
 
+    /// Numbers of up to 19 digits go another way than longer ones.
+    #[test]
+    fn short_numbers_count_as_long_ones(a in any::<i64>(), b in any::<i64>(), scales in (0u8..20, 0u8..20)) {
+        let (a, b) = (Decimal::from_units(a.into(), scales.0), Decimal::from_units(b.into(), scales.1));
+        // The same numbers with a coefficient of more than 64 bits.
+        let (long_a, long_b) = (a.round(30), b.round(30));
+        prop_assert_eq!(a.cmp(&b), long_a.cmp_wide(&long_b));
+        prop_assert_eq!(a.add(&b), long_a.add(&long_b));
+        prop_assert_eq!(a.sub(&b), long_a.sub(&long_b));
+        prop_assert_eq!(a.add(&b).unwrap().scale(), scales.0.max(scales.1));
+        let mut sum = a;
+        for value in [a, b, b.neg(), a.neg(), b] {
+            let added = sum.add(&value).unwrap();
+            prop_assert!(sum.accumulate(&value).is_some());
+            prop_assert_eq!((sum, sum.scale()), (added, added.scale()));
+        }
+        let mut key = Vec::new();
+        let value = a.round(4).fit(18, 4).unwrap_or_else(|clipped| (clipped.0, true)).0;
+        value.write_key(18, 4, &mut key);
+        prop_assert_eq!(Decimal::read_key(18, 4, &key), Some(value));
+    }
+
     #[test]
     fn keys_sort_as_values_and_read_back(a in any_decimal(), b in any_decimal()) {
         let (mut ka, mut kb) = (Vec::new(), Vec::new());
