@@ -99,7 +99,13 @@ pub(crate) struct Walk {
     until_ahead: u32,
     /// The last leaf that was asked for ahead.
     asked: PageId,
+    /// The leaf where it is, for the next range if it begins again, and how many of these were not there.
+    near: PageId,
+    far_count: u8,
 }
+
+/// After this many ranges that were not near the one before, no more are looked for there.
+const FAR_MAX: u8 = 8;
 
 /// From the leaf after this many on, a walk is a scan: what it brings into memory makes way for what others use.
 const SCAN_AFTER_LEAVES: u32 = 16;
@@ -113,7 +119,49 @@ impl Walk {
         let (start, end) = (first_key(range.lower), end_key(range.upper));
         let done = end.as_ref().is_some_and(|end| *end <= start);
         let direction = range.direction;
-        Walk { start, end, direction, done, leaves: 0, until_ahead: AHEAD_AFTER_LEAVES, asked: PageId(0) }
+        Walk {
+            start,
+            end,
+            direction,
+            done,
+            leaves: 0,
+            until_ahead: AHEAD_AFTER_LEAVES,
+            asked: PageId(0),
+            near: PageId(0),
+            far_count: 0,
+        }
+    }
+
+    /// Begins again with another range.
+    fn restart(&mut self, range: &ScanRange<'_>) {
+        let (start, end) = (first_key(range.lower), end_key(range.upper));
+        self.done = end.as_ref().is_some_and(|end| *end <= start);
+        (self.start, self.end, self.direction) = (start, end, range.direction);
+        (self.leaves, self.until_ahead) = (0, AHEAD_AFTER_LEAVES);
+    }
+
+    /// The leaf where the range before ended, if this one begins there.
+    fn near_leaf<'s>(&mut self, inner: &'s Inner, tree: &TreeState) -> Option<SharedGuard<'s>> {
+        let near = std::mem::replace(&mut self.near, PageId(0));
+        let is_asked = self.leaves == 0 && self.far_count < FAR_MAX && self.direction == Direction::Forward;
+        if near == PageId(0) || !is_asked || tree.is_dropped() {
+            return None;
+        }
+        let guard = inner.pool.shared(near).ok()?;
+        if node::covers(guard.body(), tree.id(), &self.start) {
+            self.far_count = 0;
+            return Some(guard);
+        }
+        self.far_count += 1;
+        None
+    }
+
+    fn seek(&self) -> Seek<'_> {
+        match (self.direction, &self.end) {
+            (Direction::Forward, _) => Seek::At(&self.start),
+            (Direction::Backward, Some(end)) => Seek::Before(end),
+            (Direction::Backward, None) => Seek::Last,
+        }
     }
 
     /// Latches the next leaf and says which of its records are meant; `None` at the end.
@@ -125,19 +173,21 @@ impl Walk {
         if self.done {
             return Ok(None);
         }
-        let seek = match (self.direction, &self.end) {
-            (Direction::Forward, _) => Seek::At(&self.start),
-            (Direction::Backward, Some(end)) => Seek::Before(end),
-            (Direction::Backward, None) => Seek::Last,
-        };
         if self.until_ahead == 0 {
-            self.asked = inner.read_ahead(tree, seek, self.direction, self.asked)?;
+            self.asked = inner.read_ahead(tree, self.seek(), self.direction, self.asked)?;
             self.until_ahead = AHEAD_LEAVES / 2;
         }
-        let guard = match self.leaves {
-            ..SCAN_AFTER_LEAVES => inner.leaf(tree, seek)?,
-            _ => inner.leaf_for_scan(tree, seek)?,
+        let guard = match self.near_leaf(inner, tree) {
+            Some(guard) => guard,
+            None => {
+                let seek = self.seek();
+                match self.leaves {
+                    ..SCAN_AFTER_LEAVES => inner.leaf(tree, seek)?,
+                    _ => inner.leaf_for_scan(tree, seek)?,
+                }
+            }
         };
+        self.near = inner.pool.page_of(&guard);
         let body = guard.body();
         let from = node::lower_bound(body, &self.start);
         let to = match (&self.end, node::upper_fence(body)) {
@@ -317,6 +367,9 @@ impl Store {
 
     /// Reads many records: `found` gets each key's index and its value, in any order.
     ///
+    /// The keys are looked for in their own order, and a leaf is held while it covers the next of them. Where neighbours are
+    /// in different leaves, the descents of several go side by side.
+    ///
     /// # Errors
     /// Reading a page failed; the tree is gone.
     pub fn get_many(
@@ -331,36 +384,68 @@ impl Store {
             return Err(StoreError::TreeGone(tree.id()));
         }
         let root = tree.state.root;
-        let mut leaves = [PageId(0); DESCENTS_MAX];
+        let order = ascending(keys);
+        let index_at = |at: usize| order.as_ref().map_or(at, |order| order[at] as usize);
         let mut older = OlderVersion::default();
-        for (group, some) in keys.chunks(DESCENTS_MAX).enumerate() {
-            inner.with_tree(&tree.state, || root.guess_leaves(&inner.pool, some, &mut leaves))?;
-            for (number, key) in some.iter().enumerate() {
-                let index = group * DESCENTS_MAX + number;
-                let guess =
-                    if leaves[number] == PageId(0) { None } else { inner.pool.shared(leaves[number]).ok() };
-                let guard = match guess {
-                    Some(guard) if node::covers(guard.body(), tree.id(), key) => guard,
-                    _ => inner.leaf(&tree.state, Seek::At(key))?,
-                };
-                let body = guard.body();
-                let Ok(at) = node::search(body, key) else {
-                    found(index, None);
-                    continue;
-                };
-                let (version, _, value) = node::record(body, at);
-                match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut older)? {
-                    Visible::InLeaf => found(index, value),
-                    Visible::Rebuilt => found(index, Some(&older.value)),
-                    Visible::Absent => found(index, None),
-                    Visible::Spilled => {
-                        drop(guard);
-                        let older = std::mem::take(&mut older);
-                        let value = inner.get_spilled(&tree.state, key, reader, older, <[u8]>::to_vec)?;
-                        found(index, value.as_deref());
+        let mut held: Option<SharedGuard<'_>> = None;
+        let mut leaves = [PageId(0); DESCENTS_MAX];
+        // Of which keys `leaves` are, and how many leaves these took.
+        let (mut first, mut end, mut leaves_taken) = (0, 0, DESCENTS_MAX);
+        for at in 0..keys.len() {
+            let index = index_at(at);
+            let key = keys[index];
+            if at == end {
+                (first, end) = (at, keys.len().min(at + DESCENTS_MAX));
+                leaves.fill(PageId(0));
+                // As it was with the keys before.
+                if std::mem::take(&mut leaves_taken) * 2 > DESCENTS_MAX {
+                    // Going down may wait for pages.
+                    held = None;
+                    let mut some = [key; DESCENTS_MAX];
+                    for (number, of) in some.iter_mut().enumerate().take(end - first) {
+                        *of = keys[index_at(first + number)];
                     }
+                    let some = &some[..end - first];
+                    inner.with_tree(&tree.state, || root.guess_leaves(&inner.pool, some, &mut leaves))?;
                 }
             }
+            // The keys ascend: one that is not behind the leaf is in it.
+            let is_covered =
+                |guard: &SharedGuard<'_>| node::upper_fence(guard.body()).is_none_or(|upper| key < upper);
+            let guard = match held.take().filter(is_covered) {
+                Some(guard) => guard,
+                None => {
+                    leaves_taken += 1;
+                    let guess = match leaves[at - first] {
+                        PageId(0) => None,
+                        leaf => inner.pool.shared(leaf).ok(),
+                    };
+                    match guess {
+                        Some(guard) if node::covers(guard.body(), tree.id(), key) => guard,
+                        _ => inner.leaf(&tree.state, Seek::At(key))?,
+                    }
+                }
+            };
+            let body = guard.body();
+            let Ok(place) = node::search(body, key) else {
+                found(index, None);
+                held = Some(guard);
+                continue;
+            };
+            let (version, _, value) = node::record(body, place);
+            match mvcc::find_visible(reader, version, value, &inner.txns, &inner.undo, &mut older)? {
+                Visible::InLeaf => found(index, value),
+                Visible::Rebuilt => found(index, Some(&older.value)),
+                Visible::Absent => found(index, None),
+                Visible::Spilled => {
+                    drop(guard);
+                    let older = std::mem::take(&mut older);
+                    let value = inner.get_spilled(&tree.state, key, reader, older, <[u8]>::to_vec)?;
+                    found(index, value.as_deref());
+                    continue;
+                }
+            }
+            held = Some(guard);
         }
         Ok(())
     }
@@ -434,6 +519,25 @@ impl Store {
     }
 }
 
+/// The positions of keys in ascending order; `None`: they ascend already.
+fn ascending(keys: &[&[u8]]) -> Option<Vec<u32>> {
+    if keys.is_sorted() {
+        return None;
+    }
+    // A number compares the beginnings of most keys.
+    let head = |key: &[u8]| {
+        let mut head = [0; size_of::<u64>()];
+        let len = key.len().min(head.len());
+        head[..len].copy_from_slice(&key[..len]);
+        u64::from_be_bytes(head)
+    };
+    let mut order: Vec<(u64, u32)> = keys.iter().map(|key| head(key)).zip(0..).collect();
+    order.sort_unstable_by(|one, other| {
+        one.0.cmp(&other.0).then_with(|| keys[one.1 as usize].cmp(keys[other.1 as usize]))
+    });
+    Some(order.into_iter().map(|(_, at)| at).collect())
+}
+
 /// Leaves strictly between two paths.
 fn leaves_between(low: &[(usize, usize)], high: &[(usize, usize)]) -> f64 {
     let Some(split) = low.iter().zip(high).position(|(low, high)| low.0 != high.0) else { return 0.0 };
@@ -461,6 +565,11 @@ pub struct Scan {
 }
 
 impl Scan {
+    /// Begins again with another range of the same tree, which is found at once if it begins in the leaf where this one is.
+    pub fn restart(&mut self, range: &ScanRange<'_>) {
+        self.walk.restart(range);
+    }
+
     /// Gives the visible records of the next leaf to `row`, in order. After `Break` the next call goes on behind that row.
     /// False when the range is exhausted. Every call takes the same reader.
     ///

@@ -119,3 +119,62 @@ fn scans_ask_ahead_and_lookups_do_not() {
     scan(&store, &hot, 0, Direction::Forward);
     assert_eq!(store.status().pages_read_ahead, again, "what is in memory is not asked for");
 }
+
+/// Keys in any order, near each other or far, and ranges one after the other that begin where the one before ended, or elsewhere; in a pool
+/// that holds a part of them, while leaves are split and emptied.
+#[test]
+fn many_keys_and_ranges_are_found_wherever_they_are() {
+    let world = SimWorld::new(7);
+    let (store, _, cold) = fresh(&world);
+    let mut scan: Option<store::Scan> = None;
+    for round in 0..6u32 {
+        let mut txn = store.begin();
+        for number in (round..COLD_ROWS).step_by(6) {
+            match (number / 512 + round) % 3 {
+                0 => {
+                    txn.delete(&cold, &number.to_be_bytes(), NOWAIT).unwrap();
+                }
+                1 => txn.put(&cold, &[&number.to_be_bytes()[..], b"x"].concat(), b"new", NOWAIT).unwrap(),
+                _ => {}
+            }
+        }
+        txn.commit().unwrap();
+        let view = store.read_view();
+        for step in [1, 7, 1_009, COLD_ROWS - 1] {
+            let keys: Vec<[u8; 4]> =
+                (0..500u32).map(|at| ((at * step + round) % (COLD_ROWS + 50)).to_be_bytes()).collect();
+            let slices: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+            let mut seen = vec![false; keys.len()];
+            store
+                .get_many(&cold, &slices, view.reader(), |index, value| {
+                    assert!(!std::mem::replace(&mut seen[index], true));
+                    let alone = store.get(&cold, &keys[index], view.reader(), <[u8]>::to_vec).unwrap();
+                    assert_eq!(alone.as_deref(), value, "{:?}", keys[index]);
+                })
+                .unwrap();
+            assert!(seen.iter().all(|seen| *seen));
+            for key in &keys[..100] {
+                let end = (u32::from_be_bytes(*key) + 3).to_be_bytes();
+                let range = ScanRange::between(key, &end);
+                let collect = |scan: &mut store::Scan| {
+                    let mut found = Vec::new();
+                    scan.for_each(view.reader(), |key, value| {
+                        found.push((key.to_vec(), value.len()));
+                        ControlFlow::Continue(())
+                    })
+                    .unwrap();
+                    found
+                };
+                let expected = collect(&mut store.scan(&cold, &range));
+                let again = match &mut scan {
+                    Some(scan) => {
+                        scan.restart(&range);
+                        collect(scan)
+                    }
+                    None => collect(scan.insert(store.scan(&cold, &range))),
+                };
+                assert_eq!(again, expected);
+            }
+        }
+    }
+}

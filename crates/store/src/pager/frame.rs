@@ -276,6 +276,10 @@ pub(crate) struct SharedGuard<'p> {
 }
 
 impl SharedGuard<'_> {
+    pub(crate) fn frame(&self) -> u32 {
+        self.frame
+    }
+
     pub(crate) fn body(&self) -> &Body {
         // SAFETY: invariant 1: a shared holder excludes every `&mut` for as long as the borrow of `self` lasts. A `Body` is
         // bytes, of any value and alignment, and ends where the frame does.

@@ -235,6 +235,11 @@ impl Pool {
         }
     }
 
+    /// The page of a latched frame.
+    pub(crate) fn page_of(&self, guard: &SharedGuard<'_>) -> PageId {
+        PageId(self.arena.page_id(guard.frame()))
+    }
+
     /// As [`Pool::shared`], for a scan that will not come back: the page does not count as used because of this.
     pub(crate) fn shared_for_scan(&self, page: PageId) -> Result<SharedGuard<'_>, PageMiss> {
         loop {
