@@ -1,7 +1,7 @@
 //! Rows kept in memory and known by number: the build side of joins, rows to be sorted. Whoever keeps them watches their
 //! bytes.
 
-use types::vector::{Batch, batch_rows_max};
+use types::vector::{Batch, ColumnData, batch_rows_max};
 use types::{Column, Physical};
 
 /// Rows in batches of at most 1,024; a row is known by its number.
@@ -64,6 +64,28 @@ impl Kept {
     pub(crate) fn at(&self, number: u32) -> (&Batch, usize) {
         let number = number as usize;
         (&self.batches[number / batch_rows_max()], number % batch_rows_max())
+    }
+
+    /// Appends rows to `columns`, one column after the other.
+    pub(crate) fn append_rows(&self, numbers: &[u32], columns: &mut [Column]) {
+        let max = batch_rows_max();
+        let places = || numbers.iter().map(|&number| (number as usize / max, number as usize % max));
+        for (at, target) in columns.iter_mut().enumerate() {
+            let any_null = || places().any(|(batch, row)| self.batches[batch].columns[at].is_null(row));
+            match &mut target.data {
+                ColumnData::Int(to) if !any_null() => {
+                    to.extend(places().map(|(batch, row)| self.batches[batch].columns[at].ints()[row]));
+                    target.nulls.extend(numbers.len(), false);
+                }
+                ColumnData::Decimal(to) if !any_null() => {
+                    to.extend(places().map(|(batch, row)| self.batches[batch].columns[at].decimals()[row]));
+                    target.nulls.extend(numbers.len(), false);
+                }
+                _ => places().for_each(|(batch, row)| {
+                    target.push_cell(self.batches[batch].columns[at].cell(row));
+                }),
+            }
+        }
     }
 
     /// Appends row `number` to `columns`.

@@ -22,8 +22,8 @@ use types::vector::BytesColumn;
 use types::{Batch, Physical};
 
 use super::join::{PairFilter, Pairs};
-use super::join_keys::{Keys, differ_in_sign};
-use super::partition::{LEVELS_MAX, Partitions, slot_bytes};
+use super::join_keys::{Keys, differ_in_sign, key_of_number, number_of};
+use super::partition::{LEVELS_MAX, Partitions, RESERVED_MIN, slot_bytes};
 use super::row_keys::{Found, RowTable};
 use super::scan::keep_rows;
 use super::{Operator, RowKeys, Source};
@@ -35,13 +35,18 @@ use crate::spill::{LIMIT_BYTES_MAX, SpillReader, SpillRows, SpillWriter, block_b
 
 const NONE: u32 = u32::MAX;
 
+/// Bytes of the limit for each row that is expected: several times what is reserved for it.
+const RESERVED_ROW_BYTES: usize = 64;
+
 /// Right rows in memory, by key.
 #[derive(Default)]
 struct Build {
     kept: Kept,
-    /// Key bytes of the kept rows, and the next row with the same key.
+    /// Keys of the kept rows, if each is one integer; else their bytes are in `key_bytes`.
+    numbers: Option<Vec<u64>>,
     key_bytes: BytesColumn,
     table: HashTable<u32>,
+    /// The next row with the same key.
     chain: Vec<u32>,
     hasher: foldhash::fast::FixedState,
     /// Keys that are seeds are known by number; by number the first row of its chain.
@@ -49,8 +54,57 @@ struct Build {
 }
 
 impl Build {
-    fn new(keys: &RowKeys) -> Build {
-        Build { seeds: keys.are_seeds().then(|| (RowTable::new(keys), Vec::new())), ..Build::default() }
+    fn new(keys: &Keys) -> Build {
+        let row_keys = &keys.row_keys;
+        Build {
+            seeds: row_keys.are_seeds().then(|| (RowTable::new(row_keys), Vec::new())),
+            numbers: keys.are_numbers().then(Vec::new),
+            ..Build::default()
+        }
+    }
+
+    /// Room for so many rows, so that the table does not grow step by step.
+    fn reserve(&mut self, rows: usize) {
+        let (key_bytes, hasher) = (&self.key_bytes, &self.hasher);
+        match &mut self.numbers {
+            Some(numbers) => {
+                self.table.reserve(rows, |&other| hasher.hash_one(numbers[other as usize]));
+                numbers.reserve(rows);
+            }
+            None if self.seeds.is_some() => return,
+            None => self.table.reserve(rows, |&other| hasher.hash_one(key_bytes.get(other as usize))),
+        }
+        self.chain.reserve(rows);
+    }
+
+    /// The number that is the key of the next row that is kept.
+    #[inline(always)]
+    fn insert_number(&mut self, key: u64) {
+        let Build { numbers: Some(numbers), table, chain, hasher, .. } = self else { return };
+        let number = chain.len() as u32;
+        numbers.push(key);
+        match table.entry(
+            hasher.hash_one(key),
+            |&other| numbers[other as usize] == key,
+            |&other| hasher.hash_one(numbers[other as usize]),
+        ) {
+            hashbrown::hash_table::Entry::Occupied(mut entry) => {
+                chain.push(*entry.get());
+                *entry.get_mut() = number;
+            }
+            hashbrown::hash_table::Entry::Vacant(entry) => {
+                chain.push(NONE);
+                entry.insert(number);
+            }
+        }
+    }
+
+    /// The first row whose key is this number.
+    #[inline(always)]
+    fn find_number(&self, key: u64) -> u32 {
+        let Some(numbers) = &self.numbers else { return NONE };
+        let found = self.table.find(self.hasher.hash_one(key), |&other| numbers[other as usize] == key);
+        found.copied().unwrap_or(NONE)
     }
 
     /// The hash by which rows part.
@@ -68,6 +122,10 @@ impl Build {
         let number = self.chain.len() as u32;
         if self.seeds.is_some() {
             return self.insert_seed(key, keys, ctx);
+        }
+        if self.numbers.is_some() {
+            self.insert_number(number_of(key));
+            return Ok(());
         }
         let hash = self.hasher.hash_one(key);
         let key_bytes = &mut self.key_bytes;
@@ -94,6 +152,9 @@ impl Build {
     fn find(&mut self, key: &[u8], keys: &RowKeys, ctx: &ExecContext<'_>) -> SqlResult<u32> {
         if self.seeds.is_some() {
             return self.find_seed(key, keys, ctx);
+        }
+        if self.numbers.is_some() {
+            return Ok(self.find_number(number_of(key)));
         }
         let hash = self.hasher.hash_one(key);
         let found = self.table.find(hash, |&other| self.key_bytes.get(other as usize) == key);
@@ -130,12 +191,14 @@ impl Build {
             .seeds
             .as_ref()
             .map_or(0, |(table, heads)| table.bytes() + heads.capacity() * size_of::<u32>());
-        self.kept.bytes() + self.key_bytes.memory_bytes() + chain + slot_bytes(&self.table) + seeds
+        let numbers = self.numbers.as_ref().map_or(0, |numbers| numbers.capacity() * size_of::<u64>());
+        self.kept.bytes() + self.key_bytes.memory_bytes() + numbers + chain + slot_bytes(&self.table) + seeds
     }
 
     fn clear(&mut self) {
         self.kept.clear();
         self.key_bytes.clear();
+        self.numbers.iter_mut().for_each(Vec::clear);
         self.table.clear();
         self.chain.clear();
         if let Some((table, heads)) = &mut self.seeds {
@@ -183,6 +246,8 @@ pub(super) struct HashJoin<'p> {
     null_aware: bool,
     built: bool,
     build: Build,
+    /// Rows that the right side is expected to have.
+    expected: f64,
     right_has_null: bool,
     right_has_rows: bool,
     /// The right side was too large: everything is in parts on disk.
@@ -196,6 +261,8 @@ pub(super) struct HashJoin<'p> {
     row: usize,
     candidate: u32,
     pairs_max: usize,
+    /// The right rows of the pairs.
+    partners: Vec<u32>,
 }
 
 impl<'p> HashJoin<'p> {
@@ -220,13 +287,14 @@ impl<'p> HashJoin<'p> {
         Ok(HashJoin {
             left,
             right,
-            build: Build::new(&right_keys.row_keys),
+            build: Build::new(&right_keys),
             left_keys,
             right_keys,
             left_shapes: left_shapes.as_slice().into(),
             right_shapes: right_shapes.as_slice().into(),
             pairs: Pairs::new(kind, PairFilter::new(conditions, programs)?, &left_shapes, right_shapes),
             null_aware,
+            expected: right_node.rows,
             built: false,
             right_has_null: false,
             right_has_rows: false,
@@ -237,6 +305,7 @@ impl<'p> HashJoin<'p> {
             row: 0,
             candidate: NONE,
             pairs_max: 0,
+            partners: Vec::new(),
         })
     }
 
@@ -248,6 +317,11 @@ impl<'p> HashJoin<'p> {
     /// Reads the right side: into memory, or above the limit into the parts that are answered.
     fn build(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<Option<Partitions>> {
         self.built = true;
+        // An expectation that is wrong costs no more than a part of the limit.
+        let expected = (self.expected as usize).min(limit / RESERVED_ROW_BYTES);
+        if expected >= RESERVED_MIN {
+            self.build.reserve(expected);
+        }
         self.right.start(ctx)?;
         let mut parts: Option<Partitions> = None;
         let mut key = Vec::new();
@@ -270,6 +344,16 @@ impl<'p> HashJoin<'p> {
             }
             rows.clear();
             for row in 0..batch.row_count {
+                if self.build.numbers.is_some() {
+                    match self.right_keys.number(row) {
+                        Some(key) => {
+                            self.build.insert_number(key);
+                            rows.push(row as u32);
+                        }
+                        None => self.right_has_null = true,
+                    }
+                    continue;
+                }
                 if !self.right_keys.key(row, ctx, &mut key)? {
                     self.right_has_null = true;
                     continue;
@@ -294,10 +378,11 @@ impl<'p> HashJoin<'p> {
 
     /// Moves the right rows in memory to parts on disk.
     fn part_build(&mut self, parts: &mut Partitions) -> SqlResult<()> {
-        let new = Build::new(&self.right_keys.row_keys);
+        let new = Build::new(&self.right_keys);
         let build = std::mem::replace(&mut self.build, new);
         for number in 0..build.chain.len() {
-            let key = build.key_bytes.get(number);
+            let of_number = build.numbers.as_ref().map(|numbers| key_of_number(numbers[number]));
+            let key = of_number.as_ref().map_or_else(|| build.key_bytes.get(number), |key| &key[..]);
             let (batch, row) = build.kept.at(number as u32);
             let cells = batch.columns.iter().map(|column| column.cell(row));
             parts.push(build.hash(key), key, cells)?;
@@ -347,7 +432,7 @@ impl<'p> HashJoin<'p> {
                 continue;
             }
             let mut right = work.right.reader()?;
-            self.build = Build::new(&self.right_keys.row_keys);
+            self.build = Build::new(&self.right_keys);
             if !self.load(&mut right, limit, ctx)? {
                 if !work.whole && work.level < LEVELS_MAX {
                     self.part_again(&work, right, limit, ctx)?;
@@ -472,7 +557,7 @@ impl<'p> HashJoin<'p> {
                 Some(writer) => Arc::new(writer.finish()?),
                 None => Arc::clone(left.rows()),
             };
-            self.build = Build::new(&self.right_keys.row_keys);
+            self.build = Build::new(&self.right_keys);
             let is_last = self.load(&mut more.right, limit, ctx)?;
             let next = if is_last { None } else { self.next_pass(limit, ctx)? };
             let more = (!is_last).then_some(Passes { right: more.right, next });
@@ -490,6 +575,10 @@ impl<'p> HashJoin<'p> {
             if flagged[0] & KEYLESS == 0 {
                 self.candidate = self.build.find(&flagged[1..], row_keys, ctx)?;
             }
+        } else if self.build.numbers.is_some()
+            && let Some(key) = self.left_keys.number(row)
+        {
+            self.candidate = self.build.find_number(key);
         } else if self.left_keys.key(row, ctx, key)? {
             self.candidate = self.build.find(key, row_keys, ctx)?;
         } else if self.null_aware && self.right_has_rows {
@@ -572,7 +661,7 @@ impl Operator for HashJoin<'_> {
                 self.pairs_max = Pairs::count_max(&self.left.batch, self.build.kept.longest_row());
                 self.first_candidate(0, &mut key, ctx)?;
             }
-            let mut right = columns(self.right_shapes.iter().copied());
+            self.partners.clear();
             let total = self.left.batch.row_count;
             while self.row < total && self.pairs.left_rows.len() < self.pairs_max {
                 if self.candidate == NONE {
@@ -587,9 +676,11 @@ impl Operator for HashJoin<'_> {
                     self.candidate = NONE;
                     continue;
                 }
-                self.build.kept.append_row(self.candidate, &mut right);
+                self.partners.push(self.candidate);
                 self.candidate = self.build.chain[self.candidate as usize];
             }
+            let mut right = columns(self.right_shapes.iter().copied());
+            self.build.kept.append_rows(&self.partners, &mut right);
             self.pairs.check(&self.left.batch, &mut right, ctx, out)?;
             let pads = self.pairs.kind == JoinKind::Left && !self.parted;
             if pads {

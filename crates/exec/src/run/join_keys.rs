@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plan::Expr;
 use plan::physical::{Node, PhysicalPlan};
 use types::planted::{self, Plant};
-use types::{Batch, CollationId, Column, DataType, TypeKind};
+use types::{Batch, CollationId, Column, DataType, Physical, TypeKind};
 
 use super::RowKeys;
 use crate::context::ExecContext;
@@ -49,6 +49,24 @@ impl Keys {
         row_keys.set_mixed(&mixed);
         let any_mixed = mixed.contains(&true);
         Ok(Keys { program, scratch, values, types, row_keys, null_safe, mixed, any_mixed })
+    }
+
+    /// Whether a key is one integer, so that it is a number as well ([`Keys::number`], [`number_of`]).
+    pub(super) fn are_numbers(&self) -> bool {
+        matches!(&self.values[..], [column] if column.physical() == Physical::Int)
+            && self.null_safe == [false]
+            && !self.any_mixed
+    }
+
+    /// The key of a row as a number; none if a NULL keeps it from having partners.
+    #[inline(always)]
+    pub(super) fn number(&self, row: usize) -> Option<u64> {
+        let column = &self.values[0];
+        if column.is_null(row) {
+            return None;
+        }
+        let bits = column.ints()[row].cast_unsigned();
+        Some(if self.types[0].unsigned { bits } else { bits ^ 1 << 63 })
     }
 
     /// Another execution starts.
@@ -104,6 +122,18 @@ impl Keys {
         self.row_keys.append(&[], &self.values, row, ctx, out)?;
         Ok(true)
     }
+}
+
+/// The number of the key of one integer that is not NULL.
+pub(super) fn number_of(key: &[u8]) -> u64 {
+    key.last_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}
+
+/// The key of a number.
+pub(super) fn key_of_number(number: u64) -> [u8; 9] {
+    let mut key = [1; 9];
+    key[1..].copy_from_slice(&number.to_be_bytes());
+    key
 }
 
 /// Integers of which one side is signed and the other unsigned.

@@ -24,6 +24,9 @@ pub(super) const LEVELS_MAX: u32 = 6;
 /// Memory that a cleared table keeps for its next use: less than any limit.
 pub(super) const CLEARED_BYTES_MAX: usize = 1 << 10;
 
+/// Fewest entries for which room is made before they come.
+pub(super) const RESERVED_MIN: usize = 256;
+
 /// Different keys, numbered in the order they came.
 #[derive(Default)]
 pub(super) struct KeyTable {
@@ -50,6 +53,12 @@ impl KeyTable {
         self.slots.insert_unique(hash, number, |&other| hasher.hash_one(keys.get(other as usize)));
         self.keys.push(key);
         number
+    }
+
+    /// Room for so many keys, so that the table does not grow step by step.
+    pub(super) fn reserve(&mut self, keys: usize) {
+        let (known, hasher) = (&self.keys, &self.hasher);
+        self.slots.reserve(keys, |&other| hasher.hash_one(known.get(other as usize)));
     }
 
     pub(super) fn len(&self) -> usize {
