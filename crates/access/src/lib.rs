@@ -64,7 +64,7 @@ pub use observer::{NewRowCells, RowCells, RowChange, RowObserver, RowTrigger, St
 pub use part::{Columns, MaybeLarge, OutOfLine, Part, PartKind, Predicate, PredicateResult};
 pub use snapshot::{LargeReader, LargeSource, Snapshot, Version};
 pub use statistics::TableStatistics;
-pub use table::{ForeignKeys, Pushdown, Scan, ScanRequest, Table};
+pub use table::{ColumnRanges, ForeignKeys, Pushdown, Scan, ScanRequest, Table};
 pub use transaction::{
     LockMode, LockWait, NewRow, Reading, RowLock, Transaction, Updated, WriteTarget, Writing,
 };

@@ -6,13 +6,19 @@ use std::fmt::Debug;
 use types::Value;
 
 use crate::error::Error;
-use crate::key::{KeyForm, KeyRanges};
+use crate::key::{KeyBytes, KeyBytesRange, KeyForm, KeyRanges};
 use crate::part::Part;
 
 /// A table whose rows somebody keeps: the handle by which a [`crate::Transaction`] knows it.
 pub trait Table: Any + Debug + Send + Sync {
     /// How index `index` takes its keys.
     fn key_form(&self, index: usize) -> KeyForm<'_>;
+
+    /// How [`ColumnRanges`] of a column are written: as part 0. None: scans of this table make no use of them.
+    fn column_keys(&self, column: usize) -> Option<Box<dyn KeyBytes>> {
+        let _ = column;
+        None
+    }
 
     /// What a scan makes use of beyond columns and ranges.
     fn pushdown(&self) -> Pushdown {
@@ -58,12 +64,33 @@ pub struct ScanRequest {
     /// Conditions `column = value` that the query checks anyway, by ordinal: a table may leave out rows that do not meet them. Empty
     /// where [`Pushdown::equal`] says that the table does not care.
     pub equal: Vec<(usize, Value)>,
+    /// What the query asks of rows anyway: a table may leave out those outside. Only of tables that write such ranges
+    /// ([`Table::column_keys`]), and not for a scan that locks.
+    pub within: Vec<ColumnRanges>,
+    /// Of rows with the same values in so many first parts of the index, all of which are among `columns`, only the first is wanted:
+    /// a table may leave out others. 0: all are wanted.
+    pub first_of: usize,
+}
+
+/// Ranges that hold the values of a column, as the bytes of an index over it alone.
+#[derive(Clone, Debug)]
+pub struct ColumnRanges {
+    /// Ordinal of the column.
+    pub column: usize,
+    /// Ascending and not overlapping.
+    pub ranges: Vec<KeyBytesRange>,
 }
 
 /// A scan under way. It holds no lock on pages between calls.
 pub trait Scan: Any + Debug {
     /// Ends batches after this number of rows: for a LIMIT, so that no more is read (or locked) than is wanted.
     fn set_batch_rows(&mut self, rows_max: usize);
+
+    /// Rows that were left out since this was last asked, because [`ScanRequest::within`] says that nobody wants them. A batch may end
+    /// because they are many, even without a row.
+    fn take_left_out(&mut self) -> u64 {
+        0
+    }
 
     /// Begins again, with these ranges.
     ///

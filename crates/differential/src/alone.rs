@@ -26,10 +26,12 @@ use crate::server::{self, Cells, Server, show_row};
 use crate::value::Value;
 
 /// Session settings that force other plans, with their names.
-pub const SETTINGS: [(&str, &str); 7] = [
+pub const SETTINGS: [(&str, &str); 9] = [
     ("no semijoin", "SET optimizer_switch = 'semijoin=off'"),
     ("no hash join", "SET optimizer_switch = 'block_nested_loop=off'"),
     ("no member sets", "SET optimizer_switch = 'materialization=off'"),
+    ("no group order", "SET optimizer_switch = 'prefer_ordering_index=off'"),
+    ("no early conditions", "SET optimizer_switch = 'engine_condition_pushdown=off'"),
     ("groups", "SET optimizer_switch = 'subquery_to_derived=on'"),
     ("no pushdown", "SET optimizer_switch = 'derived_condition_pushdown=off,semijoin=off'"),
     (

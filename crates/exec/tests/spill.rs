@@ -352,7 +352,7 @@ const QUERIES: &[&str] = &[
     "SELECT l.id, r.id FROM l LEFT JOIN r ON l.id > r.id * 20",
     // Groups.
     "SELECT s, COUNT(*), SUM(k), MIN(w), MAX(d), AVG(f) FROM l GROUP BY s",
-    "SELECT id, COUNT(*), MAX(w) FROM l GROUP BY id",
+    "SELECT id + 0, COUNT(*), MAX(w) FROM l GROUP BY id + 0",
     "SELECT d, COUNT(*) FROM l GROUP BY d",
     "SELECT w, k, COUNT(*), ANY_VALUE(s), BIT_XOR(id), STDDEV(id) FROM l GROUP BY w, k",
     "SELECT s, k, COUNT(*), SUM(id) FROM l GROUP BY s, k WITH ROLLUP",
@@ -360,7 +360,7 @@ const QUERIES: &[&str] = &[
     "SELECT COUNT(DISTINCT w), COUNT(DISTINCT d), SUM(DISTINCT k) FROM l",
     "SELECT k, GROUP_CONCAT(id), GROUP_CONCAT(DISTINCT s), GROUP_CONCAT(DISTINCT s ORDER BY f DESC) FROM l GROUP BY k",
     "SELECT GROUP_CONCAT(DISTINCT s ORDER BY s DESC, id SEPARATOR ''), GROUP_CONCAT(w) FROM l",
-    "SELECT id, JSON_ARRAYAGG(s), JSON_OBJECTAGG(id, f) FROM l GROUP BY id",
+    "SELECT id + 0, JSON_ARRAYAGG(s), JSON_OBJECTAGG(id, f) FROM l GROUP BY id + 0",
     // Different rows, sets of rows.
     "SELECT DISTINCT s FROM l",
     "SELECT DISTINCT w, d FROM l",

@@ -14,8 +14,9 @@ pub(crate) const COVERED_ENTRY: f64 = 70.0;
 pub(crate) const HASH_BUILD: f64 = 150.0;
 /// A pair of rows compared.
 pub(crate) const PAIR: f64 = 20.0;
-/// A row given to its group, or found to be no duplicate.
-pub(crate) const GROUP: f64 = 50.0;
+/// A row given to its group where those of a group come one after the other.
+pub(crate) const GROUP_IN_ORDER: f64 = 20.0;
+/// A row found to be no duplicate.
 pub(crate) const DUPLICATE: f64 = 100.0;
 /// A row that a condition is evaluated for above the reading of its table, or expressions computed.
 pub(crate) const FILTER: f64 = 10.0;
@@ -56,6 +57,11 @@ pub(crate) fn hash_probe(kept_rows: f64) -> f64 {
     between(kept_rows, 70.0, 700.0)
 }
 
+/// A row given to its group among `groups`.
+pub(crate) fn group(groups: f64) -> f64 {
+    between(groups, 50.0, 390.0)
+}
+
 /// A hash join: the rows of one side kept, asked for each of the other.
 pub(crate) fn hash_join(kept_rows: f64, asked_rows: f64) -> f64 {
     kept_rows * HASH_BUILD + asked_rows * hash_probe(kept_rows)
@@ -86,7 +92,7 @@ mod tests {
     #[test]
     fn costs_grow_with_tables() {
         let sizes = [1.0, 1e3, 1e4, 1e5, 1e6, 1e9];
-        for cost in [descent, located_row, hash_probe] {
+        for cost in [descent, located_row, hash_probe, group] {
             assert!(sizes.windows(2).all(|pair| cost(pair[0]) <= cost(pair[1])));
         }
         assert!(shown(ROW) == 0.1 && shown(-1.0) == 0.0);

@@ -141,10 +141,20 @@ impl Printer<'_> {
         let table = &self.plan.tables[scan.table.0 as usize];
         let alias = &table.alias;
         let backward = if scan.access.backward { " (reverse)" } else { "" };
-        let Some(index) = scan.access.index else { return format!("Table scan on {alias}{backward}") };
+        let definition = &table.entry.definition;
+        let by = scan.access.index.or(definition.clustered.filter(|_| scan.first_of > 0));
+        let Some(index) = by else { return format!("Table scan on {alias}{backward}") };
         let name = &table.entry.definition.indexes[index].name;
         let covering = scan.access.covering && table.entry.definition.clustered != Some(index);
         let cover = if covering { "Covering index" } else { "Index" };
+        if scan.first_of > 0 {
+            let purpose = if scan.columns.len() > scan.first_of { "grouping" } else { "deduplication" };
+            let over = match &scan.access.ranges {
+                Some(ranges) => format!(" over ({})", self.ranges(scan, index, ranges, left)),
+                None => String::new(),
+            };
+            return format!("{cover} skip scan for {purpose} on {alias} using {name}{over}{backward}");
+        }
         match &scan.access.ranges {
             None => format!("{cover} scan on {alias} using {name}{backward}"),
             Some(ranges) => {
@@ -294,7 +304,9 @@ impl Printer<'_> {
                 self.node(left, depth + 1);
                 self.node(right, depth + 1);
             }
-            Op::Aggregate { input, keys, calls, rollup, .. } => {
+            // One row of each group is read: the scan says so.
+            Op::Aggregate { input, .. } if first_of(input).is_some() => self.node(input, depth),
+            Op::Aggregate { input, keys, calls, rollup, ordered } => {
                 let calls: Vec<String> = calls
                     .iter()
                     .filter(|call| call.function != AggregateFunction::AnyValue)
@@ -314,6 +326,8 @@ impl Printer<'_> {
                     .collect();
                 let text = match (keys.is_empty(), rollup) {
                     (true, _) => format!("Aggregate: {}", calls.join(", ")),
+                    (false, false) if *ordered && calls.is_empty() => "Group (no aggregates)".into(),
+                    (false, false) if *ordered => format!("Group aggregate: {}", calls.join(", ")),
                     (false, false) => format!("Aggregate using hash table: {}", calls.join(", ")),
                     (false, true) => format!("Group aggregate with rollup: {}", calls.join(", ")),
                 };
@@ -534,8 +548,10 @@ impl Rows<'_> {
                 above.push("Using filesort");
                 self.node(input, id, select_type, above);
             }
-            Op::Aggregate { input, keys, .. } => {
-                if !keys.is_empty() {
+            Op::Aggregate { input, keys, ordered, .. } => {
+                if first_of(input).is_some() {
+                    above.insert(0, "Using index for group-by");
+                } else if !keys.is_empty() && !ordered {
                     above.insert(0, "Using temporary");
                 }
                 self.node(input, id, select_type, above);
@@ -635,6 +651,15 @@ impl Rows<'_> {
         }
         row.extra = (!extra.is_empty()).then(|| extra.join("; "));
         self.rows.push(row);
+    }
+}
+
+/// The scan below groups that gives one row of each, if it does.
+fn first_of(input: &Node) -> Option<&Scan> {
+    match &input.op {
+        Op::Scan(scan) => (scan.first_of > 0).then_some(scan),
+        Op::Filter { input, .. } => first_of(input),
+        _ => None,
     }
 }
 

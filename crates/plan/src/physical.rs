@@ -303,7 +303,7 @@ pub enum Op {
         calls: Vec<Aggregate>,
         /// WITH ROLLUP: rows come ordered by the keys, each super-aggregate after its groups.
         rollup: bool,
-        /// The input comes ordered by the keys: a group ends when the key changes.
+        /// The rows of each group come one after the other: it ends when the key changes.
         ordered: bool,
     },
     /// Each different row once.
@@ -416,12 +416,25 @@ pub struct Scan {
     pub locator: bool,
     /// Conditions over the output, checked while reading.
     pub filter: Vec<Expr>,
+    /// What `filter` says of single columns, each against constants: may be asked of rows before they are read.
+    pub early: Vec<EarlyRanges>,
+    /// Of rows with the same values in so many first parts of the index only the first is wanted; 0: all are. Others may come, too.
+    pub first_of: usize,
     /// Stop after so many rows that passed the filter (an integer constant).
     pub limit: Option<Expr>,
     /// Some index could have been read by ranges, chosen or not.
     pub keyed: bool,
     /// Rows expected in the ranges, before the filter, each time it is started.
     pub rows_read: f64,
+}
+
+/// Ranges that hold the values of a column in every row that meets a filter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EarlyRanges {
+    /// Ordinal of the column.
+    pub column: usize,
+    /// As of an index over the column alone; their ends read no row.
+    pub ranges: Vec<RangePlan>,
 }
 
 /// By which way the rows of a table are reached.

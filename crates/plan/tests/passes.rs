@@ -121,7 +121,7 @@ fn no_switch_changes_the_output() {
         let (blocks, _) = script::parse(&text).expect("a script");
         for command in blocks.iter().flat_map(|block| &block.commands) {
             let all = bind(&catalog, &command.text);
-            for bits in 0..256 {
+            for bits in 0..512 {
                 let switches = Switches {
                     semijoin: bits & 1 != 0,
                     outer_to_inner: bits & 2 != 0,
@@ -131,6 +131,8 @@ fn no_switch_changes_the_output() {
                     or_factors: bits & 32 != 0,
                     member_sets: bits & 64 != 0,
                     always_groups: bits & 128 != 0,
+                    group_order: bits & 256 != 0,
+                    early_conditions: bits & 256 != 0,
                 };
                 let mut bound = all.clone();
                 plan::passes::run(&mut bound, switches);

@@ -50,6 +50,7 @@ mod sample;
 mod source;
 mod statistics;
 mod table;
+mod within;
 mod write;
 
 use std::time::Duration;

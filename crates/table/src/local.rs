@@ -33,6 +33,10 @@ impl access::Table for Table {
         KeyForm::Bytes(self.key_codec(index))
     }
 
+    fn column_keys(&self, column: usize) -> Option<Box<dyn KeyBytes>> {
+        Some(Box::new(self.column_codec(column)))
+    }
+
     fn reserve_numbers(&self, count: u64, increment: u64, offset: u64) -> Result<u64, Error> {
         Ok(self.auto_increment().reserve_series(self.store(), count, increment, offset)?)
     }
@@ -45,6 +49,10 @@ impl access::Table for Table {
 impl Scan for TableScan {
     fn set_batch_rows(&mut self, rows_max: usize) {
         Self::set_batch_rows(self, rows_max);
+    }
+
+    fn take_left_out(&mut self) -> u64 {
+        Self::take_left_out(self)
     }
 
     fn restart(&mut self, ranges: KeyRanges) -> Result<(), Error> {
@@ -199,13 +207,15 @@ impl access::Transaction for LocalTransaction<'_> {
 
     fn scan(&mut self, table: &Arc<dyn access::Table>, request: ScanRequest) -> Result<Box<dyn Scan>, Error> {
         let ranges = bytes_ranges(request.ranges)?;
-        Ok(Box::new(local_arc(table)?.scan(crate::read::ScanRequest {
+        let mut scan = local_arc(table)?.scan(crate::read::ScanRequest {
             index: request.index,
             ranges,
             reverse: request.reverse,
             columns: request.columns,
             parts: request.parts,
-        })))
+        });
+        scan.leave_out(request.within, request.first_of);
+        Ok(Box::new(scan))
     }
 
     fn next_batch(

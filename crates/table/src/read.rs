@@ -7,7 +7,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use access::{Columns, DuplicateKey, KeyBytesRange, MaybeLarge, Part, PartKind, TimestampZone, Utc};
+use access::{
+    ColumnRanges, Columns, DuplicateKey, KeyBytesRange, MaybeLarge, Part, PartKind, TimestampZone, Utc,
+    next_prefix,
+};
 use store::{LockMark, LockMode, LockWait, Locked, Reader, StoreError, Transaction};
 use types::vector::{Batch, BytesColumn};
 
@@ -17,6 +20,7 @@ use crate::error::{WriteError, from_store};
 use crate::index::scan_range;
 use crate::large::ReadFrom;
 use crate::table::Table;
+use crate::within::Within;
 
 /// Which rows and columns a scan reads.
 #[derive(Clone, Debug)]
@@ -48,6 +52,8 @@ pub struct TableScan {
     ranges: Vec<KeyBytesRange>,
     /// Under way in the last of `ranges`.
     current: Option<store::Scan>,
+    /// Done with the range before.
+    idle: Option<store::Scan>,
     rows_max: usize,
     /// Before the locks of the last locked batch.
     mark: Option<LockMark>,
@@ -55,8 +61,23 @@ pub struct TableScan {
     entry_keys: BytesColumn,
     /// Entries and rows looked at so far.
     examined: u64,
+    /// Rows outside are not given.
+    within: Within,
+    /// Those, since it was last asked, and of them those of the batch under way.
+    left_out: u64,
+    left_out_now: u64,
+    /// Positions in the batch of the first parts of the index, if of rows with the same values in these only the first is given.
+    first_of: Vec<usize>,
     scratch: Scratch,
 }
+
+/// Rows that a batch leaves out before it ends: who waits for it looks whether the statement was killed.
+fn left_out_max() -> u64 {
+    16 * types::vector::batch_rows_max() as u64
+}
+
+/// Neighbours that are looked at for the next key before it is searched for.
+const NEIGHBOURS_MAX: u32 = 16;
 
 /// Memory kept between batches.
 #[derive(Debug, Default)]
@@ -86,10 +107,15 @@ impl Table {
             reverse: request.reverse,
             ranges,
             current: None,
+            idle: None,
             rows_max: types::vector::batch_rows_max(),
             mark: None,
             entry_keys: BytesColumn::default(),
             examined: 0,
+            within: Within::default(),
+            left_out: 0,
+            left_out_now: 0,
+            first_of: Vec::new(),
             scratch: Scratch::default(),
         }
     }
@@ -181,9 +207,11 @@ impl Table {
         matched: &mut Vec<u32>,
     ) -> Result<(), StoreError> {
         let mut scratch = Scratch::default();
-        self.get_rows_with(&mut scratch, locators, reader, zone, columns, batch, |number| {
+        let all = Within::default();
+        self.get_rows_with(&mut scratch, locators, reader, zone, columns, &all, batch, |number| {
             matched.push(number);
-        })
+        })?;
+        Ok(())
     }
 
     /// Reads the rows with these keys of unique index `index`: as [`Table::get_rows`].
@@ -216,11 +244,14 @@ impl Table {
             locators.push(locator);
         }
         let mut scratch = Scratch::default();
-        self.get_rows_with(&mut scratch, &locators, reader, zone, columns, batch, |number| {
+        let all = Within::default();
+        self.get_rows_with(&mut scratch, &locators, reader, zone, columns, &all, batch, |number| {
             matched.push(found[number as usize].0);
-        })
+        })?;
+        Ok(())
     }
 
+    /// As [`Table::get_rows`], without those outside of `within`; answers how many these are.
     fn get_rows_with(
         &self,
         scratch: &mut Scratch,
@@ -228,9 +259,10 @@ impl Table {
         reader: Reader<'_>,
         zone: &dyn TimestampZone,
         columns: Columns<'_>,
+        within: &Within,
         batch: &mut Batch,
         mut matched: impl FnMut(u32),
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         let keys: Vec<&[u8]> = locators.iter().collect();
         let (bodies, ends) = (&mut scratch.bodies, &mut scratch.body_ends);
         bodies.clear();
@@ -243,14 +275,22 @@ impl Table {
                 ends[number] = Some((start, bodies.len()));
             }
         })?;
+        let mut left_out = 0;
         for (number, range) in scratch.body_ends.iter().enumerate() {
             if let Some((start, end)) = *range {
                 let body = &scratch.bodies[start..end];
+                if !within.is_everything()
+                    && spilled_reference(body).is_none()
+                    && !within.may_hold(&self.row_view(keys[number], body))
+                {
+                    left_out += 1;
+                    continue;
+                }
                 self.push_row(keys[number], body, ReadFrom::View(reader), zone, columns, batch)?;
                 matched(number as u32);
             }
         }
-        Ok(())
+        Ok(left_out)
     }
 
     /// A row's bytes, not spilled, as a view.
@@ -478,12 +518,58 @@ fn ranges_left(mut ranges: Vec<KeyBytesRange>, reverse: bool) -> Vec<KeyBytesRan
     ranges
 }
 
+/// What a visitor of records answers.
+#[inline]
+fn go_on(goes_on: bool) -> ControlFlow<()> {
+    if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
 impl TableScan {
     /// Begins again, with these ranges.
     pub fn restart(&mut self, ranges: Vec<KeyBytesRange>) {
         self.ranges = ranges_left(ranges, self.reverse);
-        self.current = None;
+        self.idle = self.current.take().or(self.idle.take());
         self.mark = None;
+    }
+
+    /// Gives neither rows outside of these ranges, nor, of rows with the same values in the first `first_of` parts of the index, others than
+    /// the first. Not for a scan that locks.
+    pub(crate) fn leave_out(&mut self, within: Vec<ColumnRanges>, first_of: usize) {
+        self.within = Within::new(&self.table.definition, within);
+        if first_of == 0 || self.index.is_some() && !self.covering {
+            return;
+        }
+        let Some(index) = self.index.or(self.table.definition.clustered) else { return };
+        let parts = self.table.definition.indexes[index].parts.iter().take(first_of);
+        let places = parts.map(|part| self.columns.iter().position(|&column| column == part.column));
+        self.first_of = places.collect::<Option<Vec<usize>>>().unwrap_or_default();
+    }
+
+    /// Rows that were left out because of the ranges, since this was last asked.
+    pub fn take_left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.left_out)
+    }
+
+    /// The batch ends without being full: many rows were left out.
+    fn is_paused(&self) -> bool {
+        self.left_out_now >= left_out_max()
+    }
+
+    /// Goes on behind all keys that begin with `prefix`.
+    fn skip_group(&mut self, prefix: Vec<u8>) {
+        self.idle = self.current.take().or(self.idle.take());
+        let Some(range) = self.ranges.last_mut() else { return };
+        let mut behind = prefix.clone();
+        if self.reverse {
+            range.upper = Some(prefix);
+        } else if next_prefix(&mut behind) {
+            range.lower = behind;
+        } else {
+            range.upper = Some(Vec::new());
+        }
+        if range.is_empty() {
+            self.ranges.pop();
+        }
     }
 
     /// Ends batches after this many rows: for a LIMIT, so that no more is read (or locked) than is wanted.
@@ -498,7 +584,7 @@ impl TableScan {
     }
 
     /// Fills `batch` (its columns have the shapes of the columns asked for) with the next rows, and `locators` with
-    /// where they lie. False: there are no more, and the batch is empty.
+    /// where they lie. False: there are no more, and the batch is empty. It may be empty before, where many rows are left out.
     ///
     /// # Errors
     /// The store's.
@@ -513,8 +599,12 @@ impl TableScan {
         if let Some(locators) = &mut locators {
             locators.clear();
         }
-        while batch.row_count == 0 && !self.ranges.is_empty() {
+        self.left_out_now = 0;
+        while batch.row_count == 0 && !self.ranges.is_empty() && !self.is_paused() {
             match self.index {
+                _ if !self.first_of.is_empty() => {
+                    self.fill_first_of(reader, zone, batch, locators.as_deref_mut())?;
+                }
                 None => self.fill_from_rows(reader, zone, batch, locators.as_deref_mut())?,
                 Some(index) if self.covering => {
                     self.fill_from_entries(index, reader, zone, batch, locators.as_deref_mut())?;
@@ -522,7 +612,8 @@ impl TableScan {
                 Some(index) => self.fill_by_lookup(index, reader, zone, batch, locators.as_deref_mut())?,
             }
         }
-        Ok(batch.row_count > 0)
+        self.left_out += self.left_out_now;
+        Ok(batch.row_count > 0 || self.is_paused())
     }
 
     /// Goes along the current range until it ends or `visit` breaks off; what is left of it stays for the next call.
@@ -536,12 +627,20 @@ impl TableScan {
         if self.ranges.is_empty() {
             return Ok(true);
         }
-        let mut scan = match self.current.take() {
-            Some(scan) => scan,
-            None => {
-                let tree = index.map_or(&self.table.rows, |index| &self.table.indexes[index].tree);
-                let range = &self.ranges[self.ranges.len() - 1];
-                self.table.store.scan(tree, &scan_range(range, self.reverse))
+        let mut scan = match (self.current.take(), self.idle.take()) {
+            (Some(scan), _) => scan,
+            (None, idle) => {
+                let range = scan_range(&self.ranges[self.ranges.len() - 1], self.reverse);
+                match idle {
+                    Some(mut scan) => {
+                        scan.restart(&range);
+                        scan
+                    }
+                    None => {
+                        let tree = index.map_or(&self.table.rows, |index| &self.table.indexes[index].tree);
+                        self.table.store.scan(tree, &range)
+                    }
+                }
             }
         };
         let mut stopped = false;
@@ -558,6 +657,7 @@ impl TableScan {
         if stopped {
             self.current = Some(scan);
         } else {
+            self.idle = Some(scan);
             self.ranges.pop();
         }
         Ok(!stopped)
@@ -579,14 +679,24 @@ impl TableScan {
         let taken = self.take_columns();
         let columns = Columns::new(table.width(), &taken.0, &taken.1);
         let mut scratch = std::mem::take(&mut self.scratch);
+        let within = std::mem::take(&mut self.within);
         let rows_max = self.rows_max;
+        let mut left_out = 0;
         let result = loop {
-            if self.ranges.is_empty() || batch.row_count >= rows_max || batch.is_full() {
+            if self.ranges.is_empty()
+                || batch.row_count >= rows_max
+                || batch.is_full()
+                || left_out >= left_out_max()
+            {
                 break Ok(());
             }
             let mut fetch = false;
             let walked = self.walk(None, reader, |key, body| {
                 let view = table.row_view(key, body);
+                if !within.is_everything() && spilled_reference(body).is_none() && !within.may_hold(&view) {
+                    left_out += 1;
+                    return go_on(left_out < left_out_max());
+                }
                 if let Some(locators) = &mut locators {
                     locators.push(key);
                 }
@@ -599,11 +709,7 @@ impl TableScan {
                     return ControlFlow::Break(());
                 }
                 Table::push_here(&view, zone, columns, batch);
-                if batch.row_count >= rows_max || batch.is_full() {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
+                go_on(batch.row_count < rows_max && !batch.is_full())
             });
             if let Err(error) = walked {
                 break Err(error);
@@ -616,7 +722,8 @@ impl TableScan {
             }
         };
         (self.columns, self.parts) = taken;
-        self.scratch = scratch;
+        (self.scratch, self.within) = (scratch, within);
+        self.left_out_now += left_out;
         result
     }
 
@@ -632,20 +739,26 @@ impl TableScan {
         let Some(entries) = &table.indexes[index].entries else { return Ok(()) };
         let taken = self.take_columns();
         let columns = Columns::new(table.width(), &taken.0, &taken.1);
+        let within = std::mem::take(&mut self.within);
         let rows_max = self.rows_max;
+        let mut left_out = 0;
         let mut result = Ok(());
-        while !self.ranges.is_empty() && batch.row_count < rows_max && !batch.is_full() {
+        while !self.ranges.is_empty()
+            && batch.row_count < rows_max
+            && !batch.is_full()
+            && left_out < left_out_max()
+        {
             let walked = self.walk(Some(index), reader, |key, value| {
                 let view = entries.view(key, value);
+                if !within.may_hold(&view) {
+                    left_out += 1;
+                    return go_on(left_out < left_out_max());
+                }
                 if let Some(locators) = &mut locators {
                     locators.push(view.locator());
                 }
                 Table::push_here(&view, zone, columns, batch);
-                if batch.row_count >= rows_max || batch.is_full() {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
+                go_on(batch.row_count < rows_max && !batch.is_full())
             });
             if let Err(error) = walked {
                 result = Err(error);
@@ -653,6 +766,87 @@ impl TableScan {
             }
         }
         (self.columns, self.parts) = taken;
+        self.within = within;
+        self.left_out_now += left_out;
+        result
+    }
+
+    /// One row for each different values of the first parts of the index. The next ones are searched for if they are not near.
+    fn fill_first_of(
+        &mut self,
+        reader: Reader<'_>,
+        zone: &dyn TimestampZone,
+        batch: &mut Batch,
+        mut locators: Option<&mut BytesColumn>,
+    ) -> Result<(), StoreError> {
+        let table = Arc::clone(&self.table);
+        let index = self.index;
+        let entries = index.and_then(|index| table.indexes[index].entries.as_ref());
+        let Some(codec) = index.or(table.definition.clustered).map(|index| table.key_codec(index)) else {
+            return Ok(());
+        };
+        let taken = self.take_columns();
+        let columns = Columns::new(table.width(), &taken.0, &taken.1);
+        let first_of = std::mem::take(&mut self.first_of);
+        let rows_max = self.rows_max;
+        let mut apart: Option<(Vec<u8>, Vec<u8>)> = None;
+        let mut result = Ok(());
+        while result.is_ok() && !self.ranges.is_empty() && batch.row_count < rows_max && !batch.is_full() {
+            // The key of the values of the last row given.
+            let mut group: Option<Vec<u8>> = None;
+            let mut neighbours = 0;
+            let write_group = |batch: &Batch| {
+                let mut key = Vec::new();
+                for (number, &position) in first_of.iter().enumerate() {
+                    codec.write_part(
+                        number,
+                        batch.columns[position].cell(batch.row_count - 1),
+                        zone,
+                        &mut key,
+                    );
+                }
+                key
+            };
+            let walked = self.walk(index, reader, |key, value| {
+                if group.as_ref().is_some_and(|group| key.starts_with(group)) {
+                    neighbours += 1;
+                    return go_on(neighbours < NEIGHBOURS_MAX);
+                }
+                let view = match entries {
+                    Some(entries) => entries.view(key, value),
+                    None => table.row_view(key, value),
+                };
+                if let Some(locators) = &mut locators {
+                    locators.push(view.locator());
+                }
+                if entries.is_none()
+                    && (spilled_reference(value).is_some() || Table::needs_fetch(&view, columns))
+                {
+                    apart = Some((key.to_vec(), value.to_vec()));
+                    return ControlFlow::Break(());
+                }
+                Table::push_here(&view, zone, columns, batch);
+                group = Some(write_group(batch));
+                neighbours = 0;
+                go_on(batch.row_count < rows_max && !batch.is_full())
+            });
+            match walked {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => result = Err(error),
+            }
+            if let Some((key, value)) = apart.take() {
+                match table.push_row(&key, &value, ReadFrom::View(reader), zone, columns, batch) {
+                    Ok(()) => group = Some(write_group(batch)),
+                    Err(error) => result = Err(error),
+                }
+            }
+            if let Some(group) = group {
+                self.skip_group(group);
+            }
+        }
+        (self.columns, self.parts) = taken;
+        self.first_of = first_of;
         result
     }
 
@@ -683,11 +877,17 @@ impl TableScan {
         }
         if result.is_ok() {
             let columns = Columns::new(table.width(), &self.columns, &self.parts);
-            result = table.get_rows_with(&mut scratch, &found, reader, zone, columns, batch, |number| {
-                if let Some(locators) = &mut locators {
-                    locators.push(found.get(number as usize));
-                }
-            });
+            let within = &self.within;
+            let given =
+                table.get_rows_with(&mut scratch, &found, reader, zone, columns, within, batch, |number| {
+                    if let Some(locators) = &mut locators {
+                        locators.push(found.get(number as usize));
+                    }
+                });
+            match given {
+                Ok(left_out) => self.left_out_now += left_out,
+                Err(error) => result = Err(error),
+            }
         }
         scratch.locators = found;
         self.scratch = scratch;

@@ -240,6 +240,12 @@ impl Table {
         &self.indexes[index].keys
     }
 
+    /// How keys of an index over column `column` alone would be written.
+    pub(crate) fn column_codec(&self, column: usize) -> KeyCodec {
+        let part = catalog::IndexPart { column, prefix_length: None, descending: false };
+        KeyCodec::new(&self.definition, &[part])
+    }
+
     /// Whether column `column` can be read from entries of index `index` alone.
     #[must_use]
     pub fn covers(&self, index: usize, column: usize) -> bool {

@@ -255,7 +255,7 @@ const ORDER: &[(&str, &[Apart])] = &[
         "table",
         &[
             Apart(&["buckets", "codec", "error", "print"]),
-            Apart(&["chunks"]),
+            Apart(&["chunks", "within"]),
             Apart(&["column_sample"]),
             Apart(&["statistics"]),
             Apart(&["encoding"]),

@@ -329,6 +329,8 @@ impl LookupJoin<'_> {
                                 columns: self.scan.columns.clone(),
                                 parts: self.parts.current().to_vec(),
                                 equal: Vec::new(),
+                                within: Vec::new(),
+                                first_of: 0,
                             };
                             let scan = ctx.transaction()?.scan(&self.table.rows, request);
                             self.index_scan = Some(scan.map_err(access_error)?);

@@ -189,8 +189,8 @@ pub(crate) fn build<'p>(
         Op::LoopJoin { kind, left, right, conditions, .. } => {
             Box::new(loop_join::LoopJoin::new(plan, *kind, left, right, conditions, programs)?)
         }
-        Op::Aggregate { input, keys, calls, rollup, .. } => {
-            Box::new(aggregate::GroupBy::new(plan, input, keys, calls, *rollup, programs)?)
+        Op::Aggregate { input, keys, calls, rollup, ordered } => {
+            aggregate::group_by(plan, input, (keys, calls), *rollup, *ordered, node.rows, programs)?
         }
         Op::Distinct { input } => Box::new(distinct::Distinct::new(
             Source::new(plan, input, programs)?,

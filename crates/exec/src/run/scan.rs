@@ -4,9 +4,10 @@ use std::any::Any;
 use std::sync::Arc;
 
 use access::{
-    Columns, KeyBytesRange, KeyForm, KeyRanges, LockMode, LockWait, PointKeys, RowLock, ScanRequest, Table,
+    ColumnRanges, Columns, KeyBytesRange, KeyForm, KeyRanges, LockMode, LockWait, PointKeys, RowLock,
+    ScanRequest, Table,
 };
-use catalog::{LockWait as StatementWait, TableDefinition, VirtualContext, VirtualScan};
+use catalog::{IndexPart, LockWait as StatementWait, TableDefinition, VirtualContext, VirtualScan};
 use plan::ExprKind;
 use plan::function::FunctionId;
 use plan::logical::TableIndex;
@@ -47,6 +48,10 @@ pub(super) fn build<'p>(
         }));
     }
     let ranges = Ranges::new(scan.access.ranges.as_deref(), programs)?;
+    let mut early = Vec::with_capacity(scan.early.len());
+    for of in &scan.early {
+        early.push((of.column, Ranges::new(Some(&of.ranges), programs)?));
+    }
     let parts = Parts::new(plan, scan.table, programs)?;
     let filter = filter.map(|program| (program.scratch(), program));
     Ok(Box::new(TableScanOperator {
@@ -54,6 +59,7 @@ pub(super) fn build<'p>(
         scan,
         lock: lock_of(plan, scan.table),
         ranges,
+        early,
         parts,
         batch_rows: usize::MAX,
         filter,
@@ -144,7 +150,7 @@ impl<'p> Ranges<'p> {
         ctx: &ExecContext<'_>,
     ) -> KeyRanges {
         let (Some(ranges), Some(index)) = (self.ranges, index) else { return KeyRanges::All };
-        let keys = self.index_keys(table, index, ctx);
+        let keys = self.index_keys(table, &table.definition.indexes[index].parts, ctx);
         let ranges = ranges.iter().zip(&self.starts);
         match table.rows.key_form(index) {
             KeyForm::Bytes(bytes) => {
@@ -164,16 +170,34 @@ impl<'p> Ranges<'p> {
         }
     }
 
+    /// The ranges, each of the values of one column, as the table takes them; none if it does not.
+    fn of_column(
+        &self,
+        table: &StoredTable<'_>,
+        column: usize,
+        ctx: &ExecContext<'_>,
+    ) -> Option<Vec<KeyBytesRange>> {
+        let bytes = table.rows.column_keys(column)?;
+        let parts = [IndexPart { column, prefix_length: None, descending: false }];
+        let keys = self.index_keys(table, &parts, ctx);
+        let ranges = self.ranges.unwrap_or_default().iter().zip(&self.starts);
+        let mut found: Vec<KeyBytesRange> = ranges
+            .filter_map(|(range, &start)| bytes_range(keys, &*bytes, range, &self.values[start..], 0))
+            .collect();
+        normalize(&mut found);
+        Some(found)
+    }
+
     fn index_keys<'a>(
         &self,
         table: &'a StoredTable<'_>,
-        index: usize,
+        parts: &'a [IndexPart],
         ctx: &'a ExecContext<'_>,
     ) -> IndexKeys<'a> {
         let settings = ctx.eval.settings;
         IndexKeys {
             definition: table.definition,
-            parts: &table.definition.indexes[index].parts,
+            parts,
             zone: &settings.time_zone,
             mode: settings.date_mode(),
         }
@@ -189,7 +213,7 @@ impl<'p> Ranges<'p> {
         ctx: &ExecContext<'_>,
         out: &mut PointKeys,
     ) -> Option<usize> {
-        let keys = self.index_keys(table, index, ctx);
+        let keys = self.index_keys(table, &table.definition.indexes[index].parts, ctx);
         let ranges = self.ranges?.iter().zip(&self.starts);
         match (table.rows.key_form(index), out) {
             (KeyForm::Bytes(bytes), PointKeys::Bytes(out)) => {
@@ -297,6 +321,8 @@ struct TableScanOperator<'p> {
     scan: &'p Scan,
     lock: Option<(LockMode, StatementWait)>,
     ranges: Ranges<'p>,
+    /// Ranges of columns that the filter asks for.
+    early: Vec<(usize, Ranges<'p>)>,
     parts: Parts<'p>,
     /// Rows of the next batch.
     batch_rows: usize,
@@ -306,6 +332,23 @@ struct TableScanOperator<'p> {
     rows_as: Option<StatusKind>,
     selected: Vec<u32>,
     locators: BytesColumn,
+}
+
+impl TableScanOperator<'_> {
+    /// What the filter asks of columns. Where a constant fails or warns, the filter has to say so, when a row comes.
+    fn within(&mut self, ctx: &mut ExecContext<'_>) -> Vec<ColumnRanges> {
+        let mut within = Vec::with_capacity(self.early.len());
+        for (column, ranges) in &mut self.early {
+            ranges.reset();
+            let warnings = std::mem::take(&mut *ctx.eval.warnings);
+            let is_known = ranges.evaluate(&no_input(), ctx).is_ok() && ctx.eval.warnings.total() == 0;
+            *ctx.eval.warnings = warnings;
+            if is_known && let Some(ranges) = ranges.of_column(&self.table, *column, ctx) {
+                within.push(ColumnRanges { column: *column, ranges });
+            }
+        }
+        within
+    }
 }
 
 impl Operator for TableScanOperator<'_> {
@@ -332,6 +375,8 @@ impl Operator for TableScanOperator<'_> {
             columns: self.scan.columns.clone(),
             parts: self.parts.current().to_vec(),
             equal,
+            within: if lock.is_none() { self.within(ctx) } else { Vec::new() },
+            first_of: if lock.is_none() { self.scan.first_of } else { 0 },
         };
         let mut state = ctx.transaction()?.scan(&self.table.rows, request).map_err(access_error)?;
         self.batch_rows = ctx.rows_wanted;
@@ -377,6 +422,11 @@ impl Operator for TableScanOperator<'_> {
                 }
                 out.columns.push(column);
             }
+            let row_count = out.row_count as u64 + state.take_left_out();
+            ctx.rows_examined += row_count;
+            if let Some(kind) = self.rows_as {
+                ctx.status.add(kind, row_count);
+            }
             if !more {
                 // The end is read like a row.
                 if self.rows_as == Some(StatusKind::ReadRndNext) {
@@ -384,9 +434,9 @@ impl Operator for TableScanOperator<'_> {
                 }
                 return Ok(false);
             }
-            ctx.rows_examined += out.row_count as u64;
-            if let Some(kind) = self.rows_as {
-                ctx.status.add(kind, out.row_count as u64);
+            if out.row_count == 0 {
+                ctx.check()?;
+                continue;
             }
             if pads(ctx.eval.settings) {
                 pad_columns(self.table.definition, &self.scan.columns, &mut out.columns);

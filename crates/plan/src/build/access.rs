@@ -11,13 +11,17 @@ use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
 use crate::logical::{BoundTable, SortKey, TableIndex};
-use crate::physical::{Access, Asked, KeyValue, Node, Op, RangeEnd, RangePlan, Scan};
+use crate::physical::{Access, Asked, EarlyRanges, KeyValue, Node, Op, RangeEnd, RangePlan, Scan};
 
 use super::estimate::{BETWEEN_SHARE, RANGE_SHARE};
 use super::{Builder, Needed};
 
 /// Most ranges that IN lists and OR may make of one index.
 const RANGES_MAX: usize = 10_000;
+
+/// Rows from which on it is worth it to ask for a filter's ranges before columns are read, and most ranges of a column.
+const EARLY_ROWS_MIN: f64 = 16.0;
+const EARLY_RANGES_MAX: usize = 16;
 
 /// What a condition says about one column.
 #[derive(Clone, Debug)]
@@ -35,6 +39,42 @@ pub(super) struct Sarg {
     pub(super) condition: usize,
     /// The range says all that the condition says.
     exact: bool,
+}
+
+/// An order in which the rows of a table are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct RowOrder<'k> {
+    /// They are ordered by these.
+    pub(crate) keys: &'k [SortKey],
+    /// Of those that agree in `keys`, those that agree in these columns, too, stand side by side.
+    pub(crate) grouped: &'k [Expr],
+    /// Rows that are wanted; none: all.
+    pub(crate) limit: Option<f64>,
+    /// What has to be done where they come in another order.
+    pub(crate) otherwise: Otherwise,
+}
+
+/// What makes up for rows that come in another order than the wanted one.
+#[derive(Clone, Copy)]
+pub(crate) enum Otherwise {
+    /// They are sorted.
+    Sort,
+    /// Groups are found in a hash table: what that costs more for each row, and for all together.
+    Hash(f64, f64),
+}
+
+impl<'k> RowOrder<'k> {
+    /// ORDER BY, and how many rows of it.
+    pub(crate) fn sorted(keys: &'k [SortKey], limit: Option<f64>) -> RowOrder<'k> {
+        RowOrder { keys, grouped: &[], limit, otherwise: Otherwise::Sort }
+    }
+
+    fn cost_otherwise(&self, rows: f64) -> f64 {
+        match self.otherwise {
+            Otherwise::Sort => cost::sort(rows),
+            Otherwise::Hash(per_row, all) => rows * per_row + all,
+        }
+    }
 }
 
 /// A way to read a table.
@@ -57,20 +97,19 @@ pub(crate) struct Candidate {
 }
 
 impl Builder<'_> {
-    /// Reads a table under conditions over its columns. `order`: the wanted order and how many rows of it; the answer
-    /// tells whether the rows come so.
+    /// Reads a table under conditions over its columns. `order`: the wanted order; the answer tells whether the rows come so.
     pub(crate) fn scan(
         &mut self,
         table: TableIndex,
         conditions: &[Expr],
         needed: &Needed,
-        order: Option<(&[SortKey], Option<f64>)>,
+        order: Option<&RowOrder<'_>>,
     ) -> (Node, bool) {
         let bound = &self.bound.tables[table.0 as usize];
         let mut read = needed.clone();
         conditions.iter().for_each(|condition| read.add_expr(condition));
         let columns: Vec<usize> = (0..bound.width()).filter(|&at| read.has(bound.column(at))).collect();
-        let candidates = self.candidates(table, conditions, &columns, order.map(|(keys, _)| keys));
+        let candidates = self.candidates(table, conditions, &columns, order);
         let keyed = candidates.iter().any(|candidate| candidate.access.ranges.is_some());
         let selectivity = self.conditions_selectivity(conditions);
         let rows = (self.table_rows(table) * selectivity).max(0.0);
@@ -88,11 +127,67 @@ impl Builder<'_> {
             .map(|(_, condition)| condition.clone())
             .collect();
         let left = self.conditions_selectivity(&filter);
+        let early = if read_rows >= EARLY_ROWS_MIN { self.early_ranges(table, &filter) } else { Vec::new() };
         let filter = self.translate(&filter, &output);
         let access = self.translate_access(access, &[]);
-        let scan = Scan { table, access, columns, locator, filter, limit: None, keyed, rows_read: read_rows };
+        let scan = Scan {
+            table,
+            access,
+            columns,
+            locator,
+            filter,
+            early,
+            first_of: 0,
+            limit: None,
+            keyed,
+            rows_read: read_rows,
+        };
         let rows = if consumed.is_empty() { rows } else { read_rows * left };
         (self.node(Op::Scan(scan), output, rows, cost), ordered)
+    }
+
+    /// What conditions say of single columns against constants, column by column.
+    fn early_ranges(&mut self, table: TableIndex, conditions: &[Expr]) -> Vec<EarlyRanges> {
+        let bound = &self.bound.tables[table.0 as usize];
+        if !self.switches.early_conditions
+            || bound.lock.is_some()
+            || bound.entry.source.as_virtual().is_some()
+        {
+            return Vec::new();
+        }
+        let mut early = Vec::new();
+        for Sarg { column, limit, .. } in self.sargs(bound, conditions) {
+            let data_type = &bound.entry.definition.columns[column].data_type;
+            let is_number =
+                data_type.is_integer() || data_type.kind == TypeKind::Decimal || data_type.has_date();
+            if !is_number || data_type.kind == TypeKind::Timestamp {
+                continue;
+            }
+            let equal = |expr: Expr| RangePlan {
+                equal: vec![KeyValue { expr, null_safe: false }],
+                ..RangePlan::default()
+            };
+            let ranges: Vec<RangePlan> = match limit {
+                Limit::Equal { expr, null_safe: false } => vec![equal(expr)],
+                Limit::In(list) if list.len() <= EARLY_RANGES_MAX => list.into_iter().map(equal).collect(),
+                Limit::Ranges(parts) if parts.len() <= EARLY_RANGES_MAX => {
+                    let range = |(lower, upper)| RangePlan { equal: Vec::new(), lower, upper };
+                    parts.into_iter().map(range).collect()
+                }
+                _ => continue,
+            };
+            let is_constant = |range: &RangePlan| {
+                let ends = range.lower.iter().chain(&range.upper).map(|end| &end.expr);
+                range.equal.iter().map(|value| &value.expr).chain(ends).all(Expr::is_constant)
+            };
+            if ranges.iter().all(is_constant) {
+                early.push(EarlyRanges { column, ranges });
+            }
+        }
+        for of in &mut early {
+            self.translate_ranges(&mut of.ranges, &[]);
+        }
+        early
     }
 
     fn choose(
@@ -100,16 +195,16 @@ impl Builder<'_> {
         table: TableIndex,
         candidates: Vec<Candidate>,
         rows: f64,
-        order: Option<(&[SortKey], Option<f64>)>,
+        order: Option<&RowOrder<'_>>,
     ) -> Candidate {
         let cost_of = |candidate: &Candidate| match order {
             None => candidate.cost,
-            Some((_, limit)) if candidate.ordered => {
+            Some(order) if candidate.ordered => {
                 // Reading stops at the limit.
-                let share = limit.map_or(1.0, |limit| (limit / rows.max(1.0)).min(1.0));
+                let share = order.limit.map_or(1.0, |limit| (limit / rows.max(1.0)).min(1.0));
                 candidate.cost * share
             }
-            Some(_) => candidate.cost + cost::sort(rows),
+            Some(order) => candidate.cost + order.cost_otherwise(rows),
         };
         let costs: Vec<f64> = candidates.iter().map(cost_of).collect();
         let by_cost = |one: &usize, other: &usize| costs[*one].total_cmp(&costs[*other]);
@@ -122,7 +217,14 @@ impl Builder<'_> {
 
     /// Key expressions by position in the left side's batch (none for a plain scan).
     pub(crate) fn translate_access(&mut self, mut access: Access, left: &[ColumnId]) -> Access {
-        for range in access.ranges.iter_mut().flatten() {
+        if let Some(ranges) = &mut access.ranges {
+            self.translate_ranges(ranges, left);
+        }
+        access
+    }
+
+    fn translate_ranges(&mut self, ranges: &mut [RangePlan], left: &[ColumnId]) {
+        for range in ranges {
             for value in &mut range.equal {
                 value.expr = self.translate_one(&value.expr, left);
             }
@@ -130,7 +232,6 @@ impl Builder<'_> {
                 end.expr = self.translate_one(&end.expr, left);
             }
         }
-        access
     }
 
     /// Every sensible way to read the table.
@@ -139,7 +240,7 @@ impl Builder<'_> {
         table: TableIndex,
         conditions: &[Expr],
         columns: &[usize],
-        order: Option<&[SortKey]>,
+        order: Option<&RowOrder<'_>>,
     ) -> Vec<Candidate> {
         let bound = &self.bound.tables[table.0 as usize];
         let definition = &bound.entry.definition;
@@ -156,8 +257,8 @@ impl Builder<'_> {
             let Some(mut candidate) = self.index_candidate(table, position, &sargs, columns, rows) else {
                 continue;
             };
-            if let Some(keys) = order {
-                match self.index_order(bound, position, &sargs, keys) {
+            if let Some(order) = order {
+                match self.index_order(bound, position, &sargs, order) {
                     Some(backward)
                         if candidate.access.ranges.as_ref().is_none_or(|ranges| ranges.len() <= 1) =>
                     {
@@ -188,8 +289,8 @@ impl Builder<'_> {
                 dived: false,
                 per_row: cost::ROW,
             };
-            if let (Some(keys), Some(clustered)) = (order, definition.clustered)
-                && let Some(backward) = self.index_order(bound, clustered, &sargs, keys)
+            if let (Some(order), Some(clustered)) = (order, definition.clustered)
+                && let Some(backward) = self.index_order(bound, clustered, &sargs, order)
             {
                 whole.ordered = true;
                 whole.access.backward = backward;
@@ -396,13 +497,13 @@ impl Builder<'_> {
         (table_rows / distinct * share).max(1.0) * ranges.len() as f64
     }
 
-    /// Whether an index gives the order of `keys`, and whether it must be read backward for it.
+    /// Whether an index gives an order, and whether it must be read backward for it.
     fn index_order(
         &self,
         bound: &BoundTable,
         position: usize,
         sargs: &[Sarg],
-        keys: &[SortKey],
+        order: &RowOrder<'_>,
     ) -> Option<bool> {
         let definition = &bound.entry.definition;
         let index = &definition.indexes[position];
@@ -439,11 +540,13 @@ impl Builder<'_> {
         };
         let mut backward = None;
         let mut next = 0;
-        for key in keys {
-            let ordinal = bound.ordinal(key.expr.as_column()?)?;
-            if key.expr.data_type.collation != definition.columns[ordinal].data_type.collation {
-                return None;
-            }
+        let ordinal_of = |expr: &Expr| {
+            let ordinal = bound.ordinal(expr.as_column()?)?;
+            let is_same = expr.data_type.collation == definition.columns[ordinal].data_type.collation;
+            is_same.then_some(ordinal)
+        };
+        for key in order.keys {
+            let ordinal = ordinal_of(&key.expr)?;
             if fixed(ordinal) {
                 continue;
             }
@@ -462,6 +565,17 @@ impl Builder<'_> {
                 return None;
             }
             backward = Some(needs_backward);
+            next += 1;
+        }
+        let grouped: Vec<usize> = order.grouped.iter().map(ordinal_of).collect::<Option<_>>()?;
+        let passed = |parts: &[(usize, bool)], ordinal| parts.iter().any(|part| part.0 == ordinal);
+        while next < unique_parts
+            && grouped.iter().any(|&ordinal| !fixed(ordinal) && !passed(&parts[..next], ordinal))
+        {
+            let &(column, _) = parts.get(next)?;
+            if !fixed(column) && !grouped.contains(&column) {
+                return None;
+            }
             next += 1;
         }
         Some(backward.unwrap_or(false))

@@ -271,7 +271,18 @@ impl Builder<'_> {
         let conditions = self.translate(&conditions, &both);
         let access = self.translate_access(lookup.access.clone(), &left.columns);
         let rows_read = lookup.rows;
-        let scan = Scan { table, access, columns, locator, filter, limit: None, keyed: true, rows_read };
+        let scan = Scan {
+            table,
+            access,
+            columns,
+            locator,
+            filter,
+            early: Vec::new(),
+            first_of: 0,
+            limit: None,
+            keyed: true,
+            rows_read,
+        };
         let kind = if kind == JoinKind::Straight { JoinKind::Inner } else { kind };
         let rows = joined_rows(kind, left.rows, matched);
         let output =

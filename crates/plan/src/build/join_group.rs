@@ -18,6 +18,7 @@ use crate::physical::Node;
 use crate::progress;
 use crate::rewrite::{conjuncts, is_repeatable, is_volatile};
 
+use super::access::RowOrder;
 use super::join::{Ways, joined_rows, leaf_of};
 use super::join_order::{self, Order, Side, Steps};
 use super::{Builder, Needed, unique};
@@ -171,7 +172,7 @@ impl Builder<'_> {
         let (first, others) = in_order.relations.split_first()?;
         let (table, own) = relations[*first].leaf.as_ref()?;
         let (mut node, is_ordered) =
-            self.scan(*table, own, needed, Some((in_order.keys, Some(in_order.first_rows))));
+            self.scan(*table, own, needed, Some(&RowOrder::sorted(in_order.keys, Some(in_order.first_rows))));
         if !is_ordered {
             return None;
         }
@@ -494,7 +495,8 @@ impl Costs<'_, '_, '_> {
             return None;
         }
         let read = self.group.builder.read_columns(*table, own, self.group.needed);
-        let ways = self.group.builder.candidates(*table, own, &read, Some(wanted.keys));
+        let ways =
+            self.group.builder.candidates(*table, own, &read, Some(&RowOrder::sorted(wanted.keys, None)));
         let cost = ways.iter().filter(|way| way.ordered).map(|way| way.cost).min_by(f64::total_cmp)?;
         let mut side = Side { set: 1 << first, rows: relation.rows, cost };
         let mut order = vec![first];

@@ -12,6 +12,7 @@ mod access;
 mod change;
 mod dives;
 mod estimate;
+mod group_order;
 mod grouped;
 mod guards;
 mod join;
@@ -34,6 +35,8 @@ use crate::passes::{self, Switches};
 use crate::physical::{Aggregate, ApplyKind, Node, Op, PhysicalPlan, PlanKind, PlanTable};
 use crate::progress;
 
+use access::RowOrder;
+use group_order::{WantedGroups, makes_groups};
 use join::leaf_of;
 
 /// Number of columns of a set that are copied in about the time of one step.
@@ -426,12 +429,10 @@ impl<'b> Builder<'b> {
                 self.join_with(*kind, left, right, conditions, &inner)
             }
             Logical::Aggregate { input, keys, calls, rollup } => {
-                self.aggregate(input, keys, calls, *rollup, needed)
+                self.aggregate(input, keys, calls, *rollup, WantedGroups::default(), needed)
             }
             Logical::Distinct { input, columns } => {
-                let node = self.root(input, columns);
-                let (rows, cost) = ((node.rows * 0.5).max(1.0), node.cost + node.rows * cost::DUPLICATE);
-                self.node(Op::Distinct { input: Box::new(node) }, columns.clone(), rows, cost)
+                self.distinct_rows(input, columns, WantedGroups::default())
             }
             Logical::Sort { input, keys } => match &**input {
                 Logical::Distinct { input, .. } if planted::is(Plant::SortedDistinct) => {
@@ -532,20 +533,46 @@ impl<'b> Builder<'b> {
         self.node(Op::Project { input: Box::new(node), exprs }, columns, rows, cost)
     }
 
-    fn aggregate(
-        &mut self,
-        input: &Logical,
+    /// Each different row once, in any order.
+    fn distinct_rows(&mut self, input: &Logical, columns: &[ColumnId], wanted: WantedGroups<'_>) -> Node {
+        if let Some(node) = self.distinct_in_order(input, columns, wanted) {
+            return node;
+        }
+        let node = self.root(input, columns);
+        let (rows, cost) = ((node.rows * 0.5).max(1.0), node.cost + node.rows * cost::DUPLICATE);
+        self.node(Op::Distinct { input: Box::new(node) }, columns.to_vec(), rows, cost)
+    }
+
+    /// What is needed below groups, and which of their aggregates are needed above.
+    fn below_groups<'c>(
+        &self,
         keys: &[(ColumnId, Expr)],
-        calls: &[(ColumnId, crate::logical::AggregateCall)],
-        rollup: bool,
+        calls: &'c [(ColumnId, crate::logical::AggregateCall)],
         needed: &Needed,
-    ) -> Node {
+    ) -> (Needed, Vec<&'c (ColumnId, crate::logical::AggregateCall)>) {
         let mut inner = self.nothing();
         keys.iter().for_each(|(_, expr)| inner.add_expr(expr));
         let kept: Vec<_> = calls.iter().filter(|(id, _)| needed.has(*id)).collect();
         for (_, call) in &kept {
             call.args.iter().for_each(|arg| inner.add_expr(arg));
             call.order_by.iter().for_each(|key| inner.add_expr(&key.expr));
+        }
+        (inner, kept)
+    }
+
+    /// Groups, in any order.
+    fn aggregate(
+        &mut self,
+        input: &Logical,
+        keys: &[(ColumnId, Expr)],
+        calls: &[(ColumnId, crate::logical::AggregateCall)],
+        rollup: bool,
+        wanted: WantedGroups<'_>,
+        needed: &Needed,
+    ) -> Node {
+        let (inner, kept) = self.below_groups(keys, calls, needed);
+        if !rollup && let Some(node) = self.groups_in_order(input, keys, &kept, wanted, &inner) {
+            return node;
         }
         let node = match self.first_by_index(input, keys, &kept, &inner) {
             Some(node) => node,
@@ -556,7 +583,7 @@ impl<'b> Builder<'b> {
                 self.build(input, &inner)
             }
         };
-        self.aggregate_node(node, keys, &kept, rollup)
+        self.aggregate_node(node, keys, &kept, rollup, false)
     }
 
     fn aggregate_node(
@@ -565,6 +592,7 @@ impl<'b> Builder<'b> {
         keys: &[(ColumnId, Expr)],
         calls: &[&(ColumnId, crate::logical::AggregateCall)],
         rollup: bool,
+        ordered: bool,
     ) -> Node {
         let mut columns: Vec<ColumnId> = keys.iter().map(|(id, _)| *id).collect();
         columns.extend(calls.iter().map(|(id, _)| *id));
@@ -583,14 +611,9 @@ impl<'b> Builder<'b> {
             });
         }
         let rows = if keys.is_empty() { 1.0 } else { self.group_count(keys, node.rows) };
-        let cost = node.cost + node.rows * cost::GROUP;
-        let op = Op::Aggregate {
-            input: Box::new(node),
-            keys: key_exprs,
-            calls: aggregates,
-            rollup,
-            ordered: false,
-        };
+        let per_row = if ordered || keys.is_empty() { cost::GROUP_IN_ORDER } else { cost::group(rows) };
+        let cost = node.cost + node.rows * per_row;
+        let op = Op::Aggregate { input: Box::new(node), keys: key_exprs, calls: aggregates, rollup, ordered };
         self.node(op, columns, rows, cost)
     }
 
@@ -609,7 +632,7 @@ impl<'b> Builder<'b> {
             let mut needed = self.nothing();
             call.1.args.iter().for_each(|arg| needed.add_expr(arg));
             let first = self.first_by_index(input, keys, &[call], &needed)?;
-            let one = self.aggregate_node(first, keys, &[call], false);
+            let one = self.aggregate_node(first, keys, &[call], false, false);
             all = Some(match all {
                 Some(left) => self.join_nodes(JoinKind::Inner, left, one, &[], true),
                 None => one,
@@ -650,7 +673,8 @@ impl<'b> Builder<'b> {
         }
         let order =
             [SortKey { expr: call.args[0].clone(), descending: call.function == AggregateFunction::Max }];
-        let (node, ordered) = self.scan(table, &conditions, needed, Some((&order, Some(1.0))));
+        let (node, ordered) =
+            self.scan(table, &conditions, needed, Some(&RowOrder::sorted(&order, Some(1.0))));
         if !ordered {
             return None;
         }
@@ -757,9 +781,26 @@ impl<'b> Builder<'b> {
                 let node = self.ordered(input, keys, limit, needed)?;
                 Some(self.filter_node(node, conditions))
             }
+            Logical::Filter { input, conditions }
+                if makes_groups(input) && !conditions.iter().any(Expr::is_constant) =>
+            {
+                let mut inner = needed.clone();
+                conditions.iter().for_each(|condition| inner.add_expr(condition));
+                let limit = limit.map(|limit| limit / self.conditions_selectivity(conditions));
+                let node = self.ordered(input, keys, limit, &inner)?;
+                Some(self.filter_node(node, conditions))
+            }
+            Logical::Aggregate { input, keys: groups, calls, rollup: false } => {
+                let (inner, kept) = self.below_groups(groups, calls, needed);
+                self.groups_in_order(input, groups, &kept, WantedGroups { keys, limit }, &inner)
+            }
+            Logical::Distinct { input, columns } => {
+                self.distinct_in_order(input, columns, WantedGroups { keys, limit })
+            }
             Logical::Scan { .. } | Logical::Filter { .. } => {
                 let (table, conditions) = leaf_of(input)?;
-                let (node, ordered) = self.scan(table, conditions, needed, Some((keys, limit)));
+                let (node, ordered) =
+                    self.scan(table, conditions, needed, Some(&RowOrder::sorted(keys, limit)));
                 ordered.then_some(node)
             }
             Logical::Project { input, items } => {
@@ -868,6 +909,11 @@ impl<'b> Builder<'b> {
                 let inner = self.below_apply(subquery, *column, needed);
                 let node = self.limit(input, count, offset, &inner);
                 self.apply_in_order(node, subquery, *column, needed)
+            }
+            (_, Some(rows)) => {
+                let limit = row_limit(rows) + offset.map_or(0.0, row_limit);
+                let node = self.build_limited(input, limit, needed);
+                self.limit_node(node, count, offset, false)
             }
             _ => {
                 let node = self.build(input, needed);

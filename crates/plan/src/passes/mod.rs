@@ -49,6 +49,10 @@ pub struct Switches {
     pub hash_join: bool,
     /// What is looked for among the rows of a subquery is found in a hash table; else it is compared with each.
     pub member_sets: bool,
+    /// Groups may be made in the order of an index, one after the other; else a hash table finds them.
+    pub group_order: bool,
+    /// Comparisons with constants are made on rows as they are stored, before their columns are read.
+    pub early_conditions: bool,
     /// An aggregate that a subquery computes for each row is always a join with groups; else where that costs less.
     pub always_groups: bool,
 }
@@ -63,6 +67,8 @@ impl Default for Switches {
             parts: true,
             hash_join: true,
             member_sets: true,
+            group_order: true,
+            early_conditions: true,
             always_groups: false,
         }
     }

@@ -7,6 +7,8 @@
 //! | `materialization` | what IN and NOT IN look for is compared with each row of a subquery, not looked up in a hash table |
 //! | `subquery_to_derived` | an aggregate of a subquery is computed for each row where that costs less; on: it is always joined as a group |
 //! | `derived_condition_pushdown` | conditions stay above the rows they are about, and an OR as it is written |
+//! | `prefer_ordering_index` | GROUP BY and DISTINCT use hash tables, whatever order an index gives |
+//! | `engine_condition_pushdown` | conditions are evaluated on columns that were read, not on rows as they are stored |
 //!
 //! The other flags are checked, kept and shown. Assigning a list changes the flags it names and keeps the others.
 
@@ -69,6 +71,8 @@ const SEMIJOIN: u32 = bit_of("semijoin");
 const BLOCK_NESTED_LOOP: u32 = bit_of("block_nested_loop");
 const MATERIALIZATION: u32 = bit_of("materialization");
 const SUBQUERY_TO_DERIVED: u32 = bit_of("subquery_to_derived");
+const PREFER_ORDERING_INDEX: u32 = bit_of("prefer_ordering_index");
+const ENGINE_CONDITION_PUSHDOWN: u32 = bit_of("engine_condition_pushdown");
 const DERIVED_CONDITION_PUSHDOWN: u32 = bit_of("derived_condition_pushdown");
 
 impl Default for OptimizerSwitch {
@@ -147,6 +151,8 @@ impl OptimizerSwitch {
         plan::passes::Switches {
             member_sets: self.0 & MATERIALIZATION != 0,
             always_groups: self.0 & SUBQUERY_TO_DERIVED != 0,
+            group_order: self.0 & PREFER_ORDERING_INDEX != 0,
+            early_conditions: self.0 & ENGINE_CONDITION_PUSHDOWN != 0,
             semijoin: self.0 & SEMIJOIN != 0,
             or_factors: pushdown,
             pushdown,

@@ -215,12 +215,15 @@ fn read_timestamp(bytes: &[u8], fraction: bool) -> i64 {
 
 /// Up to 8 bytes, big-endian.
 #[inline]
-fn load(bytes: &[u8]) -> u64 {
+pub(super) fn load(bytes: &[u8]) -> u64 {
     match *bytes {
         [a] => u64::from(a),
         [a, b] => u64::from(u16::from_be_bytes([a, b])),
         [a, b, c] => u64::from(u32::from_be_bytes([0, a, b, c])),
         [a, b, c, d] => u64::from(u32::from_be_bytes([a, b, c, d])),
+        [a, b, c, d, e] => u64::from_be_bytes([0, 0, 0, a, b, c, d, e]),
+        [a, b, c, d, e, f] => u64::from_be_bytes([0, 0, a, b, c, d, e, f]),
+        [a, b, c, d, e, f, g] => u64::from_be_bytes([0, a, b, c, d, e, f, g]),
         [a, b, c, d, e, f, g, h] => u64::from_be_bytes([a, b, c, d, e, f, g, h]),
         _ => bytes.iter().take(8).fold(0, |bits, &byte| bits << 8 | u64::from(byte)),
     }

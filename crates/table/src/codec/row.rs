@@ -26,7 +26,7 @@ use access::{MaybeLarge, OutOfLine, Part, PartKind, PredicateResult, TimestampZo
 use catalog::{ColumnDefinition, DroppedColumn, StoredValue};
 use types::{Cell, Column, Decimal};
 
-use super::field::Field;
+use super::field::{Field, load};
 pub use access::{LargeReference, PREFIX_BYTES, REFERENCE_BYTES};
 
 /// Header bits for the version.
@@ -94,10 +94,16 @@ enum Place {
 struct Slot {
     field: Field,
     place: Place,
+    /// Bytes of the fixed-width form, 0 without one.
+    width: u8,
     /// Bit in the null bitmap.
     null_bit: Option<u32>,
     /// For `Place::Missing`.
     instant_default: StoredValue,
+}
+
+fn width_of(field: Field) -> u8 {
+    field.width().map_or(0, |width| width as u8)
 }
 
 /// Where a column can be found without the body.
@@ -182,7 +188,8 @@ impl Layout {
                 let missing = at == Place::Missing && !in_body(ordinal, column);
                 let instant_default =
                     if missing { column.instant_default.clone() } else { StoredValue::Null };
-                Slot { field: Field::of(&column.data_type), place: at, null_bit: None, instant_default }
+                let field = Field::of(&column.data_type);
+                Slot { field, place: at, width: width_of(field), null_bit: None, instant_default }
             })
             .collect();
         let null_count = stored.iter().filter(|(_, column)| column.form_in(version).1).count();
@@ -202,6 +209,7 @@ impl Layout {
             };
             if let Some(slot) = slots.get_mut(ordinal as usize) {
                 slot.field = field;
+                slot.width = width_of(field);
                 slot.place = place;
                 slot.null_bit = nullable.then_some(null_bit);
             }
@@ -426,6 +434,15 @@ fn header_of(body: &[u8]) -> u16 {
     }
 }
 
+/// A column of a record as a number, see [`RowView::ordered_bits`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum OrderedBits {
+    /// NULL.
+    Null,
+    /// A value.
+    Bits(u64),
+}
+
 /// A row or an index entry as it lies in the store, with its layout. Not spilled.
 #[derive(Clone, Copy, Debug)]
 pub struct RowView<'a> {
@@ -594,7 +611,31 @@ impl<'a> RowView<'a> {
             column.push_null();
             return;
         }
-        match self.layout.slots[ordinal].field {
+        let slot = &self.layout.slots[ordinal];
+        // Most columns of most rows: a number in the body, read with what follows it.
+        if let Place::Fixed { offset } = slot.place
+            && let Some((bytes, _)) = self.body.get(offset as usize..).and_then(<[u8]>::split_first_chunk)
+        {
+            let bits = u64::from_be_bytes(*bytes);
+            let unused = 64 - 8 * u32::from(slot.width.clamp(1, 8));
+            match slot.field {
+                Field::Int { signed: true, shift, .. } => {
+                    return column.push_int(((bits ^ 1 << 63) as i64 >> unused) << shift);
+                }
+                Field::Int { signed: false, shift, .. } => {
+                    return column.push_int(((bits >> unused) << shift) as i64);
+                }
+                Field::Decimal { scale, .. } if slot.width <= 8 => {
+                    return column.push_decimal(Decimal::from_ordered_bits(
+                        bits >> unused,
+                        slot.width.into(),
+                        scale,
+                    ));
+                }
+                _ => {}
+            }
+        }
+        match slot.field {
             Field::Int { .. } | Field::Timestamp { .. } => column.push_int(self.int(ordinal, zone)),
             Field::Float | Field::Double => column.push_double(self.double(ordinal)),
             Field::Decimal { .. } => column.push_decimal(self.decimal(ordinal)),
@@ -687,6 +728,31 @@ impl<'a> RowView<'a> {
     fn fixed(&self, offset: u32, field: Field) -> &'a [u8] {
         let offset = offset as usize;
         self.body.get(offset..offset + field.width().unwrap_or(0)).unwrap_or(&[0; 8])
+    }
+
+    /// The bytes of a column as a number that orders its values: NULL, a value of at most 8 bytes in this form, or `None` if that
+    /// is not what the record holds.
+    #[inline]
+    pub(crate) fn ordered_bits(&self, ordinal: usize, field: Field) -> Option<OrderedBits> {
+        let slot = &self.layout.slots[ordinal];
+        if slot.field != field {
+            return None;
+        }
+        if self.is_null(ordinal) {
+            return Some(OrderedBits::Null);
+        }
+        Some(OrderedBits::Bits(match slot.place {
+            Place::Fixed { offset } => {
+                match self.body.get(offset as usize..).and_then(<[u8]>::split_first_chunk) {
+                    Some((bytes, _)) => {
+                        u64::from_be_bytes(*bytes) >> (64 - 8 * u32::from(slot.width.clamp(1, 8)))
+                    }
+                    None => load(self.fixed(offset, field)),
+                }
+            }
+            Place::Key { .. } | Place::Locator { .. } => self.with_key_bytes(slot, load),
+            Place::Missing | Place::Variable { .. } => return None,
+        }))
     }
 
     fn with_key_bytes<R>(&self, slot: &Slot, read: impl FnOnce(&[u8]) -> R) -> R {

@@ -4,6 +4,8 @@
 //! parts by the hash of their keys, keys and arguments computed. When the input ends the groups in memory are given, then
 //! each part is an input by itself. WITH ROLLUP needs all groups in order; if some were on disk they pass a [`Sorter`].
 
+mod ordered;
+mod rows;
 mod state;
 
 use std::sync::Arc;
@@ -14,35 +16,55 @@ use types::planted::{self, Plant};
 use types::vector::{BytesColumn, Cell, batch_rows_max};
 use types::{Batch, Column, DataType, Physical};
 
-use super::partition::{CLEARED_BYTES_MAX, KeyTable, Partitions};
+use super::partition::{CLEARED_BYTES_MAX, KeyTable, Partitions, RESERVED_MIN};
 use super::row_keys::{Found, RowTable};
 use super::sorter::Sorter;
-use super::{Operator, RowKeys, Source};
+use super::{BoxOperator, Operator, RowKeys};
 use crate::context::ExecContext;
-use crate::expr::{Program, Scratch, SqlResult};
+use crate::expr::SqlResult;
 use crate::kept::columns;
 use crate::key::append_key;
 use crate::programs::Programs;
 use crate::spill::{LIMIT_BYTES_MAX, SpillRows};
 use crate::status_counts::StatusKind;
+use ordered::OrderedGroups;
+use rows::{Rows, arg_shapes, key_types};
 use state::{Shared, State};
+
+/// Bytes of the limit for each group that is expected: several times what is reserved for it.
+const RESERVED_GROUP_BYTES: usize = 64;
 
 /// The row's group is on disk.
 const ELSEWHERE: u32 = u32::MAX;
 
-pub(super) struct GroupBy<'p> {
-    input: Source<'p>,
+/// Builds a GROUP BY. `ordered`: the rows of each group come one after the other; `expected`: groups that are expected.
+pub(super) fn group_by<'p>(
+    plan: &'p PhysicalPlan,
+    input: &'p Node,
+    (keys, calls): (&'p [Expr], &'p [Aggregate]),
+    rollup: bool,
+    ordered: bool,
+    expected: f64,
+    programs: &mut Programs<'_>,
+) -> SqlResult<BoxOperator<'p>> {
+    Ok(if ordered {
+        Box::new(OrderedGroups::new(plan, input, keys, calls, programs)?)
+    } else {
+        Box::new(GroupBy { expected, ..GroupBy::new(plan, input, keys, calls, rollup, programs)? })
+    })
+}
+
+struct GroupBy<'p> {
+    rows: Rows<'p>,
     calls: &'p [Aggregate],
-    key_program: Option<(Scratch, Arc<Program>)>,
     key_types: Vec<DataType>,
-    keys: Vec<Column>,
-    arg_program: Option<(Scratch, Arc<Program>)>,
-    args: Vec<Column>,
     rollup: bool,
     output_shapes: Vec<Physical>,
 
     row_keys: RowKeys,
     table: RowTable,
+    /// Groups that are expected.
+    expected: f64,
     /// Key values of each group; for ROLLUP, where the key is a sum, NULL.
     key_values: Vec<Column>,
     /// By aggregate.
@@ -70,46 +92,27 @@ impl<'p> GroupBy<'p> {
         rollup: bool,
         programs: &mut Programs<'_>,
     ) -> SqlResult<GroupBy<'p>> {
-        let node = input;
-        let input = Source::new(plan, input, programs)?;
-        let mut compile = |exprs: &[Expr]| -> SqlResult<Option<(Scratch, Arc<Program>)>> {
-            if exprs.is_empty() {
-                return Ok(None);
-            }
-            let program = programs.take(exprs)?;
-            Ok(Some((program.scratch(), program)))
-        };
-        let key_program = compile(keys)?;
-        let args: Vec<Expr> = calls
-            .iter()
-            .flat_map(|call| call.args.iter().chain(call.order_by.iter().map(|(expr, _)| expr)))
-            .cloned()
-            .collect();
-        let arg_program = compile(&args)?;
-        let key_types: Vec<DataType> = keys.iter().map(|key| key.data_type.clone()).collect();
+        let rows = Rows::new(plan, input, keys, calls, programs)?;
+        let key_types = key_types(keys);
         let row_keys =
-            RowKeys::new(keys.iter().map(|key| (key.data_type.clone(), plan.is_whole(node, key))), plan)?;
-        let shared = calls.iter().map(|call| Shared::new(plan, node, call)).collect::<SqlResult<_>>()?;
+            RowKeys::new(keys.iter().map(|key| (key.data_type.clone(), plan.is_whole(input, key))), plan)?;
+        let shared = calls.iter().map(|call| Shared::new(plan, input, call)).collect::<SqlResult<_>>()?;
         let key_shapes = || key_types.iter().map(DataType::physical);
-        let arg_shapes = || args.iter().map(|arg| arg.data_type.physical());
         Ok(GroupBy {
-            input,
+            rows,
             calls,
-            key_program,
-            keys: columns(key_shapes()),
             key_values: columns(key_shapes()),
-            arg_program,
-            args: columns(arg_shapes()),
             rollup,
             output_shapes: key_shapes().chain(calls.iter().map(|call| call.data_type.physical())).collect(),
             table: RowTable::new(&row_keys),
+            expected: 0.0,
             row_keys,
             shared,
             states: Vec::new(),
             group_count: 0,
             order: Vec::new(),
             aside: None,
-            aside_shapes: key_shapes().chain(arg_shapes()).collect(),
+            aside_shapes: key_shapes().chain(arg_shapes(calls)).collect(),
             work: Vec::new(),
             sorted: None,
             level: 0,
@@ -186,34 +189,21 @@ impl<'p> GroupBy<'p> {
     /// The first pass: rows from the input.
     fn fill(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.begin();
-        let programs = [&self.key_program, &self.arg_program];
-        let is_wide =
-            programs.iter().any(|program| program.as_ref().is_some_and(|(_, program)| program.is_wide()));
-        if is_wide {
-            self.input.want_rows(1);
+        // An expectation that is wrong costs no more than a part of the limit.
+        let expected = (self.expected as usize).min(limit / RESERVED_GROUP_BYTES);
+        if expected >= RESERVED_MIN {
+            self.table.plain.reserve(expected);
         }
-        self.input.start(ctx)?;
+        self.rows.start(ctx)?;
         let key_count = self.key_types.len();
         let mut key = Vec::new();
         let mut groups: Vec<u32> = Vec::new();
         let mut is_full = false;
         let mut row_count = 0;
-        while self.input.next(ctx)? {
-            let rows = self.input.batch.row_count;
+        while let Some(rows) = self.rows.next(ctx)? {
             row_count += rows as u64;
-            if let Some((scratch, program)) = &mut self.key_program {
-                program.eval(scratch, &self.input.batch, &mut ctx.eval, &mut self.keys)?;
-            }
-            if let Some((scratch, program)) = &mut self.arg_program {
-                program.eval(scratch, &self.input.batch, &mut ctx.eval, &mut self.args)?;
-            }
-            if is_wide {
-                let keys = self.key_program.as_mut().map(|(scratch, _)| scratch.rows_next(rows, &self.keys));
-                let args = self.arg_program.as_mut().map(|(scratch, _)| scratch.rows_next(rows, &self.args));
-                self.input.want_rows(keys.into_iter().chain(args).min().unwrap_or(1));
-            }
             let levels = if self.rollup { 0..=key_count } else { key_count..=key_count };
-            let args = std::mem::take(&mut self.args);
+            let args = std::mem::take(&mut self.rows.args);
             for level in levels {
                 if planted::is(Plant::RollupLevel) && level == 1 && key_count > 1 {
                     continue;
@@ -228,27 +218,28 @@ impl<'p> GroupBy<'p> {
                         key.clear();
                         let (hash, group) = if self.row_keys.are_seeds() {
                             // WITH ROLLUP has none.
-                            self.row_keys.append(&[], &self.keys, row, ctx, &mut key)?;
+                            self.row_keys.append(&[], &self.rows.keys, row, ctx, &mut key)?;
                             let hash = self.table.hash(&key);
-                            let keys = std::mem::take(&mut self.keys);
+                            let keys = std::mem::take(&mut self.rows.keys);
                             let group = self.seed_group(is_full, (hash, &key), (&keys, row, level), ctx)?;
-                            self.keys = keys;
+                            self.rows.keys = keys;
                             (hash, group)
                         } else {
                             if self.rollup {
                                 key.push(level as u8);
                             }
-                            for (column, data_type) in self.keys.iter().zip(&self.key_types).take(level) {
+                            for (column, data_type) in self.rows.keys.iter().zip(&self.key_types).take(level)
+                            {
                                 append_key(column.cell(row), data_type, false, &mut key);
                             }
                             let table = &mut self.table.plain;
                             let hash = table.hash(&key);
-                            let values = (&self.keys[..], row, level);
+                            let values = (&self.rows.keys[..], row, level);
                             (hash, Self::group(table, &mut self.key_values, is_full, (hash, &key), values))
                         };
                         if group == ELSEWHERE {
                             elsewhere = true;
-                            let keys = self.keys.iter().enumerate().map(|(number, column)| {
+                            let keys = self.rows.keys.iter().enumerate().map(|(number, column)| {
                                 if number < level { column.cell(row) } else { Cell::Null }
                             });
                             let cells = keys.chain(args.iter().map(|arg| arg.cell(row)));
@@ -261,7 +252,7 @@ impl<'p> GroupBy<'p> {
                 }
                 self.update(&groups, elsewhere, &args, limit, ctx)?;
             }
-            self.args = args;
+            self.rows.args = args;
             is_full = is_full || (key_count > 0 && self.bytes() > limit);
             ctx.check()?;
         }
@@ -270,7 +261,7 @@ impl<'p> GroupBy<'p> {
             self.group_count = 1;
         } else if self.rollup && self.group_count == 0 && self.aside.is_none() {
             let hash = self.table.hash(&[0]);
-            keep_values(&mut self.key_values, (&self.keys, 0, 0));
+            keep_values(&mut self.key_values, (&self.rows.keys, 0, 0));
             self.table.plain.insert(hash, &[0]);
             self.group_count = 1;
         }
@@ -490,9 +481,7 @@ impl Operator for GroupBy<'_> {
         self.aside = None;
         self.work.clear();
         self.sorted = None;
-        for (scratch, _) in self.key_program.iter_mut().chain(&mut self.arg_program) {
-            scratch.reset();
-        }
+        self.rows.reset();
         Ok(())
     }
 

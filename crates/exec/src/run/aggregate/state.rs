@@ -254,6 +254,26 @@ impl State {
         }
     }
 
+    /// Forgets the first `groups` groups: they were given, and what comes is of the others. Nothing is DISTINCT.
+    pub(super) fn forget(&mut self, groups: usize) {
+        fn drop_first<T>(states: &mut Vec<T>, groups: usize) {
+            states.drain(..groups.min(states.len()));
+        }
+        match &mut self.kind {
+            Kind::Count(states) => drop_first(states, groups),
+            Kind::Integers(states) => drop_first(states, groups),
+            Kind::Decimals(states) => drop_first(states, groups),
+            Kind::Doubles(states) => drop_first(states, groups),
+            Kind::Extreme(states) | Kind::First(states) => drop_first(states, groups),
+            Kind::Bits(states) => drop_first(states, groups),
+            Kind::ByteBits(states) => drop_first(states, groups),
+            Kind::Variance(states) => drop_first(states, groups),
+            Kind::Concat(states) => drop_first(states, groups),
+            Kind::JsonArray(states) => drop_first(states, groups),
+            Kind::JsonObject(states) => drop_first(states, groups),
+        }
+    }
+
     /// Whether the row counts: arguments that are NULL do not, nor those seen before under DISTINCT. `limit`: bytes of
     /// memory for what was seen, if rows may be put aside.
     fn counts(
@@ -306,6 +326,20 @@ impl State {
                         let state = &mut states[group as usize];
                         state.0 += if unsigned { i128::from(value as u64) } else { i128::from(value) };
                         state.1 += 1;
+                    }
+                    return Ok(());
+                }
+                Kind::Decimals(states) if !args[0].nulls.any() => {
+                    for (&group, value) in groups.iter().zip(args[0].decimals()) {
+                        add_decimal(&mut states[group as usize], value);
+                    }
+                    return Ok(());
+                }
+                Kind::Doubles(states) if !args[0].nulls.any() && args[0].physical() == Physical::Double => {
+                    for (&group, value) in groups.iter().zip(args[0].doubles()) {
+                        let (sum, count) = &mut states[group as usize];
+                        *sum += value;
+                        *count += 1;
                     }
                     return Ok(());
                 }
@@ -375,10 +409,7 @@ impl State {
                 states[at].1 += 1;
             }
             Kind::Decimals(states) => {
-                let (sum, count) = &mut states[at];
-                let value = &args[0].decimals()[row];
-                *sum = sum.add(value).unwrap_or_else(|| Decimal::limit(65, value.scale(), sum.is_negative()));
-                *count += 1;
+                add_decimal(&mut states[at], &args[0].decimals()[row]);
             }
             Kind::Doubles(states) => {
                 states[at].0 += number(&args[0], row, &call.args[0].data_type);
@@ -626,6 +657,18 @@ fn push_json(value: &Json, out: &mut Column) {
     out.push_bytes(&document);
 }
 
+/// Adds a value to a sum and counts it.
+#[inline]
+fn add_decimal((sum, count): &mut (Decimal, u64), value: &Decimal) {
+    if *count == 0 && sum.is_zero() {
+        // Its scale is that of the values from here on.
+        *sum = *value;
+    } else if sum.accumulate(value).is_none() {
+        *sum = Decimal::limit(65, value.scale(), sum.is_negative());
+    }
+    *count += 1;
+}
+
 fn give_sum(call: &Aggregate, sum: Decimal, count: u64, out: &mut Column) {
     if count == 0 {
         out.push_null();
@@ -662,7 +705,8 @@ fn compare(a: Cell<'_>, b: Cell<'_>, data_type: &DataType) -> std::cmp::Ordering
     match (a, b) {
         (Cell::Int(a), Cell::Int(b)) if data_type.unsigned => (a as u64).cmp(&(b as u64)),
         (Cell::Int(a), Cell::Int(b)) => a.cmp(&b),
-        (Cell::Double(a), Cell::Double(b)) => a.total_cmp(&b),
+        // -0.0 equals 0.0: the first of them stays.
+        (Cell::Double(a), Cell::Double(b)) => a.partial_cmp(&b).unwrap_or_else(|| a.total_cmp(&b)),
         (Cell::Decimal(a), Cell::Decimal(b)) => a.cmp(b),
         (Cell::Bytes(a), Cell::Bytes(b)) if data_type.kind == TypeKind::Json => types::json::compare(a, b),
         (Cell::Bytes(a), Cell::Bytes(b)) => data_type.collation.compare(a, b),
