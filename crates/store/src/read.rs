@@ -409,9 +409,10 @@ impl Store {
                     inner.with_tree(&tree.state, || root.guess_leaves(&inner.pool, some, &mut leaves))?;
                 }
             }
-            // The keys ascend: one that is not behind the leaf is in it.
-            let is_covered =
-                |guard: &SharedGuard<'_>| node::upper_fence(guard.body()).is_none_or(|upper| key < upper);
+            let is_covered = |guard: &SharedGuard<'_>| {
+                let body = guard.body();
+                key >= node::lower_fence(body) && node::upper_fence(body).is_none_or(|upper| key < upper)
+            };
             let guard = match held.take().filter(is_covered) {
                 Some(guard) => guard,
                 None => {
@@ -519,9 +520,12 @@ impl Store {
     }
 }
 
-/// The positions of keys in ascending order; `None`: they ascend already.
+/// Fewer keys are seldom in one leaf, and are looked for as they come.
+const ORDERED_KEYS_MIN: usize = 128;
+
+/// The positions of keys in ascending order; `None`: they are few, or ascend already.
 fn ascending(keys: &[&[u8]]) -> Option<Vec<u32>> {
-    if keys.is_sorted() {
+    if keys.len() < ORDERED_KEYS_MIN || keys.is_sorted() {
         return None;
     }
     // A number compares the beginnings of most keys.

@@ -680,6 +680,7 @@ impl TableScan {
         let columns = Columns::new(table.width(), &taken.0, &taken.1);
         let mut scratch = std::mem::take(&mut self.scratch);
         let within = std::mem::take(&mut self.within);
+        let asks = !within.is_everything();
         let rows_max = self.rows_max;
         let mut left_out = 0;
         let result = loop {
@@ -693,7 +694,7 @@ impl TableScan {
             let mut fetch = false;
             let walked = self.walk(None, reader, |key, body| {
                 let view = table.row_view(key, body);
-                if !within.is_everything() && spilled_reference(body).is_none() && !within.may_hold(&view) {
+                if asks && spilled_reference(body).is_none() && !within.may_hold(&view) {
                     left_out += 1;
                     return go_on(left_out < left_out_max());
                 }

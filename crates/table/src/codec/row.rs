@@ -612,6 +612,13 @@ impl<'a> RowView<'a> {
             return;
         }
         let slot = &self.layout.slots[ordinal];
+        if let Field::Bytes { .. } = slot.field {
+            match self.bytes(ordinal) {
+                BytesRef::Inline(bytes) => column.push_bytes(bytes),
+                BytesRef::External { prefix, .. } => column.push_bytes(prefix),
+            }
+            return;
+        }
         // Most columns of most rows: a number in the body, read with what follows it.
         if let Place::Fixed { offset } = slot.place
             && let Some((bytes, _)) = self.body.get(offset as usize..).and_then(<[u8]>::split_first_chunk)
@@ -639,10 +646,7 @@ impl<'a> RowView<'a> {
             Field::Int { .. } | Field::Timestamp { .. } => column.push_int(self.int(ordinal, zone)),
             Field::Float | Field::Double => column.push_double(self.double(ordinal)),
             Field::Decimal { .. } => column.push_decimal(self.decimal(ordinal)),
-            Field::Bytes { .. } => match self.bytes(ordinal) {
-                BytesRef::Inline(bytes) => column.push_bytes(bytes),
-                BytesRef::External { prefix, .. } => column.push_bytes(prefix),
-            },
+            Field::Bytes { .. } => {}
         }
     }
 
