@@ -432,6 +432,10 @@ fn fits(value: i64, unsigned: bool, stored: &DataType) -> bool {
     (least..=largest).contains(&value)
 }
 
+/// No TIMESTAMP is before this, and none that is not zero is below zero from here on, in any zone.
+const DAYS_BEFORE: DateTime = DateTime::date(1969, 12, 31);
+const FIRST_DAYS: DateTime = DateTime::date(1970, 1, 3);
+
 fn convert(cell: Cell<'_>, from: &DataType, stored: &DataType, mode: DateMode) -> Converted {
     if cell == Cell::Null {
         return Converted::Null;
@@ -457,6 +461,13 @@ fn convert(cell: Cell<'_>, from: &DataType, stored: &DataType, mode: DateMode) -
                 },
                 _ => return Converted::Unknown,
             };
+            if stored.kind == TypeKind::Timestamp && value != DateTime::ZERO && value < FIRST_DAYS {
+                // Before the first TIMESTAMP is only the zero date; whether it is before depends on the zone.
+                return match value < DAYS_BEFORE {
+                    true => Converted::Above(Value::DateTime(DateTime::ZERO)),
+                    false => Converted::Unknown,
+                };
+            }
             let floor = if stored.kind == TypeKind::Date {
                 value.date_part()
             } else {

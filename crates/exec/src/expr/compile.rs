@@ -632,6 +632,27 @@ impl Compiler {
         Ok(Node::Compare(Box::new(self.comparison_in(class, op, left, right)?)))
     }
 
+    /// A text and a DATE that are no constants are compared as dates, without the time of day in the text.
+    fn compared_days(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> SqlResult<Option<Node>> {
+        let is_day = |date: &Expr, text: &Expr| {
+            date.data_type.kind == TypeKind::Date
+                && is_text(&text.data_type)
+                && !is_fixed(date)
+                && !is_fixed(text)
+                && !is_stored(text)
+        };
+        if !is_day(left, right) && !is_day(right, left) {
+            return Ok(None);
+        }
+        let mut comparison = self.comparison_in(CompareClass::DateTime, op, left, right)?;
+        if is_day(left, right) {
+            comparison.right = self.converted(right, Target::ComparedDay)?;
+        } else {
+            comparison.left = self.converted(left, Target::ComparedDay)?;
+        }
+        Ok(Some(Node::Compare(Box::new(comparison))))
+    }
+
     fn comparison_in(
         &mut self,
         class: CompareClass,
@@ -787,6 +808,11 @@ impl Compiler {
             _ => None,
         };
         if let Some(op) = compare_op {
+            if !matches!(option, CallOption::AsIs)
+                && let Some(days) = self.compared_days(op, &args[0], &args[1])?
+            {
+                return Ok(days);
+            }
             return self.compared(op, &args[0], &args[1]);
         }
         Ok(match function {

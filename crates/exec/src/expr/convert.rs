@@ -45,6 +45,11 @@ pub(super) enum Target {
     DateParts {
         days: bool,
     },
+    /// As above, of a value that IF or CASE chooses beside a date: a day alone only where the session's mode has partial dates.
+    /// `is_day`: without its time of day.
+    ChosenDate {
+        is_day: bool,
+    },
     /// CAST to this temporal type; a date that the session's mode does not have is NULL.
     Checked(DataType),
     /// As above of a parameter, with warning 1292 for such a date.
@@ -53,6 +58,8 @@ pub(super) enum Target {
     ComparedDate(&'static str),
     /// Packed fields of a text that is compared with a date or datetime, as the name says: zero if it is none.
     ComparedText(&'static str),
+    /// As above without a time of day: what is no constant is compared with a DATE that is none as the DATE it is.
+    ComparedDay,
     /// As above for a constant that bounds a range (BETWEEN).
     Bound(&'static str),
     /// As above for one of several constants in a list (IN): equal to no date if it is none.
@@ -87,7 +94,7 @@ pub(super) enum Target {
     BesideBigInt {
         unsigned: bool,
     },
-    /// The text that a column of this type gets.
+    /// What a column of this type gets: a text, or the date of a text.
     Stored(DataType),
     /// CAST to this type.
     Cast(DataType),
@@ -100,10 +107,12 @@ impl Target {
             | Target::DateTime
             | Target::Date
             | Target::DateParts { .. }
+            | Target::ChosenDate { .. }
             | Target::Checked(_)
             | Target::CheckedParameter(_)
             | Target::ComparedDate(_)
             | Target::ComparedText(_)
+            | Target::ComparedDay
             | Target::Bound(_)
             | Target::Listed(_)
             | Target::DateTimeOrZero
@@ -140,9 +149,11 @@ impl Target {
             | Target::DateTimeOrZero
             | Target::Date
             | Target::DateParts { .. }
+            | Target::ChosenDate { .. }
             | Target::Time
             | Target::Checked(_) => Some(self.clone()),
-            Target::ComparedText("date") => Some(Target::DateParts { days: true }),
+            Target::ComparedText("date") => Some(Target::ChosenDate { is_day: false }),
+            Target::ComparedDay => Some(Target::ChosenDate { is_day: true }),
             Target::ComparedText(_) => Some(Target::DateTime),
             Target::Text(_) | Target::Characters(_) | Target::JsonValue | Target::JsonNumber
                 if from.is_numeric() =>
@@ -195,10 +206,12 @@ impl Target {
             | Target::DateTimeOrZero
             | Target::Date
             | Target::DateParts { .. }
+            | Target::ChosenDate { is_day: false }
             | Target::ComparedDate(_)
             | Target::ComparedText(_)
             | Target::Bound(_)
             | Target::Listed(_) => from.has_date(),
+            Target::ChosenDate { is_day: true } | Target::ComparedDay => from.kind == TypeKind::Date,
             Target::Checked(_)
             | Target::CheckedParameter(_)
             | Target::ValidCharacters(_)
@@ -617,6 +630,22 @@ fn to_date_parts(
     }
 }
 
+/// A value that IF or CASE chooses, as it is compared with a date.
+fn chosen_date(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<Option<DateTime>> {
+    let mode = ctx.settings.date_mode();
+    if !mode.no_zero_in_date || !from.is_numeric() || matches!(from.kind, TypeKind::Year | TypeKind::Bit) {
+        return to_date_parts(cell, from, true, ctx);
+    }
+    match day_of_number(cell, from, ctx)? {
+        Some(_) => {
+            let name = if matches!(cell, Cell::Int(_)) { "datetime" } else { "date" };
+            incorrect(name, &text_of(cell, from), from, ctx)?;
+            Ok(None)
+        }
+        None => to_date(cell, from, mode, ctx),
+    }
+}
+
 /// A value that GREATEST or LEAST compares with dates.
 pub(super) fn date_beside(
     cell: Cell<'_>,
@@ -794,18 +823,12 @@ pub(super) fn cell(
             push_packed(value, out);
         }
         Target::ComparedText(name) => {
-            let value = match cell {
-                Cell::Bytes(text) if parse::parse_datetime(text, ctx.settings.date_mode()).is_err() => {
-                    truncated(name, text, from, ctx)?;
-                    None
-                }
-                // Beside a date a year has neither month nor day.
-                Cell::Int(year) if from.kind == TypeKind::Year => {
-                    Some(DateTime { year: u16::try_from(year).unwrap_or_default(), ..DateTime::ZERO })
-                }
-                _ => to_datetime(cell, from, query_dates(ctx), name, ctx)?,
-            };
-            push_packed(Some(value.unwrap_or(DateTime::ZERO)), out);
+            let value = compared_text(cell, from, name, ctx)?;
+            push_packed(Some(value), out);
+        }
+        Target::ComparedDay => {
+            let value = compared_text(cell, from, "date", ctx)?;
+            push_packed(Some(value.date_part()), out);
         }
         Target::Bound(name) => {
             let mode = ctx.settings.date_mode();
@@ -861,6 +884,10 @@ pub(super) fn cell(
             let value = to_date_parts(cell, from, *days, ctx)?;
             push_packed(value, out);
         }
+        Target::ChosenDate { is_day } => {
+            let value = chosen_date(cell, from, ctx)?;
+            push_packed(value.map(|value| if *is_day { value.date_part() } else { value }), out);
+        }
         Target::Checked(data_type) | Target::CheckedParameter(data_type) => {
             let mode = ctx.settings.date_mode();
             if let Cell::Int(packed) = cell
@@ -904,11 +931,36 @@ pub(super) fn cell(
                 push_document_beside_bigint(document, *unsigned, out);
             }
         }
+        Target::Stored(to) if to.has_date() => {
+            let value = to_datetime(cell, from, ctx.settings.date_mode(), "datetime", ctx)?;
+            push_packed(value.and_then(|value| rounded(value, to.scale, ctx)).or(Some(DateTime::ZERO)), out);
+        }
         // The type has room for each of the values.
         Target::Stored(to) => drop(conv::store_text(cell, from, to, out)),
         Target::Cast(to) => cast(cell, from, to, ctx, out)?,
     }
     Ok(())
+}
+
+/// A text or year that is compared with a date or datetime, as the name says: the zero date if it is none.
+fn compared_text(
+    cell: Cell<'_>,
+    from: &DataType,
+    name: &str,
+    ctx: &mut EvalContext<'_>,
+) -> SqlResult<DateTime> {
+    let value = match cell {
+        Cell::Bytes(text) if parse::parse_datetime(text, ctx.settings.date_mode()).is_err() => {
+            truncated(name, text, from, ctx)?;
+            None
+        }
+        // Beside a date a year has neither month nor day.
+        Cell::Int(year) if from.kind == TypeKind::Year => {
+            Some(DateTime { year: u16::try_from(year).unwrap_or_default(), ..DateTime::ZERO })
+        }
+        _ => to_datetime(cell, from, query_dates(ctx), name, ctx)?,
+    };
+    Ok(value.unwrap_or(DateTime::ZERO))
 }
 
 /// What no date is packed to, and no time.
@@ -1027,6 +1079,8 @@ fn check_characters(from: &DataType) -> SqlResult<()> {
 
 /// The year that a constant is beside a YEAR column: numbers of two digits are years of two centuries; what is no year stays.
 fn year_beside(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlResult<i64> {
+    // The digits of a DOUBLE are cut off.
+    let is_double = matches!(from.kind, TypeKind::Float | TypeKind::Double);
     let (number, is_zero_text) = match (cell, from.kind) {
         (Cell::Int(packed), TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp) => {
             return Ok(i64::from(DateTime::unpack(packed).year));
@@ -1037,7 +1091,8 @@ fn year_beside(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> Sq
         }
         _ => (to_double(cell, from, ctx)?, false),
     };
-    Ok(match number.round() as i64 {
+    let number = if is_double { number.trunc() } else { number.round() };
+    Ok(match number as i64 {
         0 if is_zero_text => 2000,
         year @ 1..=69 => 2000 + year,
         year @ 70..=99 => 1900 + year,

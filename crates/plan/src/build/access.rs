@@ -767,7 +767,10 @@ impl Builder<'_> {
                 }
                 TypeKind::Double if other.is_numeric() => other.kind != TypeKind::Decimal,
                 TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
-                    if !(other.has_date() || (other.is_string() && value.is_constant())) {
+                    // A text of an outer row is compared with a DATE as a date.
+                    let is_day = stored.kind == TypeKind::Date
+                        && value.any(&mut |node| matches!(node.kind, ExprKind::Outer(_)));
+                    if !(other.has_date() || (other.is_string() && value.is_constant() && !is_day)) {
                         return None;
                     }
                     other.kind == stored.kind

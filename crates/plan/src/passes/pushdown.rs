@@ -403,6 +403,18 @@ fn null_from_null(expr: &Expr, columns: &[ColumnId]) -> bool {
                     | FunctionId::Between
                     | FunctionId::Cast
                     | FunctionId::Not
+                    | FunctionId::Concat
+                    | FunctionId::SubstringIndex
+                    | FunctionId::Lower
+                    | FunctionId::Upper
+                    | FunctionId::Replace
+                    | FunctionId::Left
+                    | FunctionId::Right
+                    | FunctionId::Length
+                    | FunctionId::CharLength
+                    | FunctionId::Abs
+                    | FunctionId::ConvertUsing
+                    | FunctionId::Collate
             );
             if *function == FunctionId::Between {
                 return null_from_null(&args[0], columns);

@@ -370,8 +370,10 @@ fn extreme(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let best = extreme_of(r.count(), greatest, |a, b| compare(r, a, b));
     match r.args[best].cell(r.row) {
         Cell::Decimal(value) => {
-            let value = value.round(r.call.result.scale);
-            put_decimal(r, value)
+            // Where the values keep their own digits, none are added.
+            let (from, to) = (&r.call.types[best], &r.call.result);
+            let scale = if from.kind == TypeKind::Decimal { from.scale.min(to.scale) } else { to.scale };
+            put_decimal(r, value.round(scale))
         }
         cell => {
             r.out.push_cell(cell);
