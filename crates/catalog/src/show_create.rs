@@ -165,6 +165,18 @@ fn append_fraction(out: &mut Vec<u8>, column: &ColumnDefinition) {
     }
 }
 
+/// Bytes that are no text, and characters that are none of utf8mb3.
+fn is_written_in_hex(column: &ColumnDefinition, text: &[u8]) -> bool {
+    const FOUR_BYTES: u8 = 0xf0;
+    let is_beyond = || text.iter().any(|byte| *byte >= FOUR_BYTES);
+    match std::str::from_utf8(text) {
+        Ok(_) => {
+            matches!(column.data_type.collation.charset(), Charset::Utf8mb4 | Charset::Binary) && is_beyond()
+        }
+        Err(_) => column.data_type.is_binary_string(),
+    }
+}
+
 fn append_default(out: &mut Vec<u8>, column: &ColumnDefinition) {
     match &column.default {
         ColumnDefault::None => {}
@@ -180,8 +192,7 @@ fn append_default(out: &mut Vec<u8>, column: &ColumnDefinition) {
                 out.extend_from_slice(b"b'");
                 out.extend_from_slice(text);
                 out.push(b'\'');
-            } else if column.data_type.is_binary_string() && std::str::from_utf8(text).is_err() {
-                // Bytes that are no text.
+            } else if is_written_in_hex(column, text) {
                 out.extend_from_slice(b"0x");
                 for byte in text {
                     out.extend_from_slice(format!("{byte:02X}").as_bytes());

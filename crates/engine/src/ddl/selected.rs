@@ -32,6 +32,7 @@ pub(super) fn stored_type(selected: &SelectedColumn) -> DataType {
             // Texts of a set operation, of GROUP_CONCAT.
             const VARCHAR_BYTES_MAX: u64 = 65_532;
             own.unsigned = false;
+            own.scale = 0;
             if own.bytes_max() > VARCHAR_BYTES_MAX { smallest_text(&own, own.bytes_max()) } else { own }
         }
         (Created::Column, _) | (Created::IfNull, TypeKind::Enum | TypeKind::Set) => own,

@@ -19,6 +19,8 @@ enum Way {
     Text,
     /// A FLOAT as the text of its six digits.
     FloatText,
+    /// A DOUBLE as an integer, whose halves go to the even one.
+    Rounded,
     /// As its number: '31' becomes the bits of 31, not of two characters.
     Number,
     /// Not at all: bytes are no JSON.
@@ -45,6 +47,7 @@ fn way(from: &DataType, to: &DataType) -> Way {
         TypeKind::Decimal => Way::Stored,
         _ if from.kind == TypeKind::Json && (to.is_numeric() || to.is_temporal()) => Way::Text,
         TypeKind::Year if from.is_temporal() => Way::Number,
+        TypeKind::Year if matches!(from.kind, TypeKind::Float | TypeKind::Double) => Way::Rounded,
         _ if from.kind == TypeKind::Float
             && from.scale == SCALE_NOT_FIXED
             && (to.is_string() || to.is_temporal()) =>
@@ -103,6 +106,14 @@ pub fn store_copied(
             number::write_double_fitted(short, CHARS + usize::from(short < 0.0), &mut text);
             let collation = Charset::Utf8mb4.default_collation();
             store(Cell::Bytes(&text), of(&DataType::varchar(text.len() as u32, collation)), to, options, out)
+        }
+        Way::Rounded => {
+            let cell = match cell {
+                #[allow(clippy::cast_possible_truncation, reason = "what lies beyond is no year")]
+                Cell::Double(value) => Cell::Int(value.round_ties_even() as i64),
+                other => other,
+            };
+            store(cell, of(&DataType::BIGINT), to, options, out)
         }
         Way::Number => match cell {
             Cell::Bytes(text) if from.kind != TypeKind::Json => {

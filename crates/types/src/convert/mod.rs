@@ -48,6 +48,13 @@ pub fn store(
         out.push_null();
         return None;
     }
+    if from.members.is_some() && to.is_temporal() {
+        // A member is the date or time of its text, not of its place.
+        let mut text = Vec::new();
+        write_text(cell, from, &mut text);
+        let of_text = DataType::varchar(text.len() as u32, from.collation);
+        return store(Cell::Bytes(&text), Given { data_type: &of_text, ..given }, to, options, out);
+    }
     match to.kind {
         TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int | TypeKind::BigInt => {
             store_integer(cell, given, to, out)

@@ -600,6 +600,9 @@ fn push_zero(data_type: &DataType, out: &mut Column) {
         Physical::Int => out.push_int(0),
         Physical::Double => out.push_double(0.0),
         Physical::Decimal => out.push_decimal(types::Decimal::ZERO),
+        Physical::Bytes if data_type.kind == TypeKind::Char && data_type.is_binary_string() => {
+            out.push_bytes(&vec![0; data_type.length as usize]);
+        }
         Physical::Bytes => out.push_bytes(b""),
     }
 }
