@@ -550,7 +550,8 @@ impl<'a> Binder<'a> {
         self.block().alias_rule = AliasRule::Never;
         let mut keys = Vec::new();
         for item in order_by {
-            keys.push(SortKey { expr: self.expr(&item.expr)?, descending: item.desc == Some(true) });
+            let expr = stored::sorted(self.expr(&item.expr)?, |_| None, &source);
+            keys.push(SortKey { expr, descending: item.desc == Some(true) });
         }
         if !keys.is_empty() {
             source = Logical::Sort { input: Box::new(source), keys };

@@ -79,6 +79,7 @@ impl<'a> Binder<'a> {
             self.check_kept_nulls(function, &args, &option)?;
         }
         self.fold_beside_bigints(function, &mut args);
+        self.fold_beside_times(function, &mut args);
         function::build(function, args, option, &self.types)
     }
 
@@ -101,6 +102,28 @@ impl<'a> Binder<'a> {
                 let coercibility = of.coercibility;
                 args[constant] = Expr { data_type, coercibility, ..Expr::literal(value) };
             }
+        }
+    }
+
+    /// What NULLIF gives beside a column of times or dates is made such a value when the statement is planned, if it is known then: a
+    /// time too, which is left alone as a literal.
+    fn fold_beside_times(&self, function: FunctionId, args: &mut [Expr]) {
+        if function != FunctionId::NullIf || args[1].as_column().is_none() || args[0].as_literal().is_some() {
+            return;
+        }
+        let column = &args[1].data_type;
+        if column.kind == TypeKind::Time && args[0].data_type.kind == TypeKind::Time {
+            // A literal is never NULL.
+            if args[0].nullable && args[0].is_foldable_with(0) {
+                let to = DataType::time(column.scale);
+                args[0] = function::cast(std::mem::replace(&mut args[0], Expr::null()), to);
+            }
+        } else if matches!(column.kind, TypeKind::Time | TypeKind::Date)
+            && let Some(value) = self.constant(&args[0]).filter(|value| !matches!(value, Value::Null))
+        {
+            let data_type = args[0].data_type.clone();
+            let coercibility = args[0].coercibility;
+            args[0] = Expr { data_type, coercibility, ..Expr::literal(value) };
         }
     }
 
@@ -177,6 +200,11 @@ impl<'a> Binder<'a> {
             bound.iter_mut().for_each(|bound| function::derive_condition(bound, &self.types));
         });
         crate::rewrite::conjuncts(bound, &mut conditions);
+        if self.types.fixes_parameters && self.block().clause != "having clause" {
+            for condition in &mut conditions {
+                function::years_of_parameters(condition, &self.types);
+            }
+        }
         // The number in a text is asked for, with a warning where there is none.
         for condition in &mut conditions {
             if condition.data_type.is_string() {
@@ -1238,6 +1266,18 @@ impl<'a> Binder<'a> {
 
     fn aggregate_args(&mut self, aggregate: &'a ast::Aggregate<'a>) -> PlanResult<(Vec<Expr>, Vec<SortKey>)> {
         let mut args = self.exprs(aggregate.args)?;
+        // Different values are gathered in their order where no other is asked for; documents come as they come.
+        let is_in_order = aggregate.distinct
+            && aggregate.func == AggregateFunc::GroupConcat
+            && aggregate.order_by.is_empty();
+        let own_order = args
+            .iter()
+            .filter(|arg| is_in_order && arg.as_literal().is_none() && arg.data_type.kind != TypeKind::Json);
+        let own_order = own_order.map(|arg| SortKey {
+            expr: super::stored::sorted(arg.clone(), |_| None, &Logical::OneRow),
+            descending: false,
+        });
+        let mut order_by: Vec<SortKey> = own_order.collect();
         for arg in &mut args {
             let bound = std::mem::replace(arg, Expr::null());
             *arg = self.aggregate_arg(aggregate.func, bound)?;
@@ -1250,7 +1290,6 @@ impl<'a> Binder<'a> {
                 _ => {}
             }
         }
-        let mut order_by = Vec::new();
         for item in aggregate.order_by {
             let mut expr = self.expr(&item.expr)?;
             if let Some(Value::Int(position)) = expr.as_literal() {
@@ -1264,6 +1303,7 @@ impl<'a> Binder<'a> {
                     }
                 }
             }
+            let expr = super::stored::sorted(expr, |_| None, &Logical::OneRow);
             order_by.push(SortKey { expr, descending: item.desc == Some(true) });
         }
         Ok((args, order_by))

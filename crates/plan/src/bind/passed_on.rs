@@ -12,10 +12,10 @@ use types::data_type::DECIMAL_PRECISION_MAX;
 use types::{CollationId, DataType, TypeKind, Value};
 
 use super::Binder;
-use super::temporary::{Steps, aggregates_of, merged_item};
+use super::temporary::{Steps, aggregates_of, keep_computed, merged_item};
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind, SubqueryKind};
 use crate::function::FunctionId as F;
-use crate::logical::{AggregateCall, AggregateFunction, Logical, OutputColumn};
+use crate::logical::{AggregateCall, AggregateFunction, Created, Logical, OutputColumn};
 
 /// Nodes of expressions that are followed for a column.
 const NODES_MAX: u32 = 1024;
@@ -85,6 +85,26 @@ impl Binder<'_> {
                 Described::MediumText => text(TypeKind::MediumText),
                 Described::LongText => text(TypeKind::LongText),
             };
+        }
+    }
+
+    /// CREATE TABLE ... SELECT makes of an integer that a merged derived table computes what it makes of one that is kept.
+    pub(super) fn create_merged(&self, rows: &Logical, output: &mut [OutputColumn]) {
+        for column in output.iter_mut() {
+            let is_integer = column.data_type.is_integer() && column.data_type.kind != TypeKind::Bit;
+            if !is_integer || column.created != Created::Column || column.created_type.is_some() {
+                continue;
+            }
+            let computed = |id: ColumnId| merged_item(rows, id).filter(|_| !self.kept_columns.contains(&id));
+            let mut item = computed(column.id);
+            while let Some(ExprKind::Column(id)) = item.map(|item| &item.kind) {
+                item = computed(*id);
+            }
+            if item.is_some() {
+                let mut kept = column.clone();
+                keep_computed(&mut kept);
+                column.created_type = Some(kept.data_type);
+            }
         }
     }
 

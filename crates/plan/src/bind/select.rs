@@ -266,6 +266,7 @@ impl<'a> Binder<'a> {
         let kept_bits = kept_bits(&items, &output);
         self.describe_nulled(&items, &mut output);
         self.describe_passed_on(&steps, &mut output);
+        self.create_merged(&tree, &mut output);
         let rolled: Vec<Expr> =
             if rollup { keys.iter().map(|(_, key)| key.clone()).collect() } else { Vec::new() };
         // What is the same in all rows orders none, and is not computed for it.
@@ -275,6 +276,10 @@ impl<'a> Binder<'a> {
             // A constant that ROLLUP groups by is NULL in the rows above the groups.
             !expr.is_constant() || rolled.contains(expr)
         });
+        for key in &mut sort {
+            let item = |id| items.iter().chain(&keys).find(|(other, _)| *other == id).map(|(_, item)| item);
+            key.expr = super::stored::sorted(std::mem::replace(&mut key.expr, Expr::null()), item, &tree);
+        }
         if aggregated {
             self.block().is_grouped = true;
             let group = super::group::Group { keys, rollup, grouped, unrecognized, conditions: &conditions };

@@ -199,6 +199,8 @@ impl<'a> Binder<'a> {
                     }
                     let mut cast = if is_year_of_date {
                         self.stored_year(expr, &data_type)?
+                    } else if data_type.is_temporal() {
+                        super::stored::in_set(expr, member, &data_type)
                     } else {
                         stored(expr, &data_type)
                     };

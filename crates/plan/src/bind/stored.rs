@@ -1,14 +1,14 @@
 //! Values on their way into columns of another type, as far as MySQL's way depends on the expression.
 //!
 //! A column, a literal and a function of dates give a column the date they are: `20200102` for a number. Of everything else that
-//! may be a date, CASE and COALESCE, a user variable, MAX of all rows, a column of another type gets the text: `2020`, with a
-//! warning that the rest is cut off.
+//! may be a date, CASE and COALESCE, a user variable, a subquery, MAX of all rows, a column of another type gets the text: `2020`, with a
+//! warning that the rest is cut off. A sort keeps the values that it sorts by likewise.
 
 use catalog::TableDefinition;
 use types::{CollationId, DataType, TypeKind};
 
 use super::Binder;
-use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
 use crate::function::{self, FunctionId as F};
 use crate::logical::{AggregateFunction, InsertRows, Logical};
 
@@ -21,6 +21,22 @@ pub(super) fn given(mut expr: Expr, to: &DataType) -> Expr {
         function::keep_stored_scale(&mut expr);
     }
     if differs(&expr.data_type, to) && is_general(&expr) { as_text(expr) } else { expr }
+}
+
+/// A value of a member of a set operation, in the column of times and dates that all members share: of a TIME that such an expression
+/// computes its text, read as a date.
+pub(super) fn in_set(expr: Expr, member: &Logical, to: &DataType) -> Expr {
+    let is_by_text = expr.data_type.kind == TypeKind::Time
+        && to.has_date()
+        && expr.as_column().is_some_and(|id| computes_general(member, id));
+    if !is_by_text {
+        return function::cast(expr, to.clone());
+    }
+    let mut cast = function::cast(as_text(expr), to.clone());
+    if let ExprKind::Call { option, .. } = &mut cast.kind {
+        *option = CallOption::Stored;
+    }
+    cast
 }
 
 fn as_text(expr: Expr) -> Expr {
@@ -41,6 +57,13 @@ fn differs(from: &DataType, to: &DataType) -> bool {
 fn is_general(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Case { .. } | ExprKind::UserVar(_) | ExprKind::UserVarAssign { .. } => true,
+        ExprKind::Subquery(subquery) => match &subquery.plan {
+            // `(SELECT value)` is the value.
+            Logical::Project { input, items } if matches!(**input, Logical::OneRow) => {
+                items.iter().any(|(_, item)| is_general(item))
+            }
+            _ => true,
+        },
         ExprKind::Call { function, .. } => matches!(
             function,
             F::If | F::IfNull | F::Coalesce | F::NullIf | F::Greatest | F::Least | F::AnyValue
@@ -65,6 +88,51 @@ fn computes_general(tree: &Logical, wanted: ColumnId) -> bool {
         Logical::Aggregate { keys, calls, .. } if keys.is_empty() => calls.iter().any(|(id, call)| {
             *id == wanted && matches!(call.function, AggregateFunction::Min | AggregateFunction::Max)
         }),
+        _ => false,
+    }
+}
+
+/// A key of ORDER BY as MySQL sorts by it. A member of ENUM or SET that such an expression gives is sorted by its text; a column, MIN, MAX
+/// and a subquery give its place. `item` finds what computes a column, `rows` are those that are sorted.
+pub(super) fn sorted<'t>(key: Expr, item: impl Fn(ColumnId) -> Option<&'t Expr>, rows: &'t Logical) -> Expr {
+    let of = &key.data_type;
+    let is_by_text = matches!(of.kind, TypeKind::Enum | TypeKind::Set)
+        && match key.kind {
+            ExprKind::Column(id) => match item(id) {
+                Some(item) => gives_text(item, rows),
+                None => column_gives_text(rows, id),
+            },
+            _ => gives_text(&key, rows),
+        };
+    let text = DataType::char(of.length, of.collation);
+    if is_by_text { function::cast(key, text) } else { key }
+}
+
+fn gives_text(member: &Expr, rows: &Logical) -> bool {
+    match member.kind {
+        ExprKind::Column(id) => column_gives_text(rows, id),
+        ExprKind::Subquery(_) => false,
+        _ => is_general(member),
+    }
+}
+
+fn column_gives_text(rows: &Logical, wanted: ColumnId) -> bool {
+    crate::progress::step();
+    let find = |items: &[(ColumnId, Expr)], input: &Logical| match items.iter().find(|(id, _)| *id == wanted)
+    {
+        Some((_, item)) => gives_text(item, input),
+        None => column_gives_text(input, wanted),
+    };
+    match rows {
+        Logical::Sort { input, .. }
+        | Logical::Limit { input, .. }
+        | Logical::Filter { input, .. }
+        | Logical::Distinct { input, .. } => column_gives_text(input, wanted),
+        Logical::Join { left, right, .. } => {
+            column_gives_text(left, wanted) || column_gives_text(right, wanted)
+        }
+        Logical::Project { input, items } => find(items, input),
+        Logical::Aggregate { input, keys, .. } => find(keys, input),
         _ => false,
     }
 }

@@ -87,7 +87,7 @@ fn without_keys(flags: u16) -> u16 {
 }
 
 /// Turns the type of a computed value into that of a column. CREATE TABLE ... SELECT makes a column of the type before that.
-fn keep_computed(column: &mut OutputColumn) {
+pub(super) fn keep_computed(column: &mut OutputColumn) {
     let data_type = &mut column.data_type;
     column.created_type.get_or_insert_with(|| data_type.clone());
     let whole = |length: u32| if length < INT_DIGITS { TypeKind::Int } else { TypeKind::BigInt };

@@ -28,7 +28,7 @@ fn is_no_year(literal: &Expr) -> bool {
     let number = match &literal.kind {
         ExprKind::Literal(Value::Int(number)) => *number,
         #[allow(clippy::cast_possible_truncation, reason = "what lies beyond is no year")]
-        ExprKind::Literal(Value::Double(number)) => number.round() as i64,
+        ExprKind::Literal(Value::Double(number)) => *number as i64,
         ExprKind::Literal(Value::Decimal(number)) => number.to_i64().unwrap_or(i64::MAX),
         ExprKind::Literal(Value::Bytes { bytes, .. }) if !literal.data_type.is_hex_literal() => {
             let parsed = types::number::parse_integer_rounded(bytes);
@@ -95,8 +95,8 @@ fn constants_beside_years(function: FunctionId, args: &mut [Expr], context: &Typ
         };
         // A date that is a parameter stays a date.
         let has_year = |expr: &Expr| match expr.data_type.kind {
-            // The value is not known when 9.7 looks for years.
-            _ if function == F::NullIf && holds_value_of_client(expr, context) => false,
+            // The value is not known when years are looked for; see `years_of_parameters`.
+            _ if holds_value_of_client(expr, context) => false,
             TypeKind::Null | TypeKind::Json | TypeKind::Time | TypeKind::Year => false,
             _ => !expr.data_type.has_date() || !matches!(expr.kind, ExprKind::Param(_)),
         };
@@ -117,6 +117,38 @@ fn constants_beside_years(function: FunctionId, args: &mut [Expr], context: &Typ
     }
 }
 
+/// An integer of a client that a condition says is equal to a YEAR column is a year as that column would store it: 99 is 1999. Elsewhere it is
+/// the number that comes.
+pub(crate) fn years_of_parameters(condition: &mut Expr, context: &TypeContext) {
+    use FunctionId as F;
+    let ExprKind::Call { function, args, .. } = &mut condition.kind else { return };
+    match function {
+        F::And | F::Or => args.iter_mut().for_each(|part| years_of_parameters(part, context)),
+        F::Eq => {
+            for (column, constant) in [(0, 1), (1, 0)] {
+                let of = &args[column].data_type;
+                let is_year = matches!(args[column].kind, ExprKind::Column(_))
+                    && of.kind == TypeKind::Year
+                    && of.zerofill;
+                let other = &args[constant];
+                if is_year
+                    && other.is_constant()
+                    && other.data_type.is_integer()
+                    && holds_value_of_client(other, context)
+                {
+                    wrap(
+                        &mut args[constant],
+                        CallOption::BesideYear,
+                        DataType::BIGINT,
+                        Coercibility::Numeric,
+                    );
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Whether the first operand of NULLIF becomes the year that it is beside a YEAR column.
 fn gives_year(value: &Expr, context: &TypeContext) -> bool {
     match &value.kind {
@@ -128,36 +160,60 @@ fn gives_year(value: &Expr, context: &TypeContext) -> bool {
     }
 }
 
-/// NULLIF gives a literal beside a column of times or dates as the column would keep it, if it is wholly such a value.
+/// NULLIF gives a literal beside a column of times or dates as the column would keep it, if it is wholly such a value: a number beside a
+/// date, and any but a time beside a time.
 fn given_beside_times(function: FunctionId, args: &mut [Expr]) {
     if function != FunctionId::NullIf || !matches!(args[1].kind, ExprKind::Column(_)) {
         return;
     }
+    let ExprKind::Literal(value) = &args[0].kind else { return };
     let of = &args[1].data_type;
-    let number = match &args[0].kind {
-        ExprKind::Literal(Value::Int(number)) => Some(*number),
-        _ => None,
-    };
-    let value = match (of.kind, &args[0].kind, number) {
-        (TypeKind::Time, ExprKind::Literal(Value::Bytes { bytes, .. }), _) => {
-            parse_time(bytes).ok().filter(|time| !time.truncated && !time.from_datetime && !time.out_of_range)
-        }
-        (TypeKind::Time, _, Some(number)) => time_from_number(number).ok().filter(|time| !time.out_of_range),
-        (TypeKind::Date, _, Some(number)) => {
-            let date = datetime_from_number(number, DateMode::default())
-                .ok()
-                .filter(|(date, has_time)| !has_time && !date.has_zero_part());
-            if let Some((date, _)) = date {
-                args[0] = Expr::literal(Value::Date(date));
+    match of.kind {
+        TypeKind::Time => {
+            if let Some(time) = time_given(value, &args[0].data_type) {
+                let micros = types::temporal::round_micros(time.micros, of.scale);
+                let data_type = DataType::time(of.scale);
+                args[0] = Expr { data_type, ..Expr::literal(Value::Time(Time { micros })) };
             }
-            return;
         }
+        TypeKind::Date => {
+            let whole = number_given(value).and_then(|micros| i64::try_from(micros / MICROS).ok());
+            let date = whole.and_then(|whole| datetime_from_number(whole, DateMode::default()).ok());
+            if let Some((date, _)) = date.filter(|(date, _)| !date.has_zero_part() || whole == Some(0)) {
+                args[0] = Expr::literal(Value::Date(date.date_part()));
+            }
+        }
+        _ => {}
+    }
+}
+
+const MICROS: i128 = 1_000_000;
+
+/// Millionths of an exact number.
+fn number_given(value: &Value) -> Option<i128> {
+    match value {
+        Value::Int(number) => Some(i128::from(*number) * MICROS),
+        Value::Decimal(number) => number.to_units(6),
         _ => None,
-    };
-    if let Some(time) = value {
-        let micros = types::temporal::round_micros(time.value.micros, of.scale);
-        let data_type = DataType::time(of.scale);
-        args[0] = Expr { data_type, ..Expr::literal(Value::Time(Time { micros })) };
+    }
+}
+
+/// The time that a TIME column keeps of a value, if that is wholly one.
+fn time_given(value: &Value, data_type: &DataType) -> Option<Time> {
+    match value {
+        Value::Date(_) => Some(Time { micros: 0 }),
+        Value::DateTime(value) => Some(value.time_part()),
+        Value::Bytes { bytes, .. } if !data_type.is_hex_literal() => {
+            let parsed = parse_time(bytes).ok()?;
+            (!parsed.truncated && !parsed.out_of_range).then_some(parsed.value)
+        }
+        _ => {
+            let micros = number_given(value)?;
+            let whole = time_from_number(i64::try_from(micros / MICROS).ok()?).ok()?;
+            let fraction = i64::try_from(micros % MICROS).ok()?;
+            let value = Time { micros: whole.value.micros + fraction };
+            (!whole.out_of_range && value.in_range()).then_some(value)
+        }
     }
 }
 

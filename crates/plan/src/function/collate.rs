@@ -268,10 +268,19 @@ pub(super) fn compare_first(
     context: &TypeContext,
 ) -> PlanResult<Option<CollationId>> {
     let mut kinds = args.iter().map(|arg| is_string_result(&arg.data_type));
-    if kinds.next() == Some(true) && kinds.any(|is_string| is_string) {
-        return Ok(Some(aggregate(args, operation, context, Purpose::CompareEach)?.0));
+    if kinds.next() != Some(true) || !kinds.any(|is_string| is_string) {
+        return Ok(None);
     }
-    Ok(None)
+    // Bits are numbers here, which have a part in no collation.
+    let mut bits = Vec::new();
+    for (at, arg) in args.iter_mut().enumerate().filter(|(_, arg)| arg.data_type.kind == TypeKind::Bit) {
+        bits.push((at, std::mem::replace(arg, Expr::int(0))));
+    }
+    let collation = aggregate(args, operation, context, Purpose::CompareEach)?.0;
+    for (at, arg) in bits {
+        args[at] = arg;
+    }
+    Ok(Some(collation))
 }
 
 /// Whether `args`, some of which are documents, have a common collation: if the first is compared as a string with one before the

@@ -126,6 +126,24 @@ pub(crate) fn bits_of(expr: &Expr) -> Option<u32> {
     bits
 }
 
+/// The type of a choice of IF or CASE: bits, if all values are such or chosen among such by COALESCE and its like, and not all of these.
+pub(super) fn chosen_bits<'e>(typed: DataType, mut arms: impl Iterator<Item = &'e Expr>) -> DataType {
+    if !typed.is_integer() || typed.kind == TypeKind::Bit {
+        return typed;
+    }
+    let (mut bits, mut has_bits) = (None, false);
+    let are_bits = arms.all(|arm| {
+        let of = bits_of(arm);
+        bits = bits.max(of);
+        has_bits |= arm.data_type.kind == TypeKind::Bit;
+        of.is_some() || matches!(arm.kind, ExprKind::Literal(Value::Null))
+    });
+    match bits.filter(|_| are_bits && has_bits) {
+        Some(bits) => DataType::bit(bits),
+        None => typed,
+    }
+}
+
 fn widest(args: &[Expr]) -> Numeric {
     args.iter().map(|arg| numeric(&arg.data_type)).max().unwrap_or(Numeric::Double)
 }
@@ -596,7 +614,8 @@ pub(super) fn infer(
 
         F::If => {
             // A conversion to the common type does not make a value NULL.
-            infer_arms(&mut args[1..], name, context)?
+            let typed = infer_arms(&mut args[1..], name, context)?;
+            Typed { data_type: chosen_bits(typed.data_type, args[1..].iter()), ..typed }
         }
         F::IfNull | F::Coalesce => {
             let all_nullable = args.iter().all(|arg| arg.nullable);

@@ -38,17 +38,17 @@ use types::locale::LocaleId;
 use types::{CollationId, DataType, TypeKind};
 
 pub use crate::function_table::{ALL, FunctionId, Stability};
-pub(crate) use beside::documents_beside_bigints;
+pub(crate) use beside::{documents_beside_bigints, years_of_parameters};
 pub use infer::Typed;
 pub(crate) use infer::{aggregate_type, bits_of, computed, digits_of_sum, summed_temporal};
 pub(crate) use merge::common_type;
 pub(crate) use open::each_parameter;
 pub(crate) use own_scale::{StoredDigits, keep_document_scale, keep_own_scale, keep_stored_scale};
-pub use parameter::unfit;
 pub(crate) use parameter::{
     charset_beside, charset_of, derive, derive_arms, derive_cast, derive_compared, derive_condition,
     derive_extreme, derive_limit, derive_stored, derive_summed, is_untyped, reads_time, untyped,
 };
+pub use parameter::{sent_text, unfit};
 pub(crate) use shape::text_chars;
 
 /// What types depend on beside the arguments.
@@ -227,6 +227,7 @@ pub fn case(
     let has_else = otherwise.is_some();
     values.extend(otherwise);
     let typed = merge::infer_arms(&mut values, "case", context)?;
+    let typed = Typed { data_type: infer::chosen_bits(typed.data_type, values.iter()), ..typed };
     let otherwise = if has_else { values.pop().map(Box::new) } else { None };
     let nullable = typed.nullable || !has_else;
     Ok(Expr {

@@ -19,9 +19,23 @@ fn first_operand(function: FunctionId) -> Option<usize> {
     }
 }
 
+/// A call that gives one of its operands.
+pub(super) fn is_choice(expr: &Expr) -> bool {
+    use FunctionId as F;
+    match &expr.kind {
+        ExprKind::Case { .. } => true,
+        ExprKind::Call { function, .. } => {
+            matches!(function, F::Coalesce | F::IfNull | F::NullIf | F::Greatest | F::Least | F::If)
+        }
+        _ => false,
+    }
+}
+
 /// A parameter without a type, or one with that which ABS and its like give it where nothing else does.
 fn is_open_parameter(expr: &Expr, context: &TypeContext) -> bool {
-    is_untyped(expr, context) || matches!(expr.kind, ExprKind::Param(_)) && expr.data_type == DataType::DOUBLE
+    // What is bound again has a type of its own.
+    let is_double = !context.binds_again && expr.data_type == DataType::DOUBLE;
+    is_untyped(expr, context) || is_double && matches!(expr.kind, ExprKind::Param(_))
 }
 
 /// A call whose type is open.

@@ -88,7 +88,7 @@ pub(crate) fn keep_stored_scale(expr: &mut Expr) -> StoredDigits {
             expr.data_type.scale = SCALE_NOT_FIXED;
             StoredDigits::OfType
         }
-        ExprKind::Call { function: F::IfNull | F::Coalesce, args, .. }
+        ExprKind::Call { function: F::IfNull | F::Coalesce | F::Greatest | F::Least, args, .. }
             if expr.data_type.kind == TypeKind::Decimal =>
         {
             args.iter_mut().for_each(uncast);
@@ -112,8 +112,8 @@ fn keep_in_one_row(plan: &mut Logical) {
 
 fn uncast(arm: &mut Expr) {
     let is_decimal = arm.data_type.kind == TypeKind::Decimal;
-    if let ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::None | CallOption::Common } =
-        &mut arm.kind
+    // A CAST that the statement writes stays.
+    if let ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Common } = &mut arm.kind
         && is_decimal
     {
         let of = &args[0].data_type;

@@ -11,7 +11,7 @@ use super::{FunctionId, TypeContext};
 use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
 use syntax::ast::IntervalUnit;
 use types::charset::Charset;
-use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, FRACTION_DIGITS_MAX};
+use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, FRACTION_DIGITS_MAX, SCALE_NOT_FIXED};
 use types::{CollationId, DataType, TypeKind};
 
 /// Bytes of the longest parameter that is a text.
@@ -20,6 +20,18 @@ const TEXT_BYTES: u32 = 65_535;
 /// The type of a parameter of which nothing is known: the longest VARCHAR.
 pub(crate) fn untyped(collation: CollationId) -> DataType {
     DataType::varchar(TEXT_BYTES / collation.charset().max_bytes_per_char() as u32, collation)
+}
+
+/// A text that is bound again where its context wanted nothing else: a text whatever stands beside it, unlike [`untyped`] ones.
+#[must_use]
+pub fn sent_text(collation: CollationId) -> DataType {
+    DataType { scale: SCALE_NOT_FIXED, ..untyped(collation) }
+}
+
+fn is_sent_text(expr: &Expr, context: &TypeContext) -> bool {
+    context.binds_again
+        && matches!(expr.kind, ExprKind::Param(_))
+        && expr.data_type == sent_text(context.connection_collation)
 }
 
 /// A parameter to which its context has given no type.
@@ -50,6 +62,11 @@ pub(super) fn widths(args: &[Expr], context: &TypeContext) -> Vec<Width> {
     args.iter()
         .map(|arg| match first {
             Some(first) if is_untyped(arg, context) => width_beside(arg, &first.data_type, context),
+            Some(_) if is_sent_text(arg, context) => {
+                let others = args.iter().map(|arg| &arg.data_type);
+                let charset = others.filter_map(|of| charset_of(of, context)).next();
+                charset.map_or(Width::of(&arg.data_type), |of| Width::of_parameter(of.charset()))
+            }
             _ => Width::of(&arg.data_type),
         })
         .collect()
@@ -99,13 +116,15 @@ fn give_one(arg: &mut Expr, data_type: &DataType, context: &TypeContext) {
     }
 }
 
-/// Gives the untyped parameters among `args` a type, and calls of such parameters one of numbers.
+/// Gives the untyped parameters among `args` a type, and calls of such parameters one of numbers; what chooses among such parameters one of
+/// dates as well.
 fn give_all(args: &mut [Expr], data_type: &DataType, context: &TypeContext) {
     for arg in args {
         if is_untyped(arg, context) {
             give(arg, data_type.clone());
         } else if context.fixes_parameters
-            && data_type.is_numeric()
+            && (data_type.is_numeric()
+                || (data_type.has_date() || data_type.is_binary_string()) && open::is_choice(arg))
             && arg.data_type != *data_type
             && open::is_open(arg, context)
             && let Ok(given) = open::with_type(arg.clone(), data_type, context)
@@ -121,6 +140,10 @@ fn integer() -> DataType {
 
 fn decimal() -> DataType {
     DataType::decimal(DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX)
+}
+
+fn bytes() -> DataType {
+    DataType::varchar(TEXT_BYTES, CollationId::BINARY)
 }
 
 fn datetime() -> DataType {
@@ -155,7 +178,10 @@ fn derive_beside(args: &mut [Expr], otherwise: Option<DataType>, context: &TypeC
     // Long sums of parameters need no look into them.
     let are_double = otherwise.as_ref() == Some(&DataType::DOUBLE)
         && args.iter().filter(known).all(|arg| arg.data_type == DataType::DOUBLE);
-    let has_own = |arg: &&Expr| known(arg) && !open::is_open(arg, context);
+    // A parameter that is bound again with its own type is none for the others where all are parameters.
+    let is_again =
+        |arg: &Expr| context.binds_again && otherwise.is_some() && matches!(arg.kind, ExprKind::Param(_));
+    let has_own = |arg: &&Expr| known(arg) && !is_again(arg) && !open::is_open(arg, context);
     let given = match args.iter().filter(|_| !are_double).find(has_own) {
         Some(first) => type_beside(&first.data_type),
         None => otherwise.or_else(|| type_beside(&args.iter().find(known)?.data_type)),
@@ -295,7 +321,6 @@ pub(crate) fn reads_time(function: FunctionId) -> bool {
             | F::Minute
             | F::Second
             | F::Time
-            | F::TimeFormat
             | F::UnixTimestamp
             | F::Year
             | F::Extract
@@ -312,6 +337,9 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
     let has_text = args.iter().any(|arg| arg.data_type.is_string() && !is_untyped(arg, context));
     let has_bytes = args.iter().any(|arg| arg.data_type.is_binary_string() && !is_untyped(arg, context));
     let has_number = args.iter().any(|arg| arg.data_type.is_numeric());
+    let are_free = args
+        .iter()
+        .all(|arg| is_untyped(arg, context) || open::is_choice(arg) && open::is_open(arg, context));
     let is_beside_bits = args.get(1).is_some_and(|arg| arg.data_type.kind == TypeKind::Bit);
     let mut at = |position: usize, data_type: DataType| {
         if let Some(arg) = args.get_mut(position) {
@@ -339,14 +367,30 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
         F::Field if !has_text => {
             derive_beside(args, None, context);
         }
+        // What is bound again is a text, and no bytes.
+        F::BitOr | F::BitAnd | F::BitXor if context.binds_again => {
+            for arg in args.iter_mut() {
+                if matches!(arg.kind, ExprKind::Param(_)) && arg.data_type.is_string() {
+                    give(arg, sent_text(context.connection_collation));
+                }
+            }
+        }
         F::BitOr | F::BitAnd | F::BitXor if has_number => {
             derive_beside(args, None, context);
         }
         // Beside bytes it is bytes, whatever text comes.
         F::BitOr | F::BitAnd | F::BitXor if has_bytes => {
-            give_all(args, &DataType::varchar(TEXT_BYTES, CollationId::BINARY), context);
+            give_all(args, &bytes(), context);
         }
-        F::ShiftLeft | F::ShiftRight => at(1, integer()),
+        // Parameters alone are bytes as well, until a number comes.
+        F::BitOr | F::BitAnd | F::BitXor if are_free => give_all(args, &bytes(), context),
+        F::BitNot | F::BitCount if !context.binds_again => give_all(args, &bytes(), context),
+        F::ShiftLeft | F::ShiftRight => {
+            at(1, integer());
+            if !context.binds_again {
+                at(0, bytes());
+            }
+        }
         F::And | F::Or | F::Xor | F::Not | F::IsTrue | F::IsFalse => give_all(args, &integer(), context),
         F::Neg
         | F::Abs

@@ -239,7 +239,10 @@ pub(crate) fn own_type(value: &ValueRef<'_>, first: Option<&DataType>, reads_tim
             if reads_time && timed(value).is_some_and(|(_, is_date)| !is_date) {
                 return Some(plan::expr::literal_type(*value));
             }
-            let first = first?;
+            // A text that nothing wanted otherwise is one, whatever comes beside it.
+            let Some(first) = first.filter(|first| !first.is_string()) else {
+                return Some(plan::function::sent_text(*collation));
+            };
             match Reading::at(first, bytes)? {
                 // A text, but not the type from which its context would make another.
                 Reading::NoNumber | Reading::NoDate => Some(plan::function::unfit(*collation)),
