@@ -259,7 +259,7 @@ fn edges(keys: IndexKeys<'_>, range: &RangePlan, values: &[Column], row: usize) 
         None => Some(Edge::Open),
         Some(end) => {
             let cell = ends.next().map_or(Cell::Null, |column| column.cell(row));
-            edge(end, cell, stored, is_lower, keys.mode)
+            edge(end, cell, stored, is_lower, keys)
         }
     };
     let mut from = edge_of(range.lower.as_ref(), true)?;
@@ -379,15 +379,23 @@ enum Edge {
 }
 
 /// `None`: the range is empty.
-fn edge(end: &RangeEnd, cell: Cell<'_>, stored: &DataType, lower: bool, mode: DateMode) -> Option<Edge> {
+fn edge(end: &RangeEnd, cell: Cell<'_>, stored: &DataType, lower: bool, keys: IndexKeys<'_>) -> Option<Edge> {
     if end.like_prefix {
         let Cell::Bytes(pattern) = cell else { return None };
         let pattern = LikePattern::new(stored.collation, pattern, Some(u32::from(b'\\')));
         let (prefix, _) = pattern.literal_prefix();
         return Some(if prefix.is_empty() { Edge::Open } else { Edge::Prefix(prefix.to_vec()) });
     }
-    Some(match convert(cell, &end.expr.data_type, stored, mode) {
+    Some(match convert(cell, &end.expr.data_type, stored, keys.mode) {
         Converted::Null | Converted::Nowhere => return None,
+        // Of the keys of TIMESTAMP only the zero date's lies before 1970.
+        Converted::Exact(Value::DateTime(value)) | Converted::Above(Value::DateTime(value))
+            if stored.kind == TypeKind::Timestamp
+                && value != DateTime::ZERO
+                && keys.zone.utc_micros(value) <= 0 =>
+        {
+            Edge::At(Value::DateTime(DateTime::ZERO), !lower)
+        }
         Converted::Exact(value) => Edge::At(value, end.inclusive),
         // `> 5.5` starts behind 5; `< 5.5` ends with 5.
         Converted::Above(value) => Edge::At(value, !lower),
@@ -432,10 +440,6 @@ fn fits(value: i64, unsigned: bool, stored: &DataType) -> bool {
     (least..=largest).contains(&value)
 }
 
-/// No TIMESTAMP is before this, and none that is not zero is below zero from here on, in any zone.
-const DAYS_BEFORE: DateTime = DateTime::date(1969, 12, 31);
-const FIRST_DAYS: DateTime = DateTime::date(1970, 1, 3);
-
 fn convert(cell: Cell<'_>, from: &DataType, stored: &DataType, mode: DateMode) -> Converted {
     if cell == Cell::Null {
         return Converted::Null;
@@ -461,13 +465,6 @@ fn convert(cell: Cell<'_>, from: &DataType, stored: &DataType, mode: DateMode) -
                 },
                 _ => return Converted::Unknown,
             };
-            if stored.kind == TypeKind::Timestamp && value != DateTime::ZERO && value < FIRST_DAYS {
-                // Before the first TIMESTAMP is only the zero date; whether it is before depends on the zone.
-                return match value < DAYS_BEFORE {
-                    true => Converted::Above(Value::DateTime(DateTime::ZERO)),
-                    false => Converted::Unknown,
-                };
-            }
             let floor = if stored.kind == TypeKind::Date {
                 value.date_part()
             } else {

@@ -975,8 +975,11 @@ fn push_packed(value: Option<DateTime>, out: &mut Column) {
 
 pub(super) fn push_text(cell: Cell<'_>, from: &DataType, collation: CollationId, out: &mut Column) {
     let to = collation.charset();
-    let source =
-        if from.is_string() || from.members.is_some() { from.collation.charset() } else { Charset::Utf8mb4 };
+    let source = match from.kind {
+        TypeKind::Bit => Charset::Binary,
+        _ if from.is_string() || from.members.is_some() => from.collation.charset(),
+        _ => Charset::Utf8mb4,
+    };
     if source == to || source == Charset::Binary || to == Charset::Binary || source == Charset::Ascii {
         write_text(cell, from, out.bytes_mut().tail());
     } else if let Cell::Bytes(text) = cell
@@ -1036,11 +1039,19 @@ fn push_characters(
         && matches!(to, Charset::Utf8mb4 | Charset::Utf8mb3)
     {
         let bytes = text_of(cell, from);
-        if to.validate(&bytes).is_err() {
-            let end = bytes.len().min(SHOWN_BYTES_MAX);
-            let shown: String = bytes[..end].iter().map(|byte| format!("{byte:02X}")).collect();
+        if let Err(bad) = to.validate(&bytes) {
+            let shown: String = bytes[bad.position..]
+                .iter()
+                .take(INVALID_BYTES_MAX)
+                .map(|byte| format!("{byte:02X}"))
+                .collect();
             ctx.warn(service::error::ER_INVALID_CHARACTER_STRING, &[&to.name(), &shown]);
-            out.push_null();
+            if ctx.settings.has(sql_mode::STRICT) {
+                out.push_null();
+            } else {
+                // The text ends there.
+                out.push_bytes(&bytes[..bad.position]);
+            }
             return;
         }
     }
@@ -1126,6 +1137,9 @@ fn push_document_beside_bigint(document: &[u8], unsigned: bool, out: &mut Column
         None => out.push_bytes(document),
     }
 }
+
+/// Bytes that are no character which warning 1300 shows.
+const INVALID_BYTES_MAX: usize = 3;
 
 /// Bytes of an invalid text that a warning shows.
 const SHOWN_BYTES_MAX: usize = 6;

@@ -143,7 +143,7 @@ pub(crate) struct Block {
     pub(crate) in_aggregate: bool,
     /// It has groups, of which GROUP BY may say nothing.
     pub(crate) is_grouped: bool,
-    /// GROUP BY is written in it, without ROLLUP.
+    /// GROUP BY is written in it, without ROLLUP or with its groups in a temporary table.
     pub(crate) is_plainly_grouped: bool,
     /// A derived table: does not see the tables of the block around it.
     pub(crate) skips_parent: bool,

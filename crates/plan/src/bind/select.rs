@@ -164,8 +164,9 @@ impl<'a> Binder<'a> {
         // The select list.
         self.block().clause = "field list";
         self.block().aggregates_allowed = true;
+        let is_kept = !order_by.is_empty() || select.options.distinct;
         self.block().is_plainly_grouped =
-            !select.group_by.is_empty() && matches!(select.grouping, ast::GroupingKind::Plain);
+            !select.group_by.is_empty() && (is_kept || matches!(select.grouping, ast::GroupingKind::Plain));
         let mut items: Vec<(ColumnId, Expr)> = Vec::new();
         let mut output = Vec::new();
         for item in select.items {

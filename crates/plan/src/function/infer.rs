@@ -852,7 +852,7 @@ pub(super) fn infer(
                 _ if collate::is_text(of) => of.collation.weight_bytes_max(text_chars(of)),
                 _ => text_chars(of),
             };
-            binary(bytes.max(WEIGHT_OF_NUMBER_BYTES))
+            Typed { coercibility: args[0].coercibility, ..binary(bytes.max(WEIGHT_OF_NUMBER_BYTES)) }
         }
 
         F::Abs => {
