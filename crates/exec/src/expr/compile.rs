@@ -90,6 +90,26 @@ fn is_fixed(expr: &Expr) -> bool {
     expr.is_constant() && !expr.any(&mut |node| matches!(node.kind, ExprKind::Outer(_)))
 }
 
+/// How a DOUBLE becomes the integer that is asked of it: what a function computes must be in the range of BIGINT, what a column holds is cut to
+/// it.
+fn integer_of(expr: &Expr, target: &Target) -> Option<Target> {
+    let asks_integer = match target {
+        Target::Int => true,
+        Target::Cast(to) => to.kind == TypeKind::BigInt || to.kind == TypeKind::Year,
+        _ => false,
+    };
+    if !asks_integer {
+        return None;
+    }
+    match (&expr.kind, expr.data_type.kind) {
+        (ExprKind::Call { .. }, TypeKind::Double | TypeKind::Float) => {
+            Some(Target::IntInRange(show(expr).into()))
+        }
+        (ExprKind::Input(_) | ExprKind::Outer(_), TypeKind::Double) => Some(Target::IntOfColumn),
+        _ => None,
+    }
+}
+
 /// A value without its conversion to the type of all that CASE or IF may give.
 fn own(value: &Expr) -> &Expr {
     match &value.kind {
@@ -424,7 +444,16 @@ impl Compiler {
             Node::Once { node, .. } => *node,
             node => node,
         };
-        let converted = Node::Convert { node: Box::new(node), from: given_type(expr), to: target };
+        let converted = match integer_of(expr, &target) {
+            Some(to) => {
+                let whole = Node::Convert { node: Box::new(node), from: given_type(expr), to };
+                match target {
+                    Target::Int => whole,
+                    to => Node::Convert { node: Box::new(whole), from: DataType::BIGINT, to },
+                }
+            }
+            None => Node::Convert { node: Box::new(node), from: given_type(expr), to: target },
+        };
         Ok(if constant { Node::Once { slot: self.slot(), node: Box::new(converted) } } else { converted })
     }
 

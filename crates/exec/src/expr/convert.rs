@@ -1,12 +1,16 @@
 //! Conversions between classes, a column at a time: what MySQL does implicitly and what CAST does.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::context::{EvalContext, SqlResult, sql_mode};
 use super::program::Run;
 use super::vector::Operand;
 use crate::error::internal;
-use service::error::{ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE};
+use service::error::{
+    ER_DATA_OUT_OF_RANGE, ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE, ER_WARN_DATA_OUT_OF_RANGE,
+    ER_WRONG_VALUE,
+};
 use types::charset::{Charset, convert_lossy, convert_strict};
 use types::convert as conv;
 use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, FRACTION_DIGITS_MAX};
@@ -27,6 +31,10 @@ pub(super) enum Target {
     Quiet(Box<Target>),
     /// A number from the text of a date or time: that of its digits.
     Digits(Box<Target>),
+    /// The integer that a DOUBLE is rounded to; beyond BIGINT error 1690 of this expression.
+    IntInRange(Arc<str>),
+    /// As above of a column, which is cut to the range of BIGINT with warning 1292.
+    IntOfColumn,
     /// Text in the character set of this collation.
     Text(CollationId),
     /// As above, up to bytes that are no character.
@@ -104,6 +112,8 @@ impl Target {
     pub(super) fn physical(&self) -> Physical {
         match self {
             Target::Int
+            | Target::IntInRange(_)
+            | Target::IntOfColumn
             | Target::DateTime
             | Target::Date
             | Target::DateParts { .. }
@@ -214,6 +224,8 @@ impl Target {
             Target::ChosenDate { is_day: true } | Target::ComparedDay => from.kind == TypeKind::Date,
             Target::Checked(_)
             | Target::CheckedParameter(_)
+            | Target::IntInRange(_)
+            | Target::IntOfColumn
             | Target::ValidCharacters(_)
             | Target::BesideYear
             | Target::BesideBigInt { .. }
@@ -425,6 +437,16 @@ fn digits_of_temporal(text: &[u8]) -> Decimal {
     Decimal::parse(&digits).value
 }
 
+/// A DOUBLE that is rounded to an integer of BIGINT's range, or another value.
+fn is_in_bigint(cell: &Cell<'_>) -> bool {
+    /// 2 to the power of 63, the least DOUBLE above the range.
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    match cell {
+        Cell::Double(value) => (-LIMIT..LIMIT).contains(&number::round_double(*value)),
+        _ => true,
+    }
+}
+
 /// An integer argument: numbers rounded, texts by their leading digits. `unsigned`: the bits of a `u64`.
 fn to_int(
     cell: Cell<'_>,
@@ -454,15 +476,8 @@ fn to_int(
         (Cell::Int(value), _) => value,
         (Cell::Double(value), _) => {
             let rounded = number::round_double(value);
-            let (result, clipped) = clip(if rounded.abs() < 1e30 {
-                rounded as i128
-            } else if rounded > 0.0 {
-                i128::MAX
-            } else {
-                i128::MIN
-            });
-            // Doubles are clipped without a word; MySQL takes a FLOAT that is too large for the least number.
-            if clipped && from.kind == TypeKind::Float { i64::MIN } else { result }
+            // MySQL takes a FLOAT that is too large for the least number, and cuts others to BIGINT, whatever is asked.
+            if from.kind == TypeKind::Float && !is_in_bigint(&cell) { i64::MIN } else { rounded as i64 }
         }
         (Cell::Decimal(value), _) => {
             let whole = value.to_units(0).unwrap_or(if value.is_negative() { i128::MIN } else { i128::MAX });
@@ -784,6 +799,18 @@ pub(super) fn cell(
 ) -> SqlResult<()> {
     match to {
         Target::Int => out.push_int(to_int(cell, from, from.unsigned, false, ctx)?),
+        Target::IntInRange(text) => {
+            if !is_in_bigint(&cell) {
+                return Err(ER_DATA_OUT_OF_RANGE.with(&[&"BIGINT", text]));
+            }
+            out.push_int(to_int(cell, from, false, false, ctx)?);
+        }
+        Target::IntOfColumn => {
+            if !is_in_bigint(&cell) {
+                truncated("INTEGER", &text_of(cell, from), from, ctx)?;
+            }
+            out.push_int(to_int(cell, from, false, false, ctx)?);
+        }
         Target::Double => out.push_double(to_double(cell, from, ctx)?),
         Target::Decimal => out.push_decimal(to_decimal(cell, from, ctx)?),
         Target::Quiet(number) => {
@@ -1213,7 +1240,7 @@ fn cast(
         TypeKind::Float => {
             let value = to_double(cell, from, ctx)? as f32;
             if !value.is_finite() {
-                return Err(service::error::ER_DATA_OUT_OF_RANGE.with(&[&"FLOAT", &"CAST()"]));
+                return Err(ER_DATA_OUT_OF_RANGE.with(&[&"FLOAT", &"CAST()"]));
             }
             out.push_double(f64::from(value));
         }

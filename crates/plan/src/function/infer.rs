@@ -740,7 +740,9 @@ pub(super) fn infer(
         }
         F::Bin | F::Oct | F::Conv => fresh(65),
         F::Char => Typed { nullable: text_nullable, ..binary(4 * args.len() as u32) },
-        F::Charset | F::Collation => system(64, context.is_strict),
+        F::Charset | F::Collation => {
+            Typed { coercibility: Coercibility::Literal, ..system(64, context.is_strict) }
+        }
         F::Coercibility => plain(int(10), false),
         F::Concat => build_of(args, &|widths| widths.iter().sum())?,
         F::ConcatWs => build_of(args, &|widths| {
@@ -1082,7 +1084,7 @@ pub(super) fn infer(
         F::JsonUnquote => json_text(chars_of(args, 0)),
         F::JsonValue => json_text(512),
 
-        F::BinToUuid => Typed { coercibility: Coercibility::Literal, ..system(36, true) },
+        F::BinToUuid => fresh(36),
         F::Uuid => Typed { coercibility: Coercibility::Literal, ..system(36, context.is_strict) },
         F::UuidToBin | F::Inet6Aton => binary(16),
         F::IsUuid => plain(DataType::BOOL, true),
