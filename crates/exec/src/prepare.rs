@@ -44,7 +44,7 @@ impl Prepared {
         let programs = programs.into_compiled();
         let constant_checks = match &plan.constant_checks[..] {
             [] => None,
-            checks => Some(Program::compile(checks)?),
+            checks => Some(Program::of_checks(checks)?),
         };
         let counts = plan_counts::of(&plan);
         Ok(Prepared { plan, programs, change, constant_checks, counts })

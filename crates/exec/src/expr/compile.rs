@@ -20,6 +20,8 @@ const BOUNDS_SEARCHED: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Compiler {
     slots: usize,
+    /// Constants are computed for their errors: a bad text beside a date is one.
+    checks_constants: bool,
 }
 
 /// What an argument of a function kernel must be.
@@ -83,6 +85,13 @@ fn is_column(expr: &Expr) -> bool {
 /// A value as the rows of a set operation hold it.
 fn is_stored(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Call { function: FunctionId::Cast, option: CallOption::Stored, .. })
+}
+
+/// What a check converts: a constant, and what is made of parameters if the planner has wrapped it for that.
+fn is_checked(expr: &Expr) -> bool {
+    let is_wrapped =
+        matches!(expr.kind, ExprKind::Call { function: FunctionId::Cast, option: CallOption::Whole, .. });
+    !is_stored(expr) && (is_wrapped || !expr.any(&mut |node| matches!(node.kind, ExprKind::Param(_))))
 }
 
 /// The same in the whole statement: literals, parameters and what is computed from them.
@@ -313,6 +322,10 @@ fn class_in_mixed_list(value: &Expr, item: &Expr, list: &[Expr]) -> CompareClass
 }
 
 impl Compiler {
+    pub(super) fn of_checks() -> Compiler {
+        Compiler { checks_constants: true, ..Compiler::default() }
+    }
+
     pub(super) fn slot_count(&self) -> usize {
         self.slots
     }
@@ -591,12 +604,14 @@ impl Compiler {
                     Target::WellFormed(collation)
                 }
                 CompareClass::Text(collation) => Target::Text(collation),
-                // A bad value of a parameter is a warning; of literals that are parameters `constant_checks` have told.
+                // What a set operation holds is a value of its rows, wherever it is compared.
+                CompareClass::DateTime if self.checks_constants && constant && is_checked(expr) => {
+                    Target::ComparedDate(other_name)
+                }
+                // What is wrong with constants the checks have told, as far as it is an error.
                 CompareClass::DateTime if matches!(expr.kind, ExprKind::Param(_)) => {
                     Target::Bound(small_name)
                 }
-                // What a set operation holds is a value of its rows, wherever it is compared.
-                CompareClass::DateTime if constant && !is_stored(expr) => Target::ComparedDate(other_name),
                 CompareClass::DateTime
                     if is_text(&expr.data_type) || expr.data_type.kind == TypeKind::Year =>
                 {

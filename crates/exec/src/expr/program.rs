@@ -220,7 +220,15 @@ impl Program {
     /// # Errors
     /// 1815 for what no physical plan holds, 1235 for functions that do not run yet.
     pub fn compile(exprs: &[Expr]) -> SqlResult<Program> {
-        let mut compiler = super::compile::Compiler::default();
+        Program::compiled(exprs, super::compile::Compiler::default())
+    }
+
+    /// Compiles constants that are computed for their errors before a row is read.
+    pub(crate) fn of_checks(exprs: &[Expr]) -> SqlResult<Program> {
+        Program::compiled(exprs, super::compile::Compiler::of_checks())
+    }
+
+    fn compiled(exprs: &[Expr], mut compiler: super::compile::Compiler) -> SqlResult<Program> {
         let nodes = exprs.iter().map(|expr| compiler.compile(expr)).collect::<SqlResult<Vec<Node>>>()?;
         let sets =
             |expr: &Expr| expr.any(&mut |node| matches!(node.kind, plan::ExprKind::UserVarAssign { .. }));

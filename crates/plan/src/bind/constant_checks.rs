@@ -3,13 +3,15 @@
 //!
 //! | constant | when | error |
 //! | --- | --- | --- |
-//! | a text beside a date, or one of a subquery's rows that a date is looked for in | `=`, `<=>`, `<>`, `<` ..., STRCMP, NULLIF | 1525 |
+//! | a text beside a date, or one of a subquery's rows without HAVING that a date is looked for in | `=`, `<=>`, `<>`, `<` ..., STRCMP, NULLIF | 1525 |
+//! | the same, if it is known only when the statement runs | `=` of a column of dates, joined to other conditions by AND and OR | 1525 |
 //! | a text beside a TIME column | the same, and BETWEEN of two constants | 1292 where changes are strict, but for spaces |
 //! | a number beside a column of dates or times | the same | 1292 where changes are strict |
 //! | a text beside a BIGINT column | `=`, `<=>`, `<>`, `<` ..., STRCMP, NULLIF, and each bound of BETWEEN | 1292 where changes are strict |
 //! | what is computed, beside a BIGINT column or a column of dates or times, but dates beside dates | the same | its own |
 //! | a document beside a TIME or BIGINT column | `=`, `<=>`, `<>`, `<` ... | 3156 where changes are strict |
 //! | a text that is written beside a column of numbers, or in the rows of a subquery that it is looked for in | the same, anywhere in WHERE, HAVING and ON but for outer joins, if no constant among the conditions that MySQL joins is false | 1292 where changes are strict |
+//! | what is converted to another character set, unless it is bytes; what GROUP_CONCAT joins, and COUNT, SUM and AVG with DISTINCT tell apart | always | its own |
 //! | the items of IN, if all are constants of one class | IN | that of the item |
 //! | a part of WHERE, ON and HAVING that AND, OR and NOT join to others | always, before the texts beside columns | that of the part |
 //!
@@ -22,7 +24,9 @@ use std::collections::{HashMap, HashSet};
 
 use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId as F;
-use crate::logical::{BoundAssignment, BoundKind, ColumnInfo, InsertRows, JoinKind, Logical};
+use crate::logical::{
+    AggregateCall, AggregateFunction, BoundAssignment, BoundKind, ColumnInfo, InsertRows, JoinKind, Logical,
+};
 
 use super::Session;
 use types::data_type::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX};
@@ -68,8 +72,8 @@ fn conversion(mut constant: Expr, to: &DataType) -> Expr {
         let data_type = constant.data_type.clone();
         return call(F::Eq, vec![constant, typed_null(&data_type)]);
     }
-    if to.kind == TypeKind::Time || matches!(constant.kind, ExprKind::Param(_)) {
-        // A parameter is wrapped so that it does not take the type of what stands beside it.
+    if to.kind == TypeKind::Time || constant.any(&mut |node| matches!(node.kind, ExprKind::Param(_))) {
+        // A parameter is wrapped so that it does not take the type of what stands beside it, and as a sign that it is checked.
         let (data_type, option) = match to.kind {
             TypeKind::Time => (to.clone(), CallOption::None),
             _ => (constant.data_type.clone(), CallOption::Whole),
@@ -117,13 +121,19 @@ fn call(function: F, args: Vec<Expr>) -> Expr {
     Expr::new(ExprKind::Call { function, args, option: CallOption::None }, DataType::BOOL, true)
 }
 
+/// What is known of a statement's columns.
+#[derive(Clone, Copy)]
+pub(super) struct Columns<'c> {
+    pub(super) all: &'c [ColumnInfo],
+    /// Those of derived tables that MySQL keeps in temporary tables.
+    pub(super) kept: &'c HashSet<ColumnId>,
+    /// Those of queries with HAVING.
+    pub(super) of_having: &'c HashSet<ColumnId>,
+}
+
 /// The checks of a statement, each an expression that is computed once before a row is read.
-pub(super) fn of(
-    kind: &BoundKind,
-    columns: &[ColumnInfo],
-    kept: &HashSet<ColumnId>,
-    parameters: Parameters<'_>,
-) -> Vec<Expr> {
+pub(super) fn of(kind: &BoundKind, columns: Columns<'_>, parameters: Parameters<'_>) -> Vec<Expr> {
+    let Columns { all: columns, kept, of_having } = columns;
     let literals_are_parameters = matches!(parameters, Parameters::Literals);
     let mut found = Found { parameters, ..Found::default() };
     found.statement(kind);
@@ -132,16 +142,17 @@ pub(super) fn of(
         return Vec::new();
     }
     found.gather_items();
-    let resolve = Resolve { found: &found, columns, kept, literals_are_parameters };
+    let resolve = Resolve { found: &found, columns, kept, of_having, literals_are_parameters };
     let mut checks = Vec::new();
     for comparison in &found.comparisons {
         match *comparison {
-            Comparison::Sides(left, right, is_equality) => {
-                checks.extend(resolve.pair(left, right, is_equality));
-                checks.extend(resolve.pair(right, left, is_equality));
+            Comparison::Sides(left, right, equality) => {
+                checks.extend(resolve.pair(left, right, equality));
+                checks.extend(resolve.pair(right, left, equality));
             }
             Comparison::Output(left, output, is_joined) => {
-                for right in resolve.branches(output) {
+                let equality = if is_joined { Equality::JoinsRows } else { Equality::No };
+                for Branch { value: right, is_computed_late } in resolve.branches(output) {
                     // Beside dates a constant is converted anywhere; what only columns convert needs one.
                     if !is_joined && !left.data_type.has_date() && !right.data_type.has_date() {
                         continue;
@@ -149,19 +160,26 @@ pub(super) fn of(
                     // A number is converted by a column that it is joined with.
                     let is_converted = |side: &Expr| is_joined || !side.data_type.is_numeric();
                     if is_converted(left) {
-                        checks.extend(resolve.pair(left, &right, false));
+                        checks.extend(resolve.pair(left, &right, equality));
                     }
-                    if is_converted(&right) {
-                        checks.extend(resolve.pair(&right, left, false));
+                    if is_converted(&right) && !is_computed_late {
+                        checks.extend(resolve.pair(&right, left, equality));
                     }
                 }
             }
             Comparison::Extreme(left, output) => {
                 let info = &columns[output.0 as usize];
                 let output = Expr::column(output, info.data_type.clone(), true);
-                checks.extend(resolve.pair(left, &output, false));
+                checks.extend(resolve.pair(left, &output, Equality::No));
+            }
+            // VALUES of a derived table is none of the subquery.
+            Comparison::OneValue(_, output, _) if kept.contains(&output) => {}
+            Comparison::OneValue(left, _, value) => {
+                checks.extend(resolve.pair(left, value, Equality::No));
+                checks.extend(resolve.pair(value, left, Equality::No));
             }
             Comparison::List(value, list) => checks.extend(resolve.list(value, list)),
+            Comparison::Computed(value) => checks.extend(resolve.computed_early(value)),
         }
     }
     checks.extend(resolve.conditions());
@@ -181,14 +199,37 @@ pub(super) enum Parameters<'s> {
 /// What is compared.
 #[derive(Clone, Copy)]
 enum Comparison<'t> {
-    /// Whether they are compared by `=`.
-    Sides(&'t Expr, &'t Expr, bool),
+    Sides(&'t Expr, &'t Expr, Equality),
     /// With an output column of a subquery; whether that is a join.
     Output(&'t Expr, ColumnId, bool),
     /// With the least or greatest value of an output column.
     Extreme(&'t Expr, ColumnId),
+    /// With the one value of a subquery without a table.
+    OneValue(&'t Expr, ColumnId, &'t Expr),
     /// IN, and BETWEEN of a TIME.
     List(&'t Expr, &'t [Expr]),
+    /// With nothing: MySQL computes the expression if it is a constant.
+    Computed(&'t Expr),
+}
+
+/// Whether sides are compared by `=`, and what that is for.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Equality {
+    /// By another operator.
+    No,
+    Plain,
+    /// AND and OR alone join it to others in WHERE or ON: MySQL looks for what equals what else. It converts then what it knows when the
+    /// statement runs, too.
+    Joins,
+    /// As above, by a subquery that is joined.
+    JoinsRows,
+}
+
+/// A query of a UNION, or the one query there is, and what it computes for a column.
+struct Branch {
+    value: Expr,
+    /// What is computed is compared row by row.
+    is_computed_late: bool,
 }
 
 /// WHERE, ON or HAVING.
@@ -221,6 +262,8 @@ struct Found<'t> {
     joined: Vec<&'t Subquery>,
     /// EXISTS that is a join.
     existing: Vec<&'t Subquery>,
+    /// Comparisons by `=` that only AND and OR join to others in a condition.
+    joining: Vec<&'t Expr>,
     /// The group of the conditions that are visited.
     group: u32,
     groups: u32,
@@ -272,8 +315,7 @@ impl<'t> Found<'t> {
                 self.unions.extend(columns.iter().copied().zip(sides));
             }
             Logical::Filter { conditions: parts, .. } | Logical::Join { conditions: parts, .. } => {
-                if !matches!(tree, Logical::Filter { input, .. } if matches!(**input, Logical::Aggregate { .. }))
-                {
+                if !matches!(tree, Logical::Filter { input, .. } if is_grouped(input)) {
                     parts.iter().for_each(|part| self.note_joined(part));
                 }
                 let has_constant = parts.iter().any(|part| self.has_constant_part(part));
@@ -300,6 +342,9 @@ impl<'t> Found<'t> {
             Logical::Apply { subquery, .. } => self.subquery(subquery),
             // What is below is a query of its own.
             Logical::Limit { .. } | Logical::Distinct { .. } | Logical::Aggregate { .. } => {
+                if let Logical::Aggregate { calls, .. } = tree {
+                    calls.iter().for_each(|(_, call)| self.note_aggregate(call));
+                }
                 self.in_own_group(&mut |found| tree.each_input(&mut |input| found.tree(input)));
                 tree.each_expr(&mut |expr| self.expr(expr));
                 return;
@@ -329,6 +374,7 @@ impl<'t> Found<'t> {
             ExprKind::Call { function: F::And, args, .. } => {
                 args.iter().for_each(|arg| self.note_joined(arg));
             }
+            ExprKind::Call { function: F::Or | F::Eq | F::Not, .. } => self.note_joining(part),
             ExprKind::Subquery(subquery) if is_plain(&subquery.plan) && is_listed(subquery) => {
                 self.joined.push(subquery);
             }
@@ -336,6 +382,42 @@ impl<'t> Found<'t> {
                 if is_plain(&subquery.plan) && matches!(subquery.kind, SubqueryKind::Exists) =>
             {
                 self.existing.push(subquery);
+            }
+            _ => {}
+        }
+    }
+
+    /// MySQL asks whether the constants are NULL that GROUP_CONCAT joins, or that an aggregate with DISTINCT tells apart.
+    fn note_aggregate(&mut self, call: &'t AggregateCall) {
+        use AggregateFunction as A;
+        let is_asked = match call.function {
+            A::GroupConcat => true,
+            A::Count | A::Sum | A::Avg => call.distinct,
+            _ => false,
+        };
+        if is_asked {
+            let computed = call.args.iter().filter(|arg| is_computed(arg));
+            self.comparisons.extend(computed.map(Comparison::Computed));
+        }
+    }
+
+    /// Notes the comparisons by `=` in a condition with which a column of dates may convert what is known late.
+    fn note_joining(&mut self, part: &'t Expr) {
+        match &part.kind {
+            ExprKind::Call { function: F::And | F::Or, args, .. } => {
+                args.iter().for_each(|arg| self.note_joining(arg));
+            }
+            ExprKind::Call { function: F::Not, args, .. }
+                if matches!(args[0].kind, ExprKind::Call { function: F::Ne, .. }) =>
+            {
+                self.joining.push(&args[0]);
+            }
+            ExprKind::Call { function: F::Eq, args, .. }
+                if args
+                    .iter()
+                    .any(|arg| matches!(arg.kind, ExprKind::Column(_)) && arg.data_type.has_date()) =>
+            {
+                self.joining.push(part);
             }
             _ => {}
         }
@@ -353,7 +435,14 @@ impl<'t> Found<'t> {
                 if let [left, right] = &args[..]
                     && (converts(left, right) || converts(right, left))
                 {
-                    self.comparisons.push(Comparison::Sides(left, right, *function == F::Eq));
+                    let equality = match function {
+                        F::Eq | F::Ne if self.joining.iter().any(|other| std::ptr::eq(*other, expr)) => {
+                            Equality::Joins
+                        }
+                        F::Eq => Equality::Plain,
+                        _ => Equality::No,
+                    };
+                    self.comparisons.push(Comparison::Sides(left, right, equality));
                 }
             }
             ExprKind::Call { function: F::Between, args, .. } if is_time_column(&args[0]) => {
@@ -361,7 +450,13 @@ impl<'t> Found<'t> {
             }
             ExprKind::Call { function: F::Between, args, .. } if is_bigint_column(&args[0]) => {
                 let bounds = args[1..].iter().filter(|bound| converts(bound, &args[0]));
-                self.comparisons.extend(bounds.map(|bound| Comparison::Sides(&args[0], bound, false)));
+                self.comparisons.extend(bounds.map(|bound| Comparison::Sides(&args[0], bound, Equality::No)));
+            }
+            // A constant is converted to another character set at once; bytes are made characters of later.
+            ExprKind::Call { function: F::ConvertUsing, args, option: CallOption::Lossless }
+                if is_computed(&args[0]) && !args[0].data_type.is_binary_string() =>
+            {
+                self.comparisons.push(Comparison::Computed(expr));
             }
             ExprKind::InList { expr: value, list }
                 if list.len() > 1 && is_of_one_class(list) && !self.has_number_of_client(list) =>
@@ -467,11 +562,20 @@ impl<'t> Found<'t> {
         self.padding_depth = depth;
         let SubqueryKind::Quantified { condition, .. } = &subquery.kind else { return };
         let is_joined = self.joined.iter().any(|other| std::ptr::eq(*other, subquery));
-        for part in condition {
-            let Some((function, [left, right])) = part.as_call() else { continue };
+        let mut comparisons = Vec::new();
+        condition.iter().for_each(|part| gather_comparisons(part, &mut comparisons));
+        for (function, left, right) in comparisons {
             self.expr(left);
             let output = right.as_column().filter(|id| subquery.columns.contains(id));
+            let value = output.and_then(|id| one_value(&subquery.plan, id));
             match output {
+                Some(output)
+                    if let Some(value) = value
+                        && (function.compares_two() && !compares_rows(function, subquery)
+                            || matches!(subquery.plan, Logical::Values { .. })) =>
+                {
+                    self.comparisons.push(Comparison::OneValue(left, output, value));
+                }
                 Some(output) if compares_rows(function, subquery) => {
                     self.comparisons.push(Comparison::Output(left, output, is_joined));
                 }
@@ -521,9 +625,26 @@ fn compared_sides(expr: &Expr) -> Option<(&Expr, &Expr)> {
     }
 }
 
+/// The comparisons of values in that of rows.
+fn gather_comparisons<'e>(part: &'e Expr, found: &mut Vec<(F, &'e Expr, &'e Expr)>) {
+    match &part.kind {
+        ExprKind::Call { function: F::And | F::Or, args, .. } => {
+            args.iter().for_each(|arg| gather_comparisons(arg, found));
+        }
+        ExprKind::Call { function, args, .. } => {
+            if let [left, right] = &args[..] {
+                found.push((*function, left, right));
+            }
+        }
+        ExprKind::Case { .. } => part.each_child(&mut |child| gather_comparisons(child, found)),
+        _ => {}
+    }
+}
+
 /// Whether MySQL compares with each row of the subquery, and not with its least or greatest value.
 fn compares_rows(function: F, subquery: &Subquery) -> bool {
-    matches!(function, F::Eq | F::Ne | F::NullSafeEq) || !subquery.outer.is_empty()
+    let is_row = matches!(subquery.kind, SubqueryKind::Quantified { single: true, .. });
+    is_row || matches!(function, F::Eq | F::Ne | F::NullSafeEq) || !subquery.outer.is_empty()
 }
 
 /// As below, where the other side is the least or greatest of several values.
@@ -556,9 +677,13 @@ fn converts(constant: &Expr, other: &Expr) -> bool {
 
 /// An expression that is no literal by itself and reads a text, a date or a time.
 fn may_fail(expr: &Expr) -> bool {
-    let is_bare = matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Column(_));
     let reads = |of: &DataType| of.is_string() || of.is_temporal() || of.kind == TypeKind::Json;
-    !is_bare && expr.any(&mut |node| reads(&node.data_type))
+    is_computed(expr) && expr.any(&mut |node| reads(&node.data_type))
+}
+
+/// More than a literal or a column, so that it may fail.
+fn is_computed(expr: &Expr) -> bool {
+    !matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Column(_))
 }
 
 fn is_bigint_column(expr: &Expr) -> bool {
@@ -606,19 +731,26 @@ struct Resolve<'f, 't> {
     found: &'f Found<'t>,
     columns: &'f [ColumnInfo],
     kept: &'f HashSet<ColumnId>,
+    of_having: &'f HashSet<ColumnId>,
     literals_are_parameters: bool,
 }
 
 impl<'t> Resolve<'_, 't> {
     /// The check of `constant` beside `other`, if it is one.
-    fn pair(&self, constant: &Expr, other: &Expr, is_equality: bool) -> Option<Expr> {
+    fn pair(&self, constant: &Expr, other: &Expr, equality: Equality) -> Option<Expr> {
         // A `?` takes the type of what stands beside it.
-        let is_parameter = matches!(constant.kind, ExprKind::Param(_)) && !self.literals_are_parameters;
+        let is_parameter = matches!(constant.kind, ExprKind::Param(_))
+            && !self.literals_are_parameters
+            && equality != Equality::JoinsRows;
         if is_parameter || !converts(constant, other) {
             return None;
         }
         let constant = match &constant.kind {
             ExprKind::Call { args, option: CallOption::BesideBigInt, .. } => args.first()?,
+            // Bytes that are kept.
+            ExprKind::Call { args, option: CallOption::Stored, .. } if args[0].data_type.is_hex_literal() => {
+                args.first()?
+            }
             _ => constant,
         };
         if constant.data_type.is_numeric() && !matches!(self.computed(other).kind, ExprKind::Column(_)) {
@@ -629,8 +761,15 @@ impl<'t> Resolve<'_, 't> {
         if is_converted_by_column && !self.is_stored(self.computed(other)) {
             return None;
         }
-        let constant = self.constant_of(constant, is_equality && !is_converted_by_column)?;
-        if (is_bigint_column(other) || is_time_column(other)) && !self.is_early(&constant) {
+        let constant = self.constant_of(constant, equality != Equality::No && !is_converted_by_column)?;
+        // What is known late is converted by a column of dates that joins are made by.
+        let is_joining = matches!(equality, Equality::Joins | Equality::JoinsRows)
+            && other.data_type.has_date()
+            && self
+                .computed(other)
+                .as_column()
+                .is_some_and(|id| self.columns[id.0 as usize].origin.is_some());
+        if !is_joining && !self.is_early(&constant, !other.data_type.has_date()) {
             return None;
         }
         let is_number =
@@ -647,10 +786,11 @@ impl<'t> Resolve<'_, 't> {
     }
 
     /// Whether MySQL computes it before the statement is optimized: it depends on nothing that is known only when the statement runs.
-    fn is_early(&self, expr: &Expr) -> bool {
+    /// `is_parameter_early`: what is a parameter itself, and not made of any, is known.
+    fn is_early(&self, expr: &Expr, is_parameter_early: bool) -> bool {
         let is_of_client = matches!(self.found.parameters, Parameters::OfClient(_));
         !expr.any(&mut |node| match &node.kind {
-            ExprKind::Param(_) => is_of_client && !std::ptr::eq(node, expr),
+            ExprKind::Param(_) => is_of_client && !(is_parameter_early && std::ptr::eq(node, expr)),
             // A system variable.
             ExprKind::Literal(_) => node.coercibility == Coercibility::SystemConstant,
             ExprKind::Call { function, args, .. } => is_known_late(*function, args),
@@ -662,6 +802,13 @@ impl<'t> Resolve<'_, 't> {
     fn is_stored(&self, expr: &Expr) -> bool {
         expr.as_column()
             .is_some_and(|id| self.kept.contains(&id) || self.columns[id.0 as usize].origin.is_some())
+    }
+
+    /// The check of what is computed before the statement is optimized, if it is a constant.
+    fn computed_early(&self, value: &Expr) -> Option<Expr> {
+        let constant = self.constant(value).filter(|constant| self.is_early(constant, false))?;
+        let null = typed_null(&constant.data_type);
+        Some(call(F::Eq, vec![constant, null]))
     }
 
     /// The check of the items of IN.
@@ -819,6 +966,10 @@ impl<'t> Resolve<'_, 't> {
             let (_, sides) = part.as_call().filter(|(function, _)| *function == F::Eq)?;
             let [left, right] = sides else { return None };
             let id = right.as_column().filter(|id| !self.kept.contains(id));
+            // What HAVING looks at is compared with a column.
+            if id.is_some_and(|id| self.of_having.contains(&id)) {
+                return None;
+            }
             let item = id.and_then(|id| self.found.items.get(&id).copied()).unwrap_or(right);
             let is_read = item.data_type.kind == TypeKind::Year;
             let beside = if is_read { None } else { self.beside_numbers(left, item) };
@@ -864,7 +1015,7 @@ impl<'t> Resolve<'_, 't> {
     }
 
     /// What the queries of a UNION compute for a column, or the one query there is.
-    fn branches(&self, output: ColumnId) -> Vec<Expr> {
+    fn branches(&self, output: ColumnId) -> Vec<Branch> {
         let mut branches = Vec::new();
         let mut columns = vec![output];
         while let Some(column) = columns.pop() {
@@ -874,23 +1025,25 @@ impl<'t> Resolve<'_, 't> {
                 columns.extend([*right, *left]);
                 continue;
             }
-            if column != output && self.found.tableless.contains(&column) {
-                continue;
-            }
+            let is_member = column != output;
             let item = self.found.items.get(&column).filter(|_| !self.kept.contains(&column));
             // A number that a text of the result is made of is compared row by row.
-            if column != output && item.is_some_and(|item| is_text_of_number(item)) {
+            if is_member && item.is_some_and(|item| is_text_of_number(item)) {
                 continue;
             }
-            branches.push(match item {
+            // What HAVING looks at is compared with a column.
+            let is_computed_late =
+                is_member && self.found.tableless.contains(&column) || self.of_having.contains(&column);
+            let value = match item {
                 // A side of a UNION is cast to the type of the result.
-                Some(item) if column != output => uncast(item).clone(),
+                Some(item) if is_member => uncast(item).clone(),
                 Some(item) => (*item).clone(),
                 None => {
                     let info = &self.columns[column.0 as usize];
                     Expr::column(column, info.data_type.clone(), true)
                 }
-            });
+            };
+            branches.push(Branch { value, is_computed_late });
         }
         branches
     }
@@ -929,9 +1082,14 @@ impl<'t> Resolve<'_, 't> {
 }
 
 fn uncast(item: &Expr) -> &Expr {
-    match item.as_call() {
-        // What is cast to the type of a set operation is a column.
-        Some((F::Cast, [arg])) if arg.as_column().is_some() => arg,
+    match &item.kind {
+        // What is cast to the type of a set operation is a column. A statement's own cast to a text is none of these.
+        ExprKind::Call { function: F::Cast, args, option }
+            if args[0].as_column().is_some()
+                && (matches!(option, CallOption::Stored) || !item.data_type.is_string()) =>
+        {
+            &args[0]
+        }
         _ => item,
     }
 }
@@ -956,12 +1114,40 @@ fn is_plain(tree: &Logical) -> bool {
     }
 }
 
+/// Groups, and what is computed of them.
+fn is_grouped(tree: &Logical) -> bool {
+    match tree {
+        Logical::Aggregate { .. } => true,
+        Logical::Project { input, .. } => matches!(**input, Logical::Aggregate { .. }),
+        _ => false,
+    }
+}
+
 /// One row that is made of no table.
 fn has_no_table(tree: &Logical) -> bool {
     match tree {
         Logical::OneRow => true,
         Logical::Project { input, .. } => has_no_table(input),
         _ => false,
+    }
+}
+
+/// What a query without a table computes for a column in the one row that it has, or VALUES of one row.
+fn one_value(tree: &Logical, column: ColumnId) -> Option<&Expr> {
+    match tree {
+        Logical::Values { columns, rows } => match &rows[..] {
+            [row] => columns.iter().position(|id| *id == column).and_then(|at| row.get(at)),
+            _ => None,
+        },
+        Logical::Project { input, items } if matches!(**input, Logical::OneRow) => {
+            items.iter().find(|(id, _)| *id == column).map(|(_, item)| item)
+        }
+        // HAVING.
+        Logical::Filter { input, .. } if matches!(**input, Logical::Project { .. }) => {
+            one_value(input, column)
+        }
+        Logical::Sort { input, .. } => one_value(input, column),
+        _ => None,
     }
 }
 

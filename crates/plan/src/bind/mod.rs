@@ -300,6 +300,8 @@ pub(crate) struct Binder<'a> {
     derived_tables: Vec<TableIndex>,
     /// Columns of derived tables that MySQL keeps in temporary tables.
     kept_columns: std::collections::HashSet<ColumnId>,
+    /// Columns of queries with HAVING.
+    having_columns: std::collections::HashSet<ColumnId>,
     /// What those of derived tables say of themselves.
     held_columns: std::collections::HashMap<ColumnId, temporary::Held>,
 }
@@ -347,6 +349,7 @@ impl<'a> Binder<'a> {
             last_block: None,
             derived_tables: Vec::new(),
             kept_columns: std::collections::HashSet::new(),
+            having_columns: std::collections::HashSet::new(),
             held_columns: std::collections::HashMap::new(),
         }
     }
@@ -359,7 +362,12 @@ impl<'a> Binder<'a> {
             true => constant_checks::Parameters::Literals,
             false => constant_checks::Parameters::OfClient(self.session),
         };
-        let constant_checks = constant_checks::of(&kind, &self.columns, &self.kept_columns, parameters);
+        let columns = constant_checks::Columns {
+            all: &self.columns,
+            kept: &self.kept_columns,
+            of_having: &self.having_columns,
+        };
+        let constant_checks = constant_checks::of(&kind, columns, parameters);
         Bound {
             kind,
             tables: self.tables,

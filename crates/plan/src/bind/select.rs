@@ -221,6 +221,7 @@ impl<'a> Binder<'a> {
             self.block().clause = "having clause";
             self.block().alias_rule = AliasRule::Having;
             having = self.condition(condition)?;
+            self.having_columns.extend(output.iter().map(|column| column.id));
         }
         self.block().clause = "order clause";
         self.block().alias_rule = AliasRule::Before;
