@@ -30,15 +30,16 @@ use crate::server::{Answer, Server};
 use crate::value::{Value, Writer};
 use crate::walk;
 
-/// Errors of strict mode that conversions give: a bad value, a division by zero, a date out of range, a document that is no number.
-pub const EVALUATION_ERRORS: [u16; 5] = [1292, 1365, 1411, 1441, 3156];
+/// Errors of strict mode that conversions and functions give: a bad value, a division by zero, a date out of range, a logarithm that there is
+/// none of, a document that is no number.
+pub const EVALUATION_ERRORS: [u16; 6] = [1292, 1365, 1411, 1441, 3020, 3156];
 
 /// Errors of a row that is written, which comes after the rows before it have been read.
 pub const ROW_ERRORS: [u16; 7] = [1048, 1062, 1264, 1265, 1364, 1366, 3140];
 
-/// Errors that an expression's values give in queries as well: what a character set does not hold, documents that are none,
-/// numbers out of range, operands that do not fit.
-pub const VALUE_ERRORS: [u16; 8] = [1411, 1690, 3064, 3141, 3143, 3146, 3513, 3854];
+/// Errors that an expression's values give in queries as well: what a character set does not hold, documents and paths that are none or do not
+/// fit, numbers out of range, operands that do not fit.
+pub const VALUE_ERRORS: [u16; 10] = [1411, 1690, 3064, 3141, 3143, 3144, 3146, 3153, 3513, 3854];
 
 /// Values that replace an expression that fails: a condition is unknown, false and true.
 const VALUES: [Value; 3] = [Value::Null, Value::Int(0), Value::Int(1)];

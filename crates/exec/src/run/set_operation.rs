@@ -1,4 +1,5 @@
-//! EXCEPT and INTERSECT: the right side is counted by key, the left side asks.
+//! EXCEPT and INTERSECT: the right side is counted by key, the left side asks. Without a left row no right one is read, as in MySQL: what would
+//! fail there does not.
 //!
 //! Above the limit the table of keys is full: the right side's other keys go to disk by hash, and so do the left side's rows
 //! whose key is not in the table; then the parts are worked off in pairs.
@@ -22,6 +23,8 @@ pub(super) struct SetOperation<'p> {
     right: Source<'p>,
     state: Asked,
     counted: bool,
+    /// The left batch has been read, and not yet asked.
+    is_first_waiting: bool,
     /// The left input has ended; rows come from the parts on disk.
     left_ended: bool,
     work: Vec<Work>,
@@ -177,6 +180,7 @@ impl<'p> SetOperation<'p> {
                 left: None,
             },
             counted: false,
+            is_first_waiting: false,
             left_ended: false,
             work: Vec::new(),
             reader: None,
@@ -226,6 +230,7 @@ impl Operator for SetOperation<'_> {
     fn start(&mut self, _ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.state.reset(0);
         self.counted = false;
+        self.is_first_waiting = false;
         self.left_ended = false;
         self.work.clear();
         self.reader = None;
@@ -235,15 +240,20 @@ impl Operator for SetOperation<'_> {
     fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
         let limit = ctx.limits.temporary_bytes;
         if !std::mem::replace(&mut self.counted, true) {
-            self.count_right(limit, ctx)?;
+            self.left.start(ctx)?;
+            self.is_first_waiting = self.left.next(ctx)?;
+            if self.is_first_waiting {
+                self.count_right(limit, ctx)?;
+            } else {
+                self.left_ended = true;
+            }
             ctx.status.add(StatusKind::TmpTables, 1);
             ctx.status.add(StatusKind::ReadRndNext, 1);
-            self.left.start(ctx)?;
         }
         let mut key = Vec::new();
         let mut rows = Vec::new();
         while !self.left_ended {
-            if !self.left.next(ctx)? {
+            if !std::mem::replace(&mut self.is_first_waiting, false) && !self.left.next(ctx)? {
                 self.left_ended = true;
                 break;
             }

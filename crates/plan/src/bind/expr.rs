@@ -314,7 +314,7 @@ impl<'a> Binder<'a> {
             }
             Ast::Unary { op, expr: operand } => self.unary(*op, operand, is_negated),
             Ast::Binary { op, left, right } => self.binary(*op, left, right, is_conjunct, is_negated),
-            Ast::Compare { op, left, right } => self.compare(*op, left, right, is_negated),
+            Ast::Compare { op, left, right } => self.compare(*op, left, right, is_conjunct, is_negated),
             Ast::Quantified { op, all, left, query } => {
                 let left = self.row(left)?;
                 if left.len() > 1 && *op == CompareOp::Ne && *all {
@@ -365,7 +365,9 @@ impl<'a> Binder<'a> {
                 }
                 self.negate(call, *negated)
             }
-            Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated),
+            Ast::InList { expr, list, negated } => {
+                self.in_list(expr, list, is_conjunct && !*negated, *negated)
+            }
             Ast::InSubquery { expr, query, negated } => {
                 if query.limit.is_some() {
                     return Err(PlanError::not_supported("LIMIT & IN/ALL/ANY/SOME subquery"));
@@ -649,16 +651,18 @@ impl<'a> Binder<'a> {
         op: CompareOp,
         left: &'a ast::Expr<'a>,
         right: &'a ast::Expr<'a>,
+        is_conjunct: bool,
         is_negated: bool,
     ) -> PlanResult<Expr> {
         if matches!(left.kind, Ast::Row(_)) || matches!(right.kind, Ast::Row(_)) {
+            let side = if is_conjunct { LeftSide::RowOfConjunct } else { LeftSide::Row };
             if let (Ast::Row(_), Ast::Subquery(query)) = (&left.kind, &right.kind) {
                 let left = self.row(left)?;
-                return self.quantified(op, false, LeftSide::Row, left, query);
+                return self.quantified(op, false, side, left, query);
             }
             if let (Ast::Subquery(query), Ast::Row(_)) = (&left.kind, &right.kind) {
                 let right = self.row(right)?;
-                return self.quantified(turned_round(op), false, LeftSide::Row, right, query);
+                return self.quantified(turned_round(op), false, side, right, query);
             }
             if !matches!(op, CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Ne) {
                 self.unequal_rows += 1;
@@ -712,6 +716,32 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// As above with the row of a subquery, which no index finds: what comes after the first value that is not equal is not compared.
+    fn compare_with_row(&self, op: CompareOp, left: Vec<Expr>, right: Vec<Expr>) -> PlanResult<Expr> {
+        if left.len() != right.len() || matches!(op, CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Ne) {
+            return self.compare_rows(op, left, right);
+        }
+        let mut result: Option<Expr> = None;
+        for (left, right) in left.into_iter().zip(right).rev() {
+            let function = match (op, &result) {
+                (CompareOp::Le, Some(_)) => FunctionId::Lt,
+                (CompareOp::Ge, Some(_)) => FunctionId::Gt,
+                _ => compare_function(op),
+            };
+            let own = self.call(function, vec![left.clone(), right.clone()])?;
+            result = Some(match result {
+                None => own,
+                Some(rest) => {
+                    let nullable = own.nullable || rest.nullable;
+                    let whens = vec![(self.call(FunctionId::Eq, vec![left, right])?, rest)];
+                    let kind = ExprKind::Case { whens, otherwise: Some(Box::new(own)) };
+                    Expr::new(kind, DataType::BOOL, nullable)
+                }
+            });
+        }
+        result.ok_or_else(|| operand_columns(1))
+    }
+
     /// `(a, b) = (c, d)` where the right side is one of several: a text there that is no date equals none.
     fn listed_row(&self, left: Vec<Expr>, right: Vec<Expr>) -> PlanResult<Expr> {
         if left.len() != right.len() {
@@ -738,16 +768,18 @@ impl<'a> Binder<'a> {
         &mut self,
         expr: &'a ast::Expr<'a>,
         list: &'a [ast::Expr<'a>],
+        is_conjunct: bool,
         negated: bool,
     ) -> PlanResult<Expr> {
         if matches!(expr.kind, Ast::Row(_)) {
+            let side = if is_conjunct { LeftSide::RowOfConjunct } else { LeftSide::Row };
             self.unequal_rows += 1;
             let left = self.row(expr)?;
             let mut choices = Vec::with_capacity(list.len());
             for item in list {
                 if let Ast::Subquery(query) = &item.kind {
                     let left = left.clone();
-                    choices.push(self.quantified(CompareOp::Eq, false, LeftSide::Row, left, query)?);
+                    choices.push(self.quantified(CompareOp::Eq, false, side, left, query)?);
                     continue;
                 }
                 let (mut left, mut right) = (left.clone(), self.row(item)?);
@@ -811,7 +843,7 @@ impl<'a> Binder<'a> {
     ) -> PlanResult<Expr> {
         let clause = self.block().clause;
         let (mut plan, columns, outer) = self.subquery(query)?;
-        let single = side == LeftSide::Row;
+        let single = matches!(side, LeftSide::Row | LeftSide::RowOfConjunct);
         if !single {
             crate::rewrite::ignore_order_and_duplicates(&mut plan);
         }
@@ -823,7 +855,7 @@ impl<'a> Binder<'a> {
         }
         if single && op != CompareOp::Eq {
             let right = columns.iter().map(|column| self.column_expr(*column)).collect();
-            let condition = vec![self.compare_rows(op, left, right)?];
+            let condition = vec![self.compare_with_row(op, left, right)?];
             let nullable = !is_one_row(&plan) || condition[0].nullable;
             let kind = SubqueryKind::Quantified { all, single, condition };
             let subquery = Subquery { kind, plan, columns, outer };
@@ -856,12 +888,25 @@ impl<'a> Binder<'a> {
             keeps.keep(&mut left, &right);
             let (function, args) = (compare_function(op), vec![left, right]);
             condition.push(match side {
-                LeftSide::Row | LeftSide::Joined => self.call(function, args)?,
+                LeftSide::Row | LeftSide::RowOfConjunct | LeftSide::Joined => self.call(function, args)?,
                 // What is kept is the date as it is.
                 LeftSide::Kept | LeftSide::Bound => self.call_with(function, args, CallOption::None)?,
             });
         }
         let nullable = !single || !is_one_row(&plan) || condition.iter().any(|part| part.nullable);
+        // A query without a table is its row.
+        let is_row_of_conjunct = side == LeftSide::RowOfConjunct
+            || side == LeftSide::Joined && op == CompareOp::Eq && is_one_row(&plan) && condition.len() > 1;
+        if is_row_of_conjunct {
+            let nested = condition.into_iter().rev().reduce(|rest, part| {
+                let kind = ExprKind::Case {
+                    whens: vec![(part, rest)],
+                    otherwise: Some(Box::new(Expr::bool(false))),
+                };
+                Expr::new(kind, DataType::BOOL, true)
+            });
+            condition = nested.into_iter().collect();
+        }
         let kind = SubqueryKind::Quantified { all, single, condition };
         let subquery = Subquery { kind, plan, columns, outer };
         Ok(Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, nullable))

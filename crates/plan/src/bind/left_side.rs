@@ -12,6 +12,8 @@ use crate::logical::Logical;
 pub(super) enum LeftSide {
     /// Compared with one row.
     Row,
+    /// As above in a condition for which NULL is as good as false: by `=`, nothing is compared behind a NULL.
+    RowOfConjunct,
     /// The subquery is joined where it can be: a literal of bytes is a number beside numbers.
     Joined,
     /// Kept and compared row by row: it is a text.
@@ -59,7 +61,7 @@ impl Keeps {
             false => self.is_one_row,
         };
         let is_kept = match self.side {
-            LeftSide::Row => false,
+            LeftSide::Row | LeftSide::RowOfConjunct => false,
             LeftSide::Joined | LeftSide::Kept if is_member && self.is_materialized => false,
             LeftSide::Joined => !is_value && !self.is_joined,
             LeftSide::Kept => !is_value,

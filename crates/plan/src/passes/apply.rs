@@ -1,7 +1,8 @@
 //! Every subquery that is still inside an expression becomes a column that an `Apply` below computes. After this pass no
 //! expression holds a subquery.
 
-use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
+use crate::expr::{CallOption, ColumnId, Expr, ExprKind, SubqueryKind};
+use crate::function::FunctionId;
 use crate::logical::{Bound, ColumnInfo, JoinKind, Logical};
 
 use super::take;
@@ -16,7 +17,7 @@ pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
         Logical::Filter { input, conditions } if conditions.iter().any(Expr::has_subquery) => {
             let mut source = take(input);
             for condition in conditions {
-                source = extract(bound, source, condition);
+                source = extract_read(bound, source, condition, true);
             }
             **input = source;
         }
@@ -58,7 +59,7 @@ pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
                 let mut source = take(tree);
                 let mut conditions = with;
                 for condition in &mut conditions {
-                    source = extract(bound, source, condition);
+                    source = extract_read(bound, source, condition, true);
                 }
                 *tree = Logical::Filter { input: Box::new(source), conditions };
             } else {
@@ -68,7 +69,7 @@ pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
                     condition.each_column(&mut |id| needs_right |= right_columns.contains(&id));
                     let side = if needs_right { &mut *right } else { &mut *left };
                     let source = take(side);
-                    **side = extract(bound, source, condition);
+                    **side = extract_read(bound, source, condition, true);
                 }
             }
         }
@@ -155,8 +156,23 @@ fn copy_column(bound: &mut Bound, id: ColumnId) -> ColumnId {
 }
 
 /// Makes every subquery of `expr` a column that an `Apply` over `source` computes.
-pub(super) fn extract(bound: &mut Bound, mut source: Logical, expr: &mut Expr) -> Logical {
-    if let ExprKind::Subquery(_) = expr.kind {
+pub(super) fn extract(bound: &mut Bound, source: Logical, expr: &mut Expr) -> Logical {
+    extract_read(bound, source, expr, false)
+}
+
+/// A query without a table: MySQL takes it for its value.
+fn is_value(tree: &Logical) -> bool {
+    matches!(tree, Logical::Project { input, .. } if matches!(**input, Logical::OneRow))
+}
+
+/// `is_read`: an expression or condition reads the value, so that it may become a number.
+fn extract_read(bound: &mut Bound, mut source: Logical, expr: &mut Expr, is_read: bool) -> Logical {
+    if let ExprKind::Subquery(subquery) = &expr.kind {
+        // Numbers are read without a warning in a text that MySQL keeps of a subquery.
+        let is_quiet = is_read
+            && matches!(subquery.kind, SubqueryKind::Scalar)
+            && expr.data_type.is_string()
+            && !is_value(&subquery.plan);
         let column = new_column(bound, expr);
         let ExprKind::Subquery(mut subquery) = std::mem::replace(&mut expr.kind, ExprKind::Column(column))
         else {
@@ -166,15 +182,23 @@ pub(super) fn extract(bound: &mut Bound, mut source: Logical, expr: &mut Expr) -
         if let SubqueryKind::Quantified { condition, .. } = &mut subquery.kind {
             for part in condition {
                 // The left operand may hold a subquery itself.
-                source = extract(bound, source, part);
+                source = extract_read(bound, source, part, true);
             }
+        }
+        if is_quiet {
+            let text = std::mem::replace(expr, Expr::null());
+            let Expr { ref data_type, nullable, coercibility, .. } = text;
+            let data_type = data_type.clone();
+            let kind =
+                ExprKind::Call { function: FunctionId::Cast, args: vec![text], option: CallOption::Quiet };
+            *expr = Expr { kind, data_type, nullable, coercibility };
         }
         return Logical::Apply { input: Box::new(source), subquery, column };
     }
     let mut slot = Some(source);
     expr.each_child_mut(&mut |child| {
         if let Some(source) = slot.take() {
-            slot = Some(extract(bound, source, child));
+            slot = Some(extract_read(bound, source, child, true));
         }
     });
     slot.unwrap_or(Logical::OneRow)

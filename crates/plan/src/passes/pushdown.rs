@@ -4,6 +4,8 @@
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
 use crate::logical::{AggregateCall, Bound, JoinKind, Logical};
+use syntax::ast::SetOp;
+
 use crate::rewrite::{conjuncts, is_repeatable, substitute};
 
 use super::take;
@@ -46,8 +48,48 @@ fn constant_truth(expr: &Expr) -> Option<bool> {
     }
 }
 
-/// The tree with `conditions` (to hold for its rows) pushed as deep as they go.
-fn push(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_inner: bool) -> Logical {
+/// The tree with `conditions` (to hold for its rows) pushed as deep as they go. What has no row because an input has none is [`Logical::Empty`],
+/// so that none of its other inputs is read.
+fn push(bound: &mut Bound, tree: Logical, conditions: Vec<Expr>, outer_to_inner: bool) -> Logical {
+    let tree = pushed(bound, tree, conditions, outer_to_inner);
+    match tree {
+        // Most have no input.
+        Logical::Scan { .. } | Logical::OneRow | Logical::Empty { .. } => tree,
+        // No right row, and so each left one.
+        Logical::Join { kind: JoinKind::Anti, left, right, .. } if is_empty(&right) => *left,
+        _ if has_no_row(&tree) => Logical::Empty { columns: tree.output(&bound.tables) },
+        _ => tree,
+    }
+}
+
+fn is_empty(tree: &Logical) -> bool {
+    matches!(tree, Logical::Empty { .. })
+}
+
+/// The tree has no row, because an input has none.
+fn has_no_row(tree: &Logical) -> bool {
+    match tree {
+        Logical::Filter { input, .. }
+        | Logical::Project { input, .. }
+        | Logical::Distinct { input, .. }
+        | Logical::Sort { input, .. }
+        | Logical::Limit { input, .. }
+        | Logical::Apply { input, .. } => is_empty(input),
+        Logical::Aggregate { input, keys, rollup, .. } => !keys.is_empty() && !rollup && is_empty(input),
+        Logical::Join { kind, left, right, .. } => {
+            let needs_partner = matches!(kind, JoinKind::Inner | JoinKind::Straight | JoinKind::Semi);
+            is_empty(left) || needs_partner && is_empty(right)
+        }
+        Logical::SetOp { op, left, right, .. } => match op {
+            SetOp::Union => is_empty(left) && is_empty(right),
+            SetOp::Intersect => is_empty(left) || is_empty(right),
+            SetOp::Except => is_empty(left),
+        },
+        _ => false,
+    }
+}
+
+fn pushed(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_inner: bool) -> Logical {
     crate::progress::steps(1 + conditions.len());
     match tree {
         Logical::Filter { input, conditions: own } => {
@@ -245,6 +287,11 @@ fn push_join(
             derive_constants(&here, &to_right, &left_columns, &mut to_left);
         }
         JoinKind::Left => {
+            if own_parts.iter().any(|condition| constant_truth(condition) == Some(false)) {
+                // Each left row is without a partner.
+                right = Logical::Empty { columns: right_columns.clone() };
+                own_parts.clear();
+            }
             for condition in own_parts {
                 if reads_any(&condition, &left_columns) || !reads_any(&condition, &right_columns) {
                     &mut here
