@@ -7,6 +7,7 @@
 use access::{DuplicateKey, Error, Updated};
 use catalog::TableDefinition;
 use plan::physical::{InsertPlan, InsertSource, PhysicalPlan};
+use plan::{Expr, ExprKind};
 use types::{Batch, Cell, Column};
 
 use super::insert::Insert;
@@ -16,7 +17,7 @@ use super::trigger::{NewRow, RowAt, Trigger};
 use super::values::{Target, changes_row, given_by_query};
 use super::{check_violated, warn_duplicate};
 use crate::context::ExecContext;
-use crate::error::access_error;
+use crate::error::{access_error, internal};
 use crate::expr::SqlResult;
 use crate::status_counts::StatusKind;
 
@@ -33,6 +34,8 @@ pub(super) struct Compiled {
 #[derive(Debug)]
 enum Value {
     Default,
+    /// A parameter, which is stored as what it is.
+    Param(u32),
     Computed(Computed),
     /// See [`InsertPlan::row_queries`].
     Query(u32),
@@ -65,6 +68,7 @@ impl Compiled {
         let mut compiled = Compiled { assignments: Vec::new(), assigned: Vec::new() };
         for assign in &insert.on_duplicate {
             let value = match (&assign.value, assign.query) {
+                (Some(Expr { kind: ExprKind::Param(index), .. }), _) => Value::Param(*index),
                 (Some(value), _) => Value::Computed(Computed::new(assign.column, value, &name_of)?),
                 (None, Some(query)) => Value::Query(query),
                 (None, None) => Value::Default,
@@ -86,7 +90,7 @@ impl Compiled {
                 .iter()
                 .map(|(_, value)| match value {
                     Value::Computed(computed) => Some(rules::Running::new(computed)),
-                    Value::Query(_) | Value::Default => None,
+                    Value::Param(_) | Value::Query(_) | Value::Default => None,
                 })
                 .collect(),
             input: Batch::new(shapes().chain(shapes())),
@@ -221,6 +225,12 @@ impl Insert<'_, '_> {
         for ((ordinal, computed), program) in compiled.assignments.iter().zip(programs) {
             let target = Target { definition, ordinal: *ordinal, row: self.row_number, null_allowed: false };
             match (computed, program) {
+                (Value::Param(index), _) => {
+                    let value = ctx.eval.params.get(*index as usize);
+                    let value = value.ok_or_else(|| internal("a parameter without a value"))?;
+                    let out = &mut input.columns[*ordinal];
+                    self.storing_changes.put_value(target, value, false, out, ctx.eval.warnings)?;
+                }
                 (Value::Query(query), _) => {
                     let (value, data_type) = self.queries.eval(*query as usize, input, 0, ctx)?;
                     let out = &mut input.columns[*ordinal];

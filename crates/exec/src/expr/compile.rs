@@ -1059,12 +1059,20 @@ fn is_never_null(expr: &Expr) -> bool {
     use FunctionId as F;
     match &expr.kind {
         ExprKind::Literal(value) => !value.is_null(),
+        ExprKind::Param(_) => !expr.nullable,
+        ExprKind::InList { expr, list } => is_never_null(expr) && list.iter().all(is_never_null),
         ExprKind::Case { whens, otherwise: Some(otherwise) } => {
             is_never_null(otherwise) && whens.iter().all(|(_, then)| is_never_null(then))
         }
         ExprKind::Call { function, args, .. } => match function {
             F::NullSafeEq | F::IsTrue | F::IsFalse | F::IsNull | F::IsNullFunction | F::Interval => true,
             F::Not | F::And | F::Or | F::Xor => args.iter().all(is_never_null),
+            F::Add | F::Sub | F::Mul | F::Neg | F::Abs => args.iter().all(is_never_null),
+            F::Eq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Between => args.iter().all(is_never_null),
+            F::Greatest | F::Least if !expr.data_type.is_temporal() => args.iter().all(is_never_null),
+            F::Cast if expr.data_type.is_numeric() && expr.data_type.kind != TypeKind::Year => {
+                args.iter().all(is_never_null)
+            }
             F::If => args[1..].iter().all(is_never_null),
             F::IfNull | F::Coalesce => args.iter().any(is_never_null),
             _ => false,

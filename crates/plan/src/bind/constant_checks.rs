@@ -1096,7 +1096,7 @@ fn uncast(item: &Expr) -> &Expr {
 
 fn is_text_of_number(item: &Expr) -> bool {
     let Some((F::Cast, [arg])) = item.as_call() else { return false };
-    item.data_type.is_string() && arg.data_type.is_numeric()
+    item.data_type.is_string() && (arg.data_type.is_numeric() || is_text_of_number(arg))
 }
 
 /// IN, unlike `(a, b) = (subquery)` and `<> ALL`.

@@ -801,7 +801,9 @@ impl<'a> Binder<'a> {
         let expr = self.expr(expr)?;
         let mut list = self.exprs(list)?;
         let call = if list.len() == 1 {
-            self.call(FunctionId::Eq, vec![expr, list.swap_remove(0)])?
+            // NOT IN of one item is `<>`, as errors show.
+            let function = if negated { FunctionId::Ne } else { FunctionId::Eq };
+            return self.call(function, vec![expr, list.swap_remove(0)]);
         } else {
             let mut all = list;
             all.insert(0, expr);
