@@ -57,7 +57,7 @@ fn project(node: &Node) -> Option<&[plan::Expr]> {
     }
 }
 
-fn failed(error: Box<service::SqlError>) -> (u16, String) {
+fn failed(error: &service::SqlError) -> (u16, String) {
     (error.number, error.message.clone())
 }
 
@@ -70,13 +70,13 @@ fn evaluate(text: &str) -> Result<(String, String, String), (u16, String)> {
     let bound = bind(&parsed.statement, sql.as_bytes(), &catalog, &TestSession)
         .map_err(|error| (error.number, error.message.clone()))?;
     let physical = Arc::new(optimize(bound, &Options::new(&catalog)));
-    let prepared = exec::Prepared::new(Arc::clone(&physical)).map_err(failed)?;
+    let prepared = exec::Prepared::new(Arc::clone(&physical)).map_err(|error| failed(&error))?;
     let PlanKind::Query(root) = &physical.kind else {
         return Err((0, "not a query".to_owned()));
     };
     let exprs = project(root).ok_or_else(|| (0, format!("no projection: {:?}", root.op)))?;
     let data_type = exprs[0].data_type.clone();
-    let program = Program::compile(exprs).map_err(failed)?;
+    let program = Program::compile(exprs).map_err(|error| failed(&error))?;
     let settings = EvalSettings { now_utc_micros: 1_706_700_000_123_456, ..EvalSettings::default() };
     let mut warnings = Warnings::default();
     let mut session = TestSession;
@@ -87,10 +87,10 @@ fn evaluate(text: &str) -> Result<(String, String, String), (u16, String)> {
         session: &mut session,
         warnings: &mut warnings,
     };
-    prepared.check_constants(&mut ctx).map_err(failed)?;
+    prepared.check_constants(&mut ctx).map_err(|error| failed(&error))?;
     let mut out = vec![Column::new(data_type.physical())];
     let input = Batch { columns: Vec::new(), row_count: 1 };
-    program.eval(&mut program.scratch(), &input, &mut ctx, &mut out).map_err(failed)?;
+    program.eval(&mut program.scratch(), &input, &mut ctx, &mut out).map_err(|error| failed(&error))?;
     let value = if out[0].is_null(0) {
         "\\N".to_owned()
     } else {
