@@ -388,6 +388,8 @@ impl Store {
         let index_at = |at: usize| order.as_ref().map_or(at, |order| order[at] as usize);
         let mut older = OlderVersion::default();
         let mut held: Option<SharedGuard<'_>> = None;
+        let mut held_leaf = PageId(0);
+        // Where the keys are thought to be; 0: where the key before is.
         let mut leaves = [PageId(0); DESCENTS_MAX];
         // Of which keys `leaves` are, and how many leaves these took.
         let (mut first, mut end, mut leaves_taken) = (0, 0, DESCENTS_MAX);
@@ -413,18 +415,19 @@ impl Store {
                 let body = guard.body();
                 key >= node::lower_fence(body) && node::upper_fence(body).is_none_or(|upper| key < upper)
             };
-            let guard = match held.take().filter(is_covered) {
+            let leaf = leaves[at - first];
+            let may_be_held = leaf == PageId(0) || leaf == held_leaf;
+            let guard = match held.take().filter(|guard| may_be_held && is_covered(guard)) {
                 Some(guard) => guard,
                 None => {
                     leaves_taken += 1;
-                    let guess = match leaves[at - first] {
-                        PageId(0) => None,
-                        leaf => inner.pool.shared(leaf).ok(),
-                    };
-                    match guess {
+                    let guess = if leaf == PageId(0) { None } else { inner.pool.shared(leaf).ok() };
+                    let guard = match guess {
                         Some(guard) if node::covers(guard.body(), tree.id(), key) => guard,
                         _ => inner.leaf(&tree.state, Seek::At(key))?,
-                    }
+                    };
+                    held_leaf = inner.pool.page_of(&guard);
+                    guard
                 }
             };
             let body = guard.body();

@@ -177,7 +177,13 @@ impl Field {
     #[inline]
     #[must_use]
     pub(crate) fn read_double(self, bytes: &[u8]) -> f64 {
-        let bits = load(bytes);
+        self.double_of(load(bytes))
+    }
+
+    /// Of the bytes as a number.
+    #[inline]
+    #[must_use]
+    pub(crate) fn double_of(self, bits: u64) -> f64 {
         if self == Self::Float {
             let bits = bits as u32;
             let bits = if bits >> 31 == 1 { bits & !(1 << 31) } else { !bits };

@@ -619,30 +619,39 @@ impl<'a> RowView<'a> {
             }
             return;
         }
-        // Most columns of most rows: a number in the body, read with what follows it.
-        if let Place::Fixed { offset } = slot.place
-            && let Some((bytes, _)) = self.body.get(offset as usize..).and_then(<[u8]>::split_first_chunk)
-        {
-            let bits = u64::from_be_bytes(*bytes);
-            let unused = 64 - 8 * u32::from(slot.width.clamp(1, 8));
-            match slot.field {
-                Field::Int { signed: true, shift, .. } => {
-                    return column.push_int(((bits ^ 1 << 63) as i64 >> unused) << shift);
-                }
-                Field::Int { signed: false, shift, .. } => {
-                    return column.push_int(((bits >> unused) << shift) as i64);
-                }
-                Field::Decimal { scale, .. } if slot.width <= 8 => {
-                    return column.push_decimal(Decimal::from_ordered_bits(
-                        bits >> unused,
-                        slot.width.into(),
-                        scale,
-                    ));
-                }
-                _ => {}
-            }
+        // Most columns of most rows are numbers of at most 8 bytes as they are, read with what follows them.
+        let (source, offset) = match slot.place {
+            Place::Fixed { offset } => (self.body, offset),
+            Place::Key { offset, inverted: false, .. } => (self.key, offset),
+            Place::Locator { offset, inverted: false } => (self.locator, offset),
+            _ => return self.push_computed(ordinal, zone, column),
+        };
+        if !matches!(slot.width, 1..=8) {
+            return self.push_computed(ordinal, zone, column);
         }
+        let unused = 64 - 8 * u32::from(slot.width);
+        let rest = source.get(offset as usize..).unwrap_or(&[]);
+        let bits = match rest.split_first_chunk() {
+            Some((bytes, _)) => u64::from_be_bytes(*bytes) >> unused,
+            None => load(rest.get(..slot.width.into()).unwrap_or(&[])),
+        };
         match slot.field {
+            Field::Int { signed: true, shift, .. } => {
+                column.push_int(((bits << unused ^ 1 << 63) as i64 >> unused) << shift);
+            }
+            Field::Int { signed: false, shift, .. } => column.push_int((bits << shift) as i64),
+            Field::Float | Field::Double => column.push_double(slot.field.double_of(bits)),
+            Field::Decimal { scale, .. } => {
+                column.push_decimal(Decimal::from_ordered_bits(bits, slot.width.into(), scale));
+            }
+            _ => self.push_computed(ordinal, zone, column),
+        }
+    }
+
+    /// As [`RowView::push_to`], of what is not simply there.
+    #[inline(never)]
+    fn push_computed(&self, ordinal: usize, zone: &dyn TimestampZone, column: &mut Column) {
+        match self.layout.slots[ordinal].field {
             Field::Int { .. } | Field::Timestamp { .. } => column.push_int(self.int(ordinal, zone)),
             Field::Float | Field::Double => column.push_double(self.double(ordinal)),
             Field::Decimal { .. } => column.push_decimal(self.decimal(ordinal)),
