@@ -8,7 +8,7 @@
 does, so latency counts from when an operation was due. `usual p99` is the median over the seconds of all rounds of the p99 of a second's
 operations: what holds both processors for some milliseconds (timers, a neighbour of the machine) falls into few of them. `quiet p99` is
 the lower quartile of the same: noise only adds, so the quieter seconds are nearer to what the server itself does. Servers take turns within a round, in an order that changes. A server that
-cannot hold so many connections is said so and left out from there on. Memory is the largest resident set while the connections are
+cannot hold that many connections is said so and left out from there on. Memory is the largest resident set while the connections are
 open, and what that is beyond the resident set before, divided by their number. Each server must allow the connections
 (max_connections, open files); the client needs as many open files. Purge CPU is what the purge thread used of processors
 (`Store_purge_cpu_us` in SHOW STATUS; `-` where a server has no such counter) while all connections were open, by question. With --out the figures so far are written after

@@ -9,7 +9,7 @@ A server is NAME=PORT:USER:PASSWORD:PID (PID: a number or a file that holds it);
 off, slow (on, nothing qualifies) or all (general log, and slow log with long_query_time=0). For each line of the table the
 servers take turns, `rounds` times; reported are the medians of the statement's milliseconds and of the server's CPU
 milliseconds per statement (user + system time of the whole process, over at least `cpu-ms` of it). `growth` runs prepared
-statements of so many rows, logs off, with the first driver and the first size. Afterwards the ratios that are promised:
+statements of that many rows, logs off, with the first driver and the first size. Afterwards the ratios that are promised:
 prepared to text, logs on to off, to the best rival (servers behind the first), and the cost per row at most to at fewest rows.
 
 Log files that the server wrote under its data folder are removed after each run with logs, if they can be reached. Needs a

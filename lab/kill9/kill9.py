@@ -8,7 +8,7 @@ the server is killed; after its restart every acknowledged move must be there, w
   1. each acknowledged transfer is present, in exactly the table the ledger says, with its own bytes;
   2. every present transfer was sent to COMMIT (acknowledged or cut off in it), none was rolled back or made up;
   3. balances and change counts of accounts follow from the present transfers alone (nothing is half there);
-  4. each batch has all of its rows or none, and with --large-rows one connection writes nothing but batches of so many, each
+  4. each batch has all of its rows or none, and with --large-rows one connection writes nothing but batches of that many, each
      a transaction that takes a savepoint back in its middle and now and then all of itself;
   5. indexes agree with tables.
 
@@ -417,9 +417,9 @@ def arguments():
     parser.add_argument("--prepare", help="run once before the first start")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=3.0, help="longest time between the first commit and the kill")
-    parser.add_argument("--large-rows", type=int, default=0, help="one connection inserts so many rows in each transaction")
+    parser.add_argument("--large-rows", type=int, default=0, help="one connection inserts this many rows in each transaction")
     parser.add_argument("--flush", type=int, choices=(0, 1, 2), help="innodb_flush_log_at_trx_commit of the server (default: its own)")
-    parser.add_argument("--may-lose", type=float, default=1.5, help="so many seconds before the kill, with --flush 0")
+    parser.add_argument("--may-lose", type=float, default=1.5, help="seconds before the kill, with --flush 0")
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--port", type=int, default=24399)
     parser.add_argument("--connect-socket", help="connect by this Unix socket; may contain {socket}")

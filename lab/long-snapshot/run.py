@@ -6,7 +6,7 @@
 
 Starts the server on an empty folder, prepares one sysbench table, and runs the script three times: alone, beside a session that holds
 START TRANSACTION WITH CONSISTENT SNAPSHOT and has read the table's sum (`--seconds`), alone again (`--edge-seconds`, by default as long). With
-`--rate` each server gets so many updates a second, else as many as the connections manage. With `--beside` a second server of the same
+`--rate` each server gets that many updates a second, else as many as the connections manage. With `--beside` a second server of the same
 kind bears the same load at the same time and nobody holds a snapshot there: what else the machine does meets both alike, so that an
 hour can be told on a crowded one. At the end the old session reads its sum once more: the same as before, or this fails.
 

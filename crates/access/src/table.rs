@@ -67,7 +67,7 @@ pub struct ScanRequest {
     /// What the query asks of rows anyway: a table may leave out those outside. Only of tables that write such ranges
     /// ([`Table::column_keys`]), and not for a scan that locks.
     pub within: Vec<ColumnRanges>,
-    /// Of rows with the same values in so many first parts of the index, all of which are among `columns`, only the first is wanted:
+    /// Of rows with the same values in this many first parts of the index, all of which are among `columns`, only the first is wanted:
     /// a table may leave out others. 0: all are wanted.
     pub first_of: usize,
 }

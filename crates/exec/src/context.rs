@@ -21,7 +21,7 @@ pub(crate) use keep::{Keep, KeepCursor};
 pub struct MemoryLimits {
     /// `sort_buffer_size`.
     pub sort_bytes: usize,
-    /// `max_sort_length`: so many bytes of weights of a padded text an order looks at.
+    /// `max_sort_length`: the bytes of weights of a padded text that an order looks at.
     pub sort_value_bytes: usize,
     /// `join_buffer_size`, for the kept side of a hash join or a nested loop.
     pub join_bytes: usize,

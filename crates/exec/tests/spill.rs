@@ -279,7 +279,7 @@ impl exec::RowSink for Count {
     }
 }
 
-/// A session that is killed after so many batches.
+/// A session that is killed after this many batches.
 struct Killed {
     batches_left: u64,
 }

@@ -266,7 +266,7 @@ pub struct Block {
     pub lag_p99_ns: u64,
     /// Arrivals given up because too many were in flight, or, in a paced loop, starts that the operation before still took.
     pub skips: u64,
-    /// Every so many nanoseconds an operation was to begin; 0 unless the loop was paced.
+    /// The nanoseconds from the planned beginning of one operation to the next; 0 unless the loop was paced.
     pub interval_ns: u64,
     /// Of the cores' time, what the hypervisor kept. Absent where the kernel does not say.
     pub steal_share: Option<f64>,
@@ -585,7 +585,7 @@ pub struct Fidelity {
     pub arm: String,
     /// The profile.
     pub profile: String,
-    /// Both began an operation every so many nanoseconds; 0: they did not keep one pace, so CPU is not compared.
+    /// Both began an operation at this interval, in nanoseconds; 0: they did not keep one pace, so CPU is not compared.
     pub interval_ns: u64,
     /// Blocks left out of the comparison of CPU because the hypervisor kept the cores.
     pub blocks_left_out: u64,

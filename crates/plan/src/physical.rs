@@ -324,9 +324,9 @@ pub enum Op {
         input: Box<Node>,
         /// Keys over the input and whether they go down.
         keys: Vec<(Expr, bool)>,
-        /// At most so many.
+        /// At most this many.
         count: Expr,
-        /// After skipping so many.
+        /// After skipping this many.
         offset: Option<Expr>,
     },
     /// Part of the rows.
@@ -335,9 +335,9 @@ pub enum Op {
         counts_all: bool,
         /// Rows.
         input: Box<Node>,
-        /// At most so many.
+        /// At most this many.
         count: Option<Expr>,
-        /// After skipping so many.
+        /// After skipping this many.
         offset: Option<Expr>,
     },
     /// All rows of both inputs, which have the same types (UNION ALL).
@@ -418,9 +418,9 @@ pub struct Scan {
     pub filter: Vec<Expr>,
     /// What `filter` says of single columns, each against constants: may be asked of rows before they are read.
     pub early: Vec<EarlyRanges>,
-    /// Of rows with the same values in so many first parts of the index only the first is wanted; 0: all are. Others may come, too.
+    /// Of rows with the same values in this many first parts of the index only the first is wanted; 0: all are. Others may come, too.
     pub first_of: usize,
-    /// Stop after so many rows that passed the filter (an integer constant).
+    /// Stop after this many rows that passed the filter (an integer constant).
     pub limit: Option<Expr>,
     /// Some index could have been read by ranges, chosen or not.
     pub keyed: bool,

@@ -22,7 +22,7 @@ pub struct Configuration {
     pub rounds: u32,
     /// Steps in a life at most; then the power is cut even if no planned change was reached.
     pub steps_max: u32,
-    /// The disk skips so many syncs in a thousand and says yes. Only to see it caught.
+    /// The disk skips this many syncs in a thousand and says yes. Only to see it caught.
     pub skipped_syncs_per_thousand: u64,
     /// Print each step, to see how a failing seed came there.
     pub trace: bool,

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// `env` with a disk that skips so many syncs of files in a thousand.
+/// `env` with a disk that skips this many syncs of files in a thousand.
 #[must_use]
 pub fn skipping_syncs(env: &Env, seed: u64, per_thousand: u64) -> Env {
     let rng = Arc::new(Mutex::new(Rng::new(seed)));

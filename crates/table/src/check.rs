@@ -2,7 +2,7 @@
 //! them; and whether the dictionary and the store know the same trees.
 //!
 //! All is read under one snapshot, so writers may go on. Memory is bounded: a leaf of rows, one row, and at most
-//! [`STREAMS_KEPT`] streams; a table with more is read once for each so many.
+//! [`STREAMS_KEPT`] streams; a table with more is read once for each group of that many.
 
 use std::collections::BinaryHeap;
 

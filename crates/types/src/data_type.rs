@@ -469,7 +469,7 @@ impl DataType {
             {
                 self.length.saturating_mul(client_bytes_per_char)
             }
-            // A TEXT's bytes can be so many characters of one byte, each as wide as the client's widest.
+            // A TEXT's bytes can each be a character of one byte, each as wide as the client's widest.
             TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText
                 if self.collation != CollationId::BINARY =>
             {

@@ -62,7 +62,7 @@ impl<'a> Target<'a> {
 }
 
 impl Target<'_> {
-    /// Whether a value of so many bytes that lies among a table's large values is stored as it is, in no index.
+    /// Whether a value of this many bytes that lies among a table's large values is stored as it is, in no index.
     pub(super) fn takes_place(&self, byte_count: u64, from: &DataType) -> bool {
         let to = &self.column().data_type;
         let mut keys = self.definition.indexes.iter().flat_map(|index| &index.parts);

@@ -6,7 +6,7 @@ use types::{Cell, Column, Decimal, Physical};
 /// Which rows of the input a node is evaluated for. Its result has one row for each, in this order.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rows<'r> {
-    /// All of so many.
+    /// All rows of a batch of this many.
     All(usize),
     /// These.
     Some(&'r [u32]),

@@ -63,7 +63,7 @@ impl Build {
         }
     }
 
-    /// Room for so many rows, so that the table does not grow step by step.
+    /// Room for this many rows, so that the table does not grow step by step.
     fn reserve(&mut self, rows: usize) {
         let (key_bytes, hasher) = (&self.key_bytes, &self.hasher);
         match &mut self.numbers {

@@ -503,7 +503,7 @@ impl Operator for LookupJoin<'_> {
     }
 }
 
-/// How many rows to read by key at a time, after `batch` was read: so many that large values stay within bounds.
+/// How many rows to read by key at a time, after `batch` was read: few enough that large values stay within bounds.
 pub(super) fn next_count(count: usize, batch: &Batch) -> usize {
     let longest = batch.longest_row();
     if longest * count > BATCH_BYTES_TARGET {

@@ -55,7 +55,7 @@ impl KeyTable {
         number
     }
 
-    /// Room for so many keys, so that the table does not grow step by step.
+    /// Room for this many keys, so that the table does not grow step by step.
     pub(super) fn reserve(&mut self, keys: usize) {
         let (known, hasher) = (&self.keys, &self.hasher);
         self.slots.reserve(keys, |&other| hasher.hash_one(known.get(other as usize)));

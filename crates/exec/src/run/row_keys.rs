@@ -7,7 +7,7 @@
 //! values take part with more of their keys ([`DEPTHS`]), and so on until they differ or are known to be equal.
 //!
 //! Invariants:
-//! 1. What takes part of a value is always its sort key's first bytes, so many as the depth says, never the text's: texts
+//! 1. What takes part of a value is always the first bytes of its sort key, as many as the depth says, never the text's: texts
 //!    of different lengths, and letters of different forms, may be equal.
 //! 2. A key that ends is no beginning of another, so that rows with the same bytes at a depth have the same values left open.
 

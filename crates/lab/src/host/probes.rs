@@ -1,7 +1,7 @@
 //! How often a server calls a function: uprobes through bpftrace, by the function's name as it stands in source.
 //!
 //! A count does not depend on how busy the machine is: 32768 calls for one row asked for is an explanation by itself. But each
-//! hit costs about 3.5 us, so counting is a pass of its own, never one that is timed, and it ends by itself after so many
+//! hit costs about 3.5 us, so counting is a pass of its own, never one that is timed, and it ends by itself after a number of
 //! hits or seconds. Where it is not possible there is a reason instead ([`NotCounted`]).
 //!
 //! Names differ from build to build: parameters change, so mangled names do, and compilers make clones. A pattern is
@@ -133,9 +133,9 @@ fn glob(pattern: &str, text: &str) -> bool {
 /// When counting ends by itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Caps {
-    /// After about so many calls, of all functions together. The server was slowed by 3.5 us for each.
+    /// After about this many calls, of all functions together. The server was slowed by 3.5 us for each.
     pub hits: u64,
-    /// After so many seconds.
+    /// After this many seconds.
     pub seconds: u64,
 }
 

@@ -42,7 +42,7 @@ impl Latencies {
         self.0.saturating_record(ns);
     }
 
-    /// Counts one value so many times.
+    /// Counts one value this many times.
     pub(crate) fn record_many(&mut self, ns: u64, count: u64) {
         self.0.saturating_record_n(ns, count);
     }

@@ -368,7 +368,7 @@ pub fn client(run: &Run) -> Option<String> {
     Some(said)
 }
 
-/// The arms worth drawing: the verdict's pair, then others of the same size, at most so many.
+/// The arms worth drawing: the verdict's pair, then others of the same size, at most this many.
 #[must_use]
 pub(crate) fn arms_to_draw(run: &Run, most: usize) -> Vec<usize> {
     let verdict = run.verdict.as_ref();

@@ -1,7 +1,7 @@
 //! From numbers to a word: a difference is said only when five independent things say so.
 //!
 //! 1. The 95 % interval of the ratio excludes 1.
-//! 2. The ratio is at least the smallest effect worth a word away from 1, and the difference at least so many units.
+//! 2. The ratio is at least the smallest effect worth a word away from 1, and the difference at least a number of units.
 //! 3. It lies outside what the machine shows with no difference at all ([`super::floor`]).
 //! 4. Chance, corrected for the number of comparisons, is below the level.
 //! 5. A second run of the same comparison says the same, in the same direction.

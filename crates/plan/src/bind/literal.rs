@@ -95,7 +95,7 @@ impl Binder<'_> {
     fn introduced(&self, name: &[u8], value: &[u8]) -> PlanResult<CollationId> {
         let collation = self.charset_collation(name)?;
         if let Err(bad) = collation.charset().validate(value) {
-            /// MySQL shows so many of the bytes from the first bad one on.
+            /// MySQL shows this many of the bytes from the first bad one on.
             const BAD_BYTES_SHOWN: usize = 6;
             let mut shown = String::new();
             for byte in value[bad.position..].iter().take(BAD_BYTES_SHOWN) {

@@ -22,7 +22,7 @@ pub(super) fn uint(length: u32) -> DataType {
     DataType { length, ..DataType::BIGINT_UNSIGNED }
 }
 
-/// A string of at most so many characters: VARCHAR while it fits one, else a TEXT.
+/// A string of at most this many characters: VARCHAR while it fits one, else a TEXT.
 pub(super) fn string_type(chars: u32, collation: CollationId) -> DataType {
     let bytes = u64::from(chars) * collation.charset().max_bytes_per_char() as u64;
     match bytes {

@@ -258,9 +258,9 @@ pub enum Logical {
     Limit {
         /// Rows.
         input: Box<Logical>,
-        /// At most so many, an integer constant.
+        /// At most this many, an integer constant.
         count: Option<Expr>,
-        /// After skipping so many.
+        /// After skipping this many.
         offset: Option<Expr>,
     },
     /// UNION, EXCEPT, INTERSECT. Both sides have been cast to the output's types.

@@ -27,7 +27,7 @@ pub enum PartKind {
         /// 1 or 8.
         times: u8,
     },
-    /// The first bytes, so many that the characters asked for are among them.
+    /// The first bytes, enough to hold the characters asked for.
     Start {
         /// The first character, from 1; `None`: 1. A negative one counts from the end and needs all bytes.
         position: Option<Expr>,

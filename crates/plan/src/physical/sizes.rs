@@ -9,9 +9,9 @@ use catalog::TableKind;
 use super::{Node, Op, PhysicalPlan, PlanKind};
 use crate::logical::TableIndex;
 
-/// A table may become so many times as large, or as small, before a plan is made again.
+/// A table may become this many times as large, or as small, before a plan is made again.
 const SIZE_FACTOR: u64 = 2;
-/// And so many rows more: among few rows any way is a good one.
+/// And this many rows more: among few rows any way is a good one.
 const SIZE_SLACK_ROWS: u64 = 16;
 
 /// What was known of a table when the plan was made: its rows, and which facts the estimates come from.

@@ -12,7 +12,7 @@ use wire::{Capabilities, ColumnDefinition, ColumnFlags, ColumnType};
 
 /// The most a packet reader is allowed to gather here.
 const PAYLOAD_BYTES_MAX: usize = 1 << 20;
-/// A deflated byte may become so many, and a frame adds a little: what unpacking may produce per byte of input.
+/// A deflated byte may become this many, and a frame adds a little: what unpacking may produce per byte of input.
 const INFLATED_PER_BYTE_MAX: usize = 1100;
 
 /// Every reader of the protocol on the same bytes: the first four are the capabilities, the fifth says how the rest is cut

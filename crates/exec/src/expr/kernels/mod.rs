@@ -119,7 +119,7 @@ impl<'a> Row<'a, '_> {
         Ok(())
     }
 
-    /// NULL with warning 1301 if a result of so many bytes is larger than `max_allowed_packet`.
+    /// NULL with warning 1301 if a result of this many bytes is larger than `max_allowed_packet`.
     ///
     /// # Errors
     /// 1301 in strict data changes.

@@ -236,7 +236,7 @@ impl State {
         states + self.heap_bytes + self.seen.as_ref().map_or(0, Unseen::bytes)
     }
 
-    /// Makes room for so many groups.
+    /// Makes room for this many groups.
     pub(super) fn resize(&mut self, groups: usize) {
         match &mut self.kind {
             Kind::Count(states) => states.resize(groups, 0),

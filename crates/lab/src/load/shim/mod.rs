@@ -38,7 +38,7 @@ use crate::scenario::{Mode, Op};
 const POOL_BYTES: usize = 16 << 20;
 /// Operations a connection has parameters for, at most.
 const POOL_OPERATIONS: usize = 1_000;
-/// A new process runs so long, or so many operations, before its first block: what compiles while it runs is slow at first.
+/// A new process runs this long, or this many operations, before its first block: what compiles while it runs is slow at first.
 const COLD_MS: u64 = 2_000;
 const COLD_OPERATIONS: u64 = 2_000;
 /// Stream of an open loop's schedule, as our own client draws it.
