@@ -2,40 +2,28 @@
 //! stay the same, and what is read.
 
 mod answers;
+mod database;
 mod root;
 
-use answers::{CAPABILITIES, ask};
-use engine::engine::{Engine, StartOptions};
+use database::query;
 use service::Session;
-
-/// The rows of an answer, cells joined by bars.
-fn query(session: &mut dyn Session, sql: &str) -> Vec<String> {
-    ask(session, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
-}
 
 /// Runs a test over a table of 40,000 rows in a database of its own.
 fn alone(test: impl FnOnce(&mut dyn Session)) {
-    let folder = tempfile::tempdir().expect("a folder for the test");
-    let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
-    let engine = Engine::open(&env::Env::real(), &options).expect("a new folder opens");
-    let mut session = root::connect(&engine, CAPABILITIES);
-    let session_ref = session.as_mut();
-    query(session_ref, "CREATE DATABASE d");
-    query(session_ref, "USE d");
-    query(session_ref, "SET cte_max_recursion_depth = 100000");
-    query(
-        session_ref,
-        "CREATE TABLE t (id INT PRIMARY KEY, a INT NOT NULL, b INT NOT NULL, c INT, note CHAR(80), KEY ab (a, b), KEY ca (c, a))",
-    );
-    query(
-        session_ref,
-        "INSERT INTO t WITH RECURSIVE r AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 39999)
+    database::alone_with(&[], |session| {
+        query(session, "SET cte_max_recursion_depth = 100000");
+        query(
+            session,
+            "CREATE TABLE t (id INT PRIMARY KEY, a INT NOT NULL, b INT NOT NULL, c INT, note CHAR(80), KEY ab (a, b), KEY ca (c, a))",
+        );
+        query(
+            session,
+            "INSERT INTO t WITH RECURSIVE r AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 39999)
          SELECT i, i % 20, i % 997, IF(i % 9 = 0, NULL, i % 4000), 'x' FROM r",
-    );
-    query(session_ref, "ANALYZE TABLE t");
-    test(session_ref);
-    drop(session);
-    engine.close().expect("the store closes");
+        );
+        query(session, "ANALYZE TABLE t");
+        test(session);
+    });
 }
 
 /// The plan, one operator a line, without costs.

@@ -1,56 +1,44 @@
 //! In which order relations are joined: any shape, with LEFT, semi and anti joins among them.
 
 mod answers;
+mod database;
 mod root;
 
-use answers::{CAPABILITIES, ask};
-use engine::engine::{Engine, StartOptions};
+use database::query;
 use service::Session;
-
-/// The rows of an answer, cells joined by bars.
-fn query(session: &mut dyn Session, sql: &str) -> Vec<String> {
-    ask(session, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
-}
 
 /// Runs a test over two pairs of a large table and one that narrows it, in a database of its own.
 fn alone(test: impl FnOnce(&mut dyn Session)) {
-    let folder = tempfile::tempdir().expect("a folder for the test");
-    let options = StartOptions { data_folder: folder.path().join("data"), ..StartOptions::default() };
-    let engine = Engine::open(&env::Env::real(), &options).expect("a new folder opens");
-    let mut session = root::connect(&engine, CAPABILITIES);
-    let session_ref = session.as_mut();
-    query(session_ref, "CREATE DATABASE d");
-    query(session_ref, "USE d");
-    query(session_ref, "SET cte_max_recursion_depth = 100000");
-    for (large, small) in [("orders", "customers"), ("items", "parts")] {
-        query(
-            session_ref,
-            &format!("CREATE TABLE {small} (id INT PRIMARY KEY, name VARCHAR(20), UNIQUE (name))"),
-        );
-        query(
-            session_ref,
-            &format!(
-                "INSERT INTO {small} WITH RECURSIVE r AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 999)
+    database::alone_with(&[], |session| {
+        query(session, "SET cte_max_recursion_depth = 100000");
+        for (large, small) in [("orders", "customers"), ("items", "parts")] {
+            query(
+                session,
+                &format!("CREATE TABLE {small} (id INT PRIMARY KEY, name VARCHAR(20), UNIQUE (name))"),
+            );
+            query(
+                session,
+                &format!(
+                    "INSERT INTO {small} WITH RECURSIVE r AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 999)
                  SELECT i, CONCAT('name ', i) FROM r"
-            ),
-        );
-        query(
-            session_ref,
-            &format!(
-                "CREATE TABLE {large} (id INT PRIMARY KEY, {small}_id INT NOT NULL, place INT, note CHAR(50), KEY ({small}_id))"
-            ),
-        );
-        query(
-            session_ref,
-            &format!(
-                "INSERT INTO {large} WITH RECURSIVE r AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 19999)
+                ),
+            );
+            query(
+                session,
+                &format!(
+                    "CREATE TABLE {large} (id INT PRIMARY KEY, {small}_id INT NOT NULL, place INT, note CHAR(50), KEY ({small}_id))"
+                ),
+            );
+            query(
+                session,
+                &format!(
+                    "INSERT INTO {large} WITH RECURSIVE r AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 19999)
                  SELECT i, i % 1000, i % 7, 'x' FROM r"
-            ),
-        );
-    }
-    test(session_ref);
-    drop(session);
-    engine.close().expect("the store closes");
+                ),
+            );
+        }
+        test(session);
+    });
 }
 
 /// The plan, one operator a line, without costs.

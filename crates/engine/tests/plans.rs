@@ -1,33 +1,18 @@
 //! Plans follow from what indexes say of the ranges that a statement asks for.
 
 mod answers;
+mod database;
 mod root;
 
-use answers::{CAPABILITIES, ask};
-use engine::engine::{Engine, StartOptions};
+use answers::ask;
+use database::query;
 use service::Session;
 
 const ROWS: u64 = 20_000;
 
-/// The rows of an answer, cells joined by bars.
-fn query(session: &mut dyn Session, sql: &str) -> Vec<String> {
-    ask(session, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
-}
-
-/// Runs a test in a database of its own.
+/// Runs a test in a database of its own. Plans follow from the index alone here.
 fn alone(test: impl FnOnce(&mut dyn Session)) {
-    let folder = tempfile::tempdir().expect("a folder for the test");
-    // Plans follow from the index alone here.
-    let variables = vec![("innodb_stats_auto_recalc".to_owned(), "OFF".to_owned())];
-    let options =
-        StartOptions { data_folder: folder.path().join("data"), variables, ..StartOptions::default() };
-    let engine = Engine::open(&env::Env::real(), &options).expect("a new folder opens");
-    let mut session = root::connect(&engine, CAPABILITIES);
-    query(session.as_mut(), "CREATE DATABASE d");
-    query(session.as_mut(), "USE d");
-    test(session.as_mut());
-    drop(session);
-    engine.close().expect("the store closes");
+    database::alone_with(&[("innodb_stats_auto_recalc", "OFF")], test);
 }
 
 fn table(session: &mut dyn Session) {

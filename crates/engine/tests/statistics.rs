@@ -1,18 +1,15 @@
 //! What is found out about tables: how near estimates come to what is there, what is kept, and when plans are made again.
 
 mod answers;
+mod database;
 mod root;
 
 use std::path::Path;
 
-use answers::{CAPABILITIES, ask};
+use answers::CAPABILITIES;
+use database::query;
 use engine::engine::{Engine, StartOptions};
 use service::Session;
-
-/// The rows of an answer, cells joined by bars.
-fn query(session: &mut dyn Session, sql: &str) -> Vec<String> {
-    ask(session, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
-}
 
 /// Runs a step over the database in a folder.
 fn over(folder: &Path, step: impl FnOnce(&mut dyn Session)) {

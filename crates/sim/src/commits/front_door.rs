@@ -215,7 +215,7 @@ pub(super) fn take(world: &mut World, door: DoorId, awaited: Awaited, reply: Rep
         Awaited::Branches(server) => take_branches(world, door, server, reply),
         Awaited::Heartbeat(server, known) => {
             if let Reply::Heartbeat(number) = reply {
-                let _ = world.accepts(server, known, number);
+                let _ = world.heartbeats.accept(server, known, number);
             }
         }
         Awaited::Nothing => {}

@@ -40,9 +40,7 @@ pub(super) struct World {
     faults_per_thousand: u64,
     /// On the home servers, which do not fail here: numbers of incarnations, the highest heartbeats.
     incarnations: Vec<u32>,
-    heartbeats: Heartbeats,
-    /// The highest heartbeat that any front door has read or written, of each server.
-    counted: Vec<u64>,
+    pub(super) heartbeats: Heartbeats,
     backups: Vec<(usize, Durable)>,
     pub(super) truths: BTreeMap<TransactionId, Truth>,
     /// Replies that come at once: nothing could be sent.
@@ -73,7 +71,6 @@ impl World {
             faults_per_thousand,
             incarnations: vec![0; doors],
             heartbeats: Heartbeats::default(),
-            counted: vec![0; servers.len()],
             servers,
             backups: Vec::new(),
             truths: BTreeMap::new(),
@@ -115,13 +112,6 @@ impl World {
         }
     }
 
-    /// A front door reads or writes a server's heartbeat, and whether it uses the server.
-    pub(super) fn accepts(&mut self, server: ServerNumber, known_before: u64, number: u64) -> bool {
-        let counted = &mut self.counted[usize::from(server.0)];
-        *counted = number.max(*counted);
-        self.heartbeats.accept(server, known_before, number)
-    }
-
     /// Opens a connection. None: the server is down or has lost rows.
     pub(super) fn open(
         &mut self,
@@ -130,9 +120,8 @@ impl World {
         is_single: bool,
     ) -> Option<ConnectionId> {
         let at = usize::from(server.0);
-        if !self.servers[at].is_up
-            || !self.accepts(server, self.heartbeats.highest(server), self.servers[at].durable.heartbeat)
-        {
+        let (known, heartbeat) = (self.heartbeats.highest(server), self.servers[at].durable.heartbeat);
+        if !self.servers[at].is_up || !self.heartbeats.accept(server, known, heartbeat) {
             return None;
         }
         let link = self.connections.len();
@@ -498,8 +487,10 @@ impl World {
 
     fn back_up_or_restore(&mut self) {
         // A loss that no count lies before is not noticed: such a restore must not happen.
-        let counted = &self.counted;
-        let is_noticed = |backup: &(usize, Durable)| backup.1.heartbeat < counted[backup.0];
+        let heartbeats = &self.heartbeats;
+        let is_noticed = |backup: &(usize, Durable)| {
+            backup.1.heartbeat < heartbeats.highest(ServerNumber(backup.0 as u16))
+        };
         let at = self.backups.iter().rposition(is_noticed).filter(|_| self.rng.chance(500));
         let Some(at) = at else {
             let server = self.random_server();
