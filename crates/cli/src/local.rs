@@ -29,7 +29,11 @@ impl Backend for Local {
         };
         let env = env::Env::real();
         session::panics::install(&env);
-        Engine::open(&env, &start).map(|engine| Self { engine }).map_err(|error| error.to_string())
+        let engine = Engine::open(&env, &start).map_err(|error| error.to_string())?;
+        for text in &options.ignored {
+            session::error_log::warning(&env, text);
+        }
+        Ok(Self { engine })
     }
 
     fn has_account_without_password(&self) -> bool {

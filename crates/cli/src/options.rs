@@ -5,8 +5,11 @@
 //! | `--name=value`, `--name value` | the value; the second only for options that must have one |
 //! | `--name`, `--enable-name` | ON |
 //! | `--skip-name`, `--disable-name` | OFF |
-//! | `--loose-name...` | as without, but unknown names are no error |
+//! | `--loose-name...` | as without, but an unknown name is passed over in silence |
 //! | `name=value`, `name` in a file | as with `--` |
+//!
+//! An unknown name on the command line is an error. In a file it is passed over with a warning: files come from other versions
+//! and other servers, and a server that starts with one setting less is of more use than none.
 //!
 //! `-` and `_` are the same in names. What is given later wins, and the command line comes after the file. A file is read only
 //! if `--defaults-file` names it: a `my.cnf` of another server on the same host must not choose our data folder.
@@ -33,17 +36,28 @@ pub(crate) struct Given {
     pub(crate) name: String,
     /// `ON` or `OFF` for a flag without a value.
     pub(crate) value: String,
-    /// An unknown name is no error.
+    /// An unknown name is passed over in silence.
     pub(crate) is_loose: bool,
+    /// Given in a file: an unknown name is passed over with a warning.
+    pub(crate) is_of_file: bool,
     /// For messages: `command line`, or file and line.
     pub(crate) source: String,
+}
+
+/// What the command line and its file say.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Read {
+    /// The options that there are, in order.
+    pub(crate) given: Vec<Given>,
+    /// A line of text for each that is passed over.
+    pub(crate) ignored: Vec<String>,
 }
 
 /// Reads the args behind `invar serve`. `kind` says which names there are.
 ///
 /// # Errors
 /// A word that is no option, an option without its value, or a file that cannot be read: one line of text.
-pub(crate) fn read(args: &[String], kind: impl Fn(&str) -> Option<Kind>) -> Result<Vec<Given>, String> {
+pub(crate) fn read(args: &[String], kind: impl Fn(&str) -> Option<Kind>) -> Result<Read, String> {
     let mut line = Vec::new();
     let mut file = None;
     let mut args = args.iter().peekable();
@@ -78,17 +92,17 @@ pub(crate) fn read(args: &[String], kind: impl Fn(&str) -> Option<Kind>) -> Resu
         read_file(&path, 0, &mut all)?;
     }
     all.extend(line);
-    let mut known = Vec::new();
+    let mut read = Read::default();
     for given in all {
+        let unknown = || format!("unknown option '{}' ({})", given.name.replace('_', "-"), given.source);
         match kind(&given.name) {
-            Some(_) => known.push(given),
+            Some(_) => read.given.push(given),
             None if given.is_loose => {}
-            None => {
-                return Err(format!("unknown option '{}' ({})", given.name.replace('_', "-"), given.source));
-            }
+            None if given.is_of_file => read.ignored.push(unknown()),
+            None => return Err(unknown()),
         }
     }
-    Ok(known)
+    Ok(read)
 }
 
 /// Takes one `name`, `name=value`, with its prefixes.
@@ -115,7 +129,13 @@ fn one(body: &str, source: &str) -> Given {
             break;
         }
     }
-    Given { name, value: value.unwrap_or_else(|| default.to_owned()), is_loose, source: source.to_owned() }
+    Given {
+        name,
+        value: value.unwrap_or_else(|| default.to_owned()),
+        is_loose,
+        is_of_file: false,
+        source: source.to_owned(),
+    }
 }
 
 fn read_file(path: &Path, depth: usize, all: &mut Vec<Given>) -> Result<(), String> {
@@ -151,6 +171,7 @@ fn read_file(path: &Path, depth: usize, all: &mut Vec<Given>) -> Result<(), Stri
             read_file(&relative(path, include.trim()), depth + 1, all)?;
         } else if is_ours {
             let mut given = one(line.split_once('=').map_or_else(|| uncommented(line), |_| line), &at());
+            given.is_of_file = true;
             if line.contains('=') {
                 given.value = file_value(&given.value);
             }
@@ -244,7 +265,8 @@ mod tests {
             &args("--port 3307 --datadir=/d --general-log --skip-ssl --loose-nothing=1 -P 4 --skip-networking --sql_mode="),
             kind,
         )
-        .expect("valid");
+        .expect("valid")
+        .given;
         assert_eq!(
             pairs(&given),
             [
@@ -285,7 +307,7 @@ mod tests {
         std::fs::write(folder.path().join("more.cnf"), "[server]\ngeneral-log=1\nloose_other=7\n")
             .expect("written");
         let line = format!("--port=9 --defaults-file={}", main.display());
-        let given = read(&args(&line), kind).expect("valid");
+        let given = read(&args(&line), kind).expect("valid").given;
         assert_eq!(
             pairs(&given),
             [
@@ -298,8 +320,9 @@ mod tests {
             ]
         );
         std::fs::write(&main, "[mysqld]\nnonsense=1\n").expect("written");
-        let error = read(&args(&line), kind).unwrap_err();
-        assert_eq!(error, format!("unknown option 'nonsense' ({}:2)", main.display()));
+        let passed = read(&args(&line), kind).expect("an unknown name in a file is no error");
+        assert_eq!(passed.ignored, [format!("unknown option 'nonsense' ({}:2)", main.display())]);
+        assert_eq!(pairs(&passed.given), [("port", "9")]);
         std::fs::write(&main, "!include my.cnf\n").expect("written");
         assert!(read(&args(&line), kind).unwrap_err().ends_with("include each other"));
     }

@@ -52,6 +52,8 @@ pub(crate) struct Options {
     pub(crate) data_dir: PathBuf,
     /// System variables by name (`_`, not `-`) and value, in order; the last of a name counts.
     pub(crate) variables: Vec<(String, String)>,
+    /// What was given and has no effect, for the error log: a line each.
+    pub(crate) ignored: Vec<String>,
     addresses: Vec<SocketAddr>,
     socket: Option<PathBuf>,
     socket_in_data_dir: bool,
@@ -68,9 +70,14 @@ enum Tls {
     Files(server::TlsFiles),
 }
 
+/// The binary log, which this server does not write.
+const LOG_BIN: &str = "log_bin";
+
 /// Options of the server itself; all others are system variables.
 fn own(name: &str) -> Option<Kind> {
     match name {
+        // A file name in most option files; what the variable shows does not follow it.
+        LOG_BIN => Some(Kind::Flag),
         "data_dir" | "datadir" | "port" | "bind_address" | "socket" | "defaults_file" | "pid_file"
         | "worker_groups" | "worker_waiters" | "ssl_cert" | "ssl_key" | "user" => Some(Kind::Value),
         "ssl" | "skip_networking" | "no_defaults" | "console" => Some(Kind::Flag),
@@ -97,7 +104,11 @@ invar serve: a MySQL-compatible server
 INVAR_ROOT_PASSWORD sets the password of root on the first start.";
 
 fn parse(args: &[String], variable: impl Fn(&str) -> Option<Kind>) -> Result<Options, String> {
-    let given = options::read(args, |name| own(name).or_else(|| variable(name)))?;
+    let options::Read { given, mut ignored } =
+        options::read(args, |name| own(name).or_else(|| variable(name)))?;
+    if options::last(&given, &[LOG_BIN]).is_some_and(|value| !matches!(value, "OFF" | "0")) {
+        ignored.push("option 'log-bin' has no effect: this server writes no binary log".to_owned());
+    }
     let value = |names: &[&str]| options::last(&given, names);
     let data_dir = PathBuf::from(value(&["data_dir", "datadir"]).unwrap_or(DATA_DIR_DEFAULT));
     let data_dir = std::path::absolute(&data_dir)
@@ -166,9 +177,11 @@ fn parse(args: &[String], variable: impl Fn(&str) -> Option<Kind>) -> Result<Opt
     if let Some(path) = &pid_file {
         set_shown("pid_file", path.display().to_string());
     }
+    set_shown("report_port", port.to_string());
     Ok(Options {
         data_dir,
         variables,
+        ignored,
         addresses,
         socket,
         socket_in_data_dir,

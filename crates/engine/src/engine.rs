@@ -100,14 +100,15 @@ fn start_variables(options: &StartOptions, host_name: &str) -> Result<Variables,
         let mut warnings = Vec::new();
         let definition = id.definition();
         let mut value = option_value(text);
-        if matches!(definition.kind, session::variables::Kind::Text)
-            || (matches!(definition.kind, session::variables::Kind::Enumeration(_))
-                && text.parse::<i64>().is_err())
-        {
+        if definition.kind.is_text() || (definition.kind.is_named() && text.parse::<i64>().is_err()) {
             value = types::Value::string(text, types::CollationId::UTF8MB4_0900_AI_CI);
         }
-        if matches!(definition.kind, session::variables::Kind::Boolean) && text.is_empty() {
-            value = types::Value::Int(1);
+        if definition.kind == session::variables::Kind::Boolean {
+            match text.to_ascii_lowercase().as_str() {
+                "" | "true" => value = types::Value::Int(1),
+                "false" => value = types::Value::Int(0),
+                _ => {}
+            }
         }
         let setting = assign::setting_of(definition, variables.get(id), &value, &mut warnings)
             .map_err(|error| StartError::Option(format!("{name}: {}", error.message)))?;
@@ -116,6 +117,12 @@ fn start_variables(options: &StartOptions, host_name: &str) -> Result<Variables,
     };
     let data = options.data_folder.display();
     set("version", SERVER_VERSION)?;
+    set("version_with_update", SERVER_VERSION)?;
+    set("innodb_version", SERVER_VERSION.split('-').next().unwrap_or(SERVER_VERSION))?;
+    // A folder `bin` with the program is that of an installation.
+    let program = Path::new(&options.program).parent().unwrap_or(Path::new("/"));
+    let base = if program.ends_with("bin") { program.parent().unwrap_or(program) } else { program };
+    set("basedir", &format!("{}/", base.display().to_string().trim_end_matches('/')))?;
     set("hostname", host_name)?;
     set("datadir", &format!("{data}/"))?;
     set("tmpdir", &format!("{data}/#spill"))?;

@@ -89,6 +89,13 @@ impl Code {
         }
     }
 
+    /// A warning with a message of its own instead of the table's.
+    #[cold]
+    #[must_use]
+    pub fn warning_saying(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { level: Level::Warning, number: self.number, state: self.state, message: message.into() }
+    }
+
     /// A note with `arguments` put in its message.
     #[cold]
     #[must_use]

@@ -792,6 +792,7 @@ table! {
     4159 ER_CANT_SET_PERSISTED "HY000" "Failed to set persisted options.";
     4163 ER_USER_LOCK_OVERLONG_NAME "42000" "User-level lock name '%-.192s' should not exceed %d characters.";
     4164 ER_WARN_NO_SPACE_VERSION_COMMENT "HY000" "Immediately starting the version comment after the version number is deprecated and may change behavior in a future release. Please insert a white-space character after the version number.";
+    4166 ER_WARN_DEPRECATED_WITH_NOTE "HY000" "'%s' is deprecated and will be removed in a future release. %s";
     4169 ER_CTE_EXPANSION_LIMIT_EXCEEDED "HY000" "Common table expression expansion exceeded an implementation limit. Simplify the query.";
     6124 ER_WARN_DEPRECATED_NON_STANDARD_FK "HY000" "Foreign key '%s' refers to non-unique key or partial key. This is deprecated and will be removed in a future release.";
     6125 ER_FK_NO_UNIQUE_INDEX_PARENT "HY000" "Failed to add the foreign key constraint. Missing unique key for constraint '%s' in the referenced table '%s'";

@@ -8,9 +8,10 @@ use service::error::{
     ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS,
     ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
     ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE, ER_UNKNOWN_TIME_ZONE,
-    ER_VARIABLE_IS_READONLY, ER_WRONG_VALUE_FOR_VAR,
+    ER_VARIABLE_IS_READONLY, ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT,
+    ER_WARN_DEPRECATED_WITH_NOTE, ER_WRONG_VALUE_FOR_VAR,
 };
-use service::{Outcome, Reply, SqlError};
+use service::{Diagnostic, Outcome, Reply, SqlError};
 use syntax::ast::{self, Expr, ExprKind, Literal, SetItem, VarScope};
 use types::Value;
 use types::charset::Charset;
@@ -24,7 +25,7 @@ use crate::backend::Backend;
 use crate::core::Core;
 use crate::errors::not_supported;
 use crate::status::StatementKind;
-use crate::variables::definition::known;
+use crate::variables::definition::{Definition, Deprecation, known};
 use crate::variables::gtid::GtidSet;
 use crate::variables::isolation::Isolation;
 use crate::variables::{Access, Scope, Setting, VariableId, assign, by_name};
@@ -116,6 +117,28 @@ fn check_transaction(
     Ok(())
 }
 
+/// What setting a variable that MySQL wants to be rid of warns of. `is_off`: it is switched off.
+fn deprecation_warning(definition: &Definition, is_off: bool) -> Option<Diagnostic> {
+    let name = definition.name;
+    Some(match (definition.deprecation?, definition.present_name) {
+        (Deprecation::Variable, Some(present)) => ER_WARN_DEPRECATED_SYNTAX.warning_saying(format!(
+            "'@@{name}' is deprecated and will be removed in a future release. Please use {present} instead."
+        )),
+        (Deprecation::Variable, None) => ER_WARN_DEPRECATED_SYNTAX
+            .warning_saying(format!("'@@{name}' is deprecated and will be removed in a future release.")),
+        (Deprecation::Off, _) if is_off => ER_WARN_DEPRECATED_SYNTAX
+            .warning_saying(format!("'{name}' is deprecated and will be removed in a future release.")),
+        (Deprecation::Off, _) => return None,
+        (Deprecation::Updating, _) => ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT.warning_saying(format!(
+            "Updating '{name}' is deprecated. It will be made read-only in a future release."
+        )),
+        (Deprecation::OffWithNote(note), _) if is_off => {
+            ER_WARN_DEPRECATED_WITH_NOTE.warning(&[&name, &note])
+        }
+        (Deprecation::OffWithNote(_), _) => ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT.warning(&[&name]),
+    })
+}
+
 fn check_system<B: Backend>(
     session: &mut Session<B>,
     var: &ast::SysVar<'_>,
@@ -151,6 +174,7 @@ fn check_system<B: Backend>(
         changes.push(change);
         return Ok(());
     }
+    let mut clipped = Vec::new();
     let setting = match &value {
         None if global => definition.default.clone(),
         None if definition.access == Access::GlobalOnly => return Err(only_global(definition.name)),
@@ -167,10 +191,13 @@ fn check_system<B: Backend>(
                 session.variables.get(id).clone()
             };
             let setting = assign::setting_of(definition, &current, value, &mut warnings)?;
-            session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
+            clipped = warnings;
             setting
         }
     };
+    let warned = deprecation_warning(definition, setting == Setting::Boolean(false));
+    let warnings: Vec<Diagnostic> = warned.into_iter().chain(clipped).collect();
+    session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
     if id == known::time_zone() {
         check_time_zone(&setting)?;
     }

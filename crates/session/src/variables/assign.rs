@@ -2,8 +2,8 @@
 
 use service::error::{
     ER_SQL_MODE_MERGED, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION,
-    ER_UNKNOWN_LOCALE, ER_UNSUPPORTED_SQL_MODE, ER_WARN_DEPRECATED_SQLMODE, ER_WRONG_TYPE_FOR_VAR,
-    ER_WRONG_VALUE_FOR_VAR,
+    ER_UNKNOWN_LOCALE, ER_UNKNOWN_STORAGE_ENGINE, ER_UNSUPPORTED_SQL_MODE, ER_WARN_DEPRECATED_SQLMODE,
+    ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use service::{Diagnostic, SqlError};
 use types::Value;
@@ -16,8 +16,19 @@ use super::optimizer_switch::OptimizerSwitch;
 use super::sql_mode::{SqlModeError, SqlModes};
 use super::values::Setting;
 
-/// Text variables that take NULL.
-const NULLABLE: &[&str] = &["character_set_results", "init_connect"];
+/// Switches of what this server does not do, and nobody should take for done: ON is refused.
+const ALWAYS_OFF: &[&str] = &["binlog_encryption", "innodb_redo_log_encrypt", "innodb_undo_log_encrypt"];
+
+/// Texts that name a full-text table, which there is none of.
+const WITHOUT_TABLE: &[&str] =
+    &["innodb_ft_aux_table", "innodb_ft_server_stopword_table", "innodb_ft_user_stopword_table"];
+
+/// Whole numbers that are refused, not clipped, outside their range.
+const NOT_CLIPPED: &[&str] = &["caching_sha2_password_digest_rounds", "innodb_commit_concurrency"];
+
+/// The storage engines of MySQL that keep or drop rows; tables of all of them are ours.
+const ENGINES: &[&str] =
+    &["InnoDB", "MyISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE", "MRG_MYISAM", "PERFORMANCE_SCHEMA"];
 
 /// Text of a value as MySQL names it in error messages.
 fn shown(value: &Value) -> String {
@@ -67,20 +78,31 @@ pub fn setting_of(
     value: &Value,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Setting, Box<SqlError>> {
+    if value.is_null() && definition.is_nullable {
+        return Ok(Setting::Null);
+    }
     match &definition.kind {
-        Kind::Boolean => boolean(value).map(Setting::Boolean).ok_or_else(|| wrong_value(definition, value)),
-        Kind::Integer { least, greatest } => {
-            let number = integer_of(value).ok_or_else(|| match value {
-                Value::Null => wrong_type(definition),
-                _ => wrong_type(definition),
-            })?;
-            let clipped = number.clamp(*least, *greatest);
-            if clipped != number {
-                warnings.push(ER_TRUNCATED_WRONG_VALUE.warning(&[&definition.name, &number]));
+        Kind::Boolean => {
+            let on = boolean(definition, value)?;
+            if on && ALWAYS_OFF.contains(&definition.name) {
+                return Err(wrong_value(definition, value));
             }
-            Ok(Setting::Integer(clipped))
+            Ok(Setting::Boolean(on && !definition.name.ends_with("_now")))
         }
-        Kind::Decimal => {
+        Kind::Integer { least, greatest, multiple_of } => {
+            let number = integer_of(value).ok_or_else(|| wrong_type(definition))?;
+            let clipped = number.clamp(*least, *greatest);
+            if clipped != number && NOT_CLIPPED.contains(&definition.name) {
+                return Err(wrong_value(definition, value));
+            }
+            let rounded = clipped - clipped.rem_euclid(*multiple_of);
+            if rounded != number {
+                let name = definition.present_name.unwrap_or(definition.name);
+                warnings.push(ER_TRUNCATED_WRONG_VALUE.warning(&[&name, &number]));
+            }
+            Ok(Setting::Integer(rounded))
+        }
+        Kind::Decimal { least, greatest } => {
             #[allow(clippy::cast_precision_loss, reason = "seconds, far below 2^53")]
             let number = match value {
                 Value::Int(number) => *number as f64,
@@ -89,11 +111,13 @@ pub fn setting_of(
                 Value::Decimal(number) => number.to_f64(),
                 _ => return Err(wrong_type(definition)),
             };
-            if number < 0.0 {
+            let clipped = number.clamp(*least, *greatest);
+            if number < *least || number > *greatest {
                 warnings.push(ER_TRUNCATED_WRONG_VALUE.warning(&[&definition.name, &shown(value)]));
             }
-            Ok(Setting::Decimal(number.max(0.0)))
+            Ok(Setting::Decimal(clipped))
         }
+        Kind::Enumeration(_) if is_fraction(value) => Err(wrong_type(definition)),
         Kind::Enumeration(names) => {
             let found = match (text_of(value), integer_of(value)) {
                 (Some(text), _) => names.iter().position(|name| name.eq_ignore_ascii_case(text)),
@@ -102,19 +126,102 @@ pub fn setting_of(
             };
             found.map(|index| Setting::text(names[index])).ok_or_else(|| wrong_value(definition, value))
         }
+        Kind::Set(_) if is_fraction(value) => Err(wrong_type(definition)),
         Kind::Set(_) if definition.name == "sql_mode" => sql_mode(definition, value, warnings),
-        Kind::Set(names) => {
-            let text = text_of(value).ok_or_else(|| wrong_value(definition, value))?;
-            for part in text.split(',').filter(|part| !part.is_empty()) {
-                if !names.iter().any(|name| name.eq_ignore_ascii_case(part)) {
-                    return Err(wrong_value(definition, value));
-                }
-            }
-            Ok(Setting::text(&text.to_ascii_uppercase()))
-        }
+        Kind::Set(names) => set(definition, names, value),
         Kind::Text if definition.name == "optimizer_switch" => optimizer_switch(definition, current, value),
-        Kind::Text => text(definition, value),
+        Kind::Text => match value {
+            Value::Bytes { .. } if WITHOUT_TABLE.contains(&definition.name) => {
+                Err(wrong_value(definition, value))
+            }
+            Value::Bytes { bytes, .. } => Ok(Setting::text(&String::from_utf8_lossy(bytes))),
+            Value::Null => Err(wrong_value(definition, value)),
+            _ => Err(wrong_type(definition)),
+        },
+        Kind::CharacterSet => by_name_or_number(
+            definition,
+            value,
+            Charset::from_name,
+            |number| CollationId::from_id(u16::try_from(number).ok()?).map(CollationId::charset),
+            |charset| charset.name(),
+            |shown| ER_UNKNOWN_CHARACTER_SET.with(&[&shown]),
+        ),
+        Kind::Collation => by_name_or_number(
+            definition,
+            value,
+            CollationId::from_name,
+            |number| CollationId::from_id(u16::try_from(number).ok()?),
+            |collation| collation.name(),
+            |shown| ER_UNKNOWN_COLLATION.with(&[&shown]),
+        ),
+        Kind::Locale => by_name_or_number(
+            definition,
+            value,
+            LocaleId::from_name,
+            |number| LocaleId::from_number(u64::try_from(number).ok()?),
+            |locale| locale.locale().name,
+            |shown| ER_UNKNOWN_LOCALE.with(&[&shown]),
+        ),
+        Kind::Engine => by_name_or_number(
+            definition,
+            value,
+            |text| ENGINES.iter().find(|name| name.eq_ignore_ascii_case(text)).copied(),
+            |_| None,
+            |name| name,
+            |shown| ER_UNKNOWN_STORAGE_ENGINE.with(&[&shown]),
+        ),
     }
+}
+
+/// Whether a value is a number that no name or switch is given by.
+fn is_fraction(value: &Value) -> bool {
+    matches!(value, Value::Double(_) | Value::Decimal(_))
+}
+
+/// A thing that has a name and, in most cases, a number.
+fn by_name_or_number<T>(
+    definition: &Definition,
+    value: &Value,
+    named: impl Fn(&str) -> Option<T>,
+    numbered: impl Fn(i128) -> Option<T>,
+    name_of: impl Fn(T) -> &'static str,
+    unknown: impl Fn(String) -> Box<SqlError>,
+) -> Result<Setting, Box<SqlError>> {
+    let found = match (text_of(value), integer_of(value)) {
+        (Some(text), _) => named(text),
+        (None, Some(_)) if definition.kind == Kind::Engine => return Err(wrong_type(definition)),
+        (None, Some(number)) => numbered(number),
+        _ if value.is_null() => return Err(wrong_value(definition, value)),
+        _ => return Err(wrong_type(definition)),
+    };
+    found.map(|found| Setting::text(name_of(found))).ok_or_else(|| unknown(shown(value)))
+}
+
+/// Names joined by commas, or the bits of a number. The setting has each name once, in the order of the variable.
+fn set(definition: &Definition, names: &[&'static str], value: &Value) -> Result<Setting, Box<SqlError>> {
+    let wrong = || wrong_value(definition, value);
+    let mut chosen = vec![false; names.len()];
+    match (text_of(value), integer_of(value)) {
+        (Some(text), _) => {
+            for part in text.split(',').filter(|part| !part.is_empty()) {
+                let index =
+                    names.iter().position(|name| name.eq_ignore_ascii_case(part)).ok_or_else(wrong)?;
+                chosen[index] = true;
+            }
+        }
+        (None, Some(bits)) => {
+            if !(0..1 << names.len()).contains(&bits) {
+                return Err(wrong());
+            }
+            for (index, chosen) in chosen.iter_mut().enumerate() {
+                *chosen = bits >> index & 1 == 1;
+            }
+        }
+        _ => return Err(wrong()),
+    }
+    let shown: Vec<&str> =
+        names.iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(name, _)| *name).collect();
+    Ok(Setting::text(&shown.join(",")))
 }
 
 fn optimizer_switch(
@@ -136,19 +243,18 @@ fn optimizer_switch(
     Ok(Setting::text(&switch.shown()))
 }
 
-fn boolean(value: &Value) -> Option<bool> {
-    if let Some(text) = text_of(value) {
-        return match text.to_ascii_lowercase().as_str() {
-            "on" | "true" | "1" => Some(true),
-            "off" | "false" | "0" => Some(false),
-            _ => None,
-        };
+fn boolean(definition: &Definition, value: &Value) -> Result<bool, Box<SqlError>> {
+    if is_fraction(value) {
+        return Err(wrong_type(definition));
     }
-    match integer_of(value) {
-        Some(0) => Some(false),
-        Some(1) => Some(true),
+    let on = match (text_of(value), integer_of(value)) {
+        (Some(text), _) if text.eq_ignore_ascii_case("on") => Some(true),
+        (Some(text), _) if text.eq_ignore_ascii_case("off") => Some(false),
+        (None, Some(0)) => Some(false),
+        (None, Some(1)) => Some(true),
         _ => None,
-    }
+    };
+    on.ok_or_else(|| wrong_value(definition, value))
 }
 
 fn sql_mode(
@@ -177,50 +283,6 @@ fn sql_mode(
         Err(SqlModeError::Unsupported(bits)) => {
             Err(ER_UNSUPPORTED_SQL_MODE.saying(format!("sql_mode={bits:#010x} is not supported.")))
         }
-    }
-}
-
-fn text(definition: &Definition, value: &Value) -> Result<Setting, Box<SqlError>> {
-    if value.is_null() {
-        return if NULLABLE.contains(&definition.name) {
-            Ok(Setting::Null)
-        } else {
-            Err(wrong_value(definition, value))
-        };
-    }
-    let name = definition.name;
-    if name.starts_with("character_set_") {
-        let charset = match (text_of(value), integer_of(value)) {
-            (Some(text), _) => Charset::from_name(text),
-            (None, Some(number)) => {
-                u16::try_from(number).ok().and_then(CollationId::from_id).map(CollationId::charset)
-            }
-            _ => return Err(wrong_type(definition)),
-        };
-        let charset = charset.ok_or_else(|| ER_UNKNOWN_CHARACTER_SET.with(&[&shown(value)]))?;
-        return Ok(Setting::text(charset.name()));
-    }
-    if name.starts_with("collation_") || name == "default_collation_for_utf8mb4" {
-        let collation = match (text_of(value), integer_of(value)) {
-            (Some(text), _) => CollationId::from_name(text),
-            (None, Some(number)) => u16::try_from(number).ok().and_then(CollationId::from_id),
-            _ => return Err(wrong_type(definition)),
-        };
-        let collation = collation.ok_or_else(|| ER_UNKNOWN_COLLATION.with(&[&shown(value)]))?;
-        return Ok(Setting::text(collation.name()));
-    }
-    if name == "lc_time_names" {
-        let locale = match (text_of(value), integer_of(value)) {
-            (Some(text), _) => LocaleId::from_name(text),
-            (None, Some(number)) => u64::try_from(number).ok().and_then(LocaleId::from_number),
-            _ => return Err(wrong_type(definition)),
-        };
-        let locale = locale.ok_or_else(|| ER_UNKNOWN_LOCALE.with(&[&shown(value)]))?;
-        return Ok(Setting::text(locale.locale().name));
-    }
-    match value {
-        Value::Bytes { bytes, .. } => Ok(Setting::text(&String::from_utf8_lossy(bytes))),
-        _ => Err(wrong_type(definition)),
     }
 }
 

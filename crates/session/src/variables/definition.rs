@@ -41,15 +41,65 @@ pub enum Kind {
         least: i128,
         /// The greatest value allowed.
         greatest: i128,
+        /// Values are rounded down to a multiple of this one.
+        multiple_of: i128,
     },
     /// A number with decimals (`long_query_time`), in the unit the manual names.
-    Decimal,
+    Decimal {
+        /// The least value allowed.
+        least: f64,
+        /// The greatest value allowed.
+        greatest: f64,
+    },
     /// One of the names.
     Enumeration(Vec<&'static str>),
     /// Any of the names, joined by commas.
     Set(Vec<&'static str>),
     /// Text.
     Text,
+    /// The name of a character set.
+    CharacterSet,
+    /// The name of a collation.
+    Collation,
+    /// The name of a locale.
+    Locale,
+    /// The name of a storage engine.
+    Engine,
+}
+
+impl Kind {
+    /// Whether an option's value is its text, even where that looks like a number.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        matches!(self, Self::Text)
+    }
+
+    /// Whether an option's value may be a name or a number.
+    #[must_use]
+    pub fn is_named(&self) -> bool {
+        matches!(
+            self,
+            Self::Enumeration(_)
+                | Self::Set(_)
+                | Self::CharacterSet
+                | Self::Collation
+                | Self::Locale
+                | Self::Engine
+        )
+    }
+}
+
+/// What `SET` of a variable warns of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Deprecation {
+    /// 1287: the variable will be removed.
+    Variable,
+    /// 1287 when it is switched off.
+    Off,
+    /// 1681: it will be made read-only.
+    Updating,
+    /// 4166 with this text when it is switched off, 1681 when it is switched on.
+    OffWithNote(&'static str),
 }
 
 /// One system variable.
@@ -63,8 +113,14 @@ pub struct Definition {
     pub kind: Kind,
     /// Whether it can be set.
     pub access: Access,
+    /// Whether it takes NULL.
+    pub is_nullable: bool,
     /// The value at start.
     pub default: Setting,
+    /// What setting it warns of.
+    pub deprecation: Option<Deprecation>,
+    /// The present name of a variable that has two, which share their value.
+    pub present_name: Option<&'static str>,
 }
 
 /// Position of a variable in [`definitions`].
@@ -78,6 +134,12 @@ impl VariableId {
         usize::from(self.0)
     }
 
+    /// The variable of another name that has the same value.
+    #[must_use]
+    pub fn twin(self) -> Option<Self> {
+        table().twins.get(&self).copied()
+    }
+
     /// What the variable is.
     #[must_use]
     pub fn definition(self) -> &'static Definition {
@@ -88,29 +150,65 @@ impl VariableId {
 struct Table {
     definitions: Vec<Definition>,
     by_name: HashMap<&'static str, VariableId>,
+    /// Of each variable the other one that has its value.
+    twins: HashMap<VariableId, VariableId>,
 }
 
-fn parse_line(line: &'static str) -> Definition {
-    let fields: Vec<&'static str> = line.split('\t').collect();
-    let [name, scope, kind, access, least, greatest, names, default] = fields[..] else {
-        panic!("system_variables.tsv: eight fields wanted: {line}");
-    };
+fn parse_kind(
+    text: &str,
+    least: &'static str,
+    greatest: &'static str,
+    multiple: &str,
+    names: &'static str,
+) -> Kind {
     let names = || names.split(',').collect::<Vec<_>>();
-    let kind = match kind {
+    match text {
         "bool" => Kind::Boolean,
         "int" => Kind::Integer {
             least: least.parse().unwrap_or(i128::from(i64::MIN)),
             greatest: greatest.parse().unwrap_or(i128::from(u64::MAX)),
+            multiple_of: multiple.parse().unwrap_or(1),
         },
-        "num" => Kind::Decimal,
+        "num" => Kind::Decimal {
+            least: least.parse().unwrap_or(0.0),
+            greatest: greatest.parse().unwrap_or(f64::MAX),
+        },
         "enum" => Kind::Enumeration(names()),
         "set" => Kind::Set(names()),
-        _ => Kind::Text,
+        "charset" => Kind::CharacterSet,
+        "collation" => Kind::Collation,
+        "locale" => Kind::Locale,
+        "engine" => Kind::Engine,
+        "str" => Kind::Text,
+        other => panic!("system_variables.tsv: no type {other}"),
+    }
+}
+
+fn parse_deprecation(text: &'static str) -> Option<Deprecation> {
+    let (number, rest) = text.split_once(' ').unwrap_or((text, ""));
+    match (number, rest) {
+        ("1287", "off") => Some(Deprecation::Off),
+        ("1287", _) => Some(Deprecation::Variable),
+        ("1681", "updating") => Some(Deprecation::Updating),
+        ("4166", text) => Some(Deprecation::OffWithNote(text)),
+        _ => None,
+    }
+}
+
+fn parse_line(line: &'static str) -> Definition {
+    let fields: Vec<&'static str> = line.split('\t').collect();
+    let [name, scope, kind, access, least, greatest, multiple, names, default, warning, present_name] =
+        fields[..]
+    else {
+        panic!("system_variables.tsv: eleven fields wanted: {line}");
     };
+    let is_nullable = kind.ends_with('?');
+    let kind = parse_kind(kind.trim_end_matches('?'), least, greatest, multiple, names);
     let default = match kind {
+        _ if default == "\\N" => Setting::Null,
         Kind::Boolean => Setting::Boolean(matches!(default, "ON" | "YES" | "1")),
         Kind::Integer { .. } => Setting::Integer(default.parse().unwrap_or(0)),
-        Kind::Decimal => Setting::Decimal(default.parse().unwrap_or(0.0)),
+        Kind::Decimal { .. } => Setting::Decimal(default.parse().unwrap_or(0.0)),
         _ => Setting::text(default),
     };
     Definition {
@@ -126,7 +224,10 @@ fn parse_line(line: &'static str) -> Definition {
             "go" => Access::GlobalOnly,
             _ => Access::Dynamic,
         },
+        is_nullable,
         default,
+        deprecation: parse_deprecation(warning),
+        present_name: Some(present_name).filter(|name| !name.is_empty()),
     }
 }
 
@@ -135,14 +236,21 @@ fn table() -> &'static Table {
     READ.get_or_init(|| {
         let definitions: Vec<Definition> =
             TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(parse_line).collect();
-        let by_name = definitions
+        let by_name: HashMap<_, _> = definitions
             .iter()
             .enumerate()
             .map(|(index, definition)| {
                 (definition.name, VariableId(u16::try_from(index).expect("a few hundred")))
             })
             .collect();
-        Table { definitions, by_name }
+        let twins = definitions
+            .iter()
+            .filter_map(|definition| {
+                Some((*by_name.get(definition.name)?, *by_name.get(definition.present_name?)?))
+            })
+            .flat_map(|(old, present)| [(old, present), (present, old)])
+            .collect();
+        Table { definitions, by_name, twins }
     })
 }
 
@@ -309,7 +417,7 @@ mod tests {
     #[test]
     fn the_table_is_sorted_and_its_defaults_pass_their_own_checks() {
         let all = definitions();
-        assert!(all.len() > 300);
+        assert!(all.len() > 600);
         assert!(all.windows(2).all(|pair| pair[0].name < pair[1].name));
         for definition in all {
             if let (Kind::Enumeration(names), Setting::Text(text)) = (&definition.kind, &definition.default) {
@@ -319,6 +427,20 @@ mod tests {
                     definition.name
                 );
             }
+            if let (Kind::Integer { least, greatest, multiple_of }, Setting::Integer(number)) =
+                (&definition.kind, &definition.default)
+            {
+                assert!(
+                    number % multiple_of == 0 && (least..=greatest).contains(&number),
+                    "{}: default {number}",
+                    definition.name
+                );
+            }
+            assert!(
+                definition.present_name.is_none_or(|name| by_name(name.as_bytes()).is_some()),
+                "{}",
+                definition.name
+            );
         }
     }
 

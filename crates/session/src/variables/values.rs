@@ -62,9 +62,13 @@ impl Variables {
         &self.settings[id.index()]
     }
 
-    /// Changes one; the block is copied first if somebody else still shares it.
+    /// Changes one, and the other name of the same variable; the block is copied first if somebody else still shares it.
     pub fn set(&mut self, id: VariableId, setting: Setting) {
-        Arc::make_mut(&mut self.settings)[id.index()] = setting;
+        let settings = Arc::make_mut(&mut self.settings);
+        if let Some(twin) = id.twin() {
+            settings[twin.index()] = setting.clone();
+        }
+        settings[id.index()] = setting;
     }
 
     /// The flag of a boolean variable.
