@@ -197,7 +197,7 @@ pub struct Query {
     pub body: Body,
     /// ORDER BY: positions from 0 and DESC.
     pub order: Vec<(usize, bool)>,
-    /// How many leading columns of `order` decide the order of rows that can be told apart; the others may tie
+    /// How many leading columns of `order` decide the order of rows that can be distinguished; the others may tie
     /// between different values.
     pub order_checked: usize,
     /// Offset and count.

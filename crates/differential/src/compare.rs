@@ -92,7 +92,7 @@ fn sorted(rows: &[Cells]) -> Vec<&Cells> {
 /// What is said of a difference in nothing but the rows that a change counts, if the left server counts fewer.
 const FEWER_ROWS: &str = "\nnothing else differs; fewer rows on the left";
 
-/// Compares two answers to a statement; warnings apart.
+/// Compares two answers to a statement, without their warnings.
 #[must_use]
 pub fn compare(
     left: &Answer,

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_and_computed_values_are_told_apart_by_little() {
+    fn kept_and_computed_values_are_distinguished_by_little() {
         let number = |flags| column(ColumnType::LongLong, 0, flags);
         assert!(is_left_out(&number(BINARY), &number(0)));
         assert!(is_left_out(&number(2 | 16_384), &number(0)));

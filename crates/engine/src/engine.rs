@@ -359,7 +359,7 @@ fn host_name(env: &Env) -> String {
     read().unwrap_or_else(|| "localhost".to_owned())
 }
 
-/// A random UUID; another each start, as no replication is told apart by it.
+/// A random UUID; another each start, as no replication is distinguished by it.
 fn server_uuid(env: &Env) -> std::io::Result<String> {
     let mut bytes = [0u8; 16];
     env.random.fill(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! Groups, DISTINCT, set operations, MIN, MAX and joins by large columns read what tells rows apart, and say what they say of
+//! Groups, DISTINCT, set operations, MIN, MAX and joins by large columns read what distinguishes rows, and say what they say of
 //! whole values.
 
 mod answers;
@@ -96,7 +96,7 @@ fn keys_read_what_tells_rows_apart() {
         costs(
             session,
             &[
-                // Four begin alike: two kilobytes of each do not tell them apart, 64 do of two; the others are read whole.
+                // Four begin alike: two kilobytes of each do not distinguish them, 64 do of two; the others are read whole.
                 (
                     "SELECT COUNT(*) FROM (SELECT u FROM t GROUP BY u) d",
                     &["5"],
@@ -109,7 +109,7 @@ fn keys_read_what_tells_rows_apart() {
     });
 }
 
-/// Values in rows and apart from them, of the same texts: shared beginnings, other letters, spaces, twice the same.
+/// Values stored inline and out of line, of the same texts: common prefixes, other letters, spaces, twice the same.
 #[test]
 fn keys_of_wholes_are_keys_of_values() {
     alone(|session| {
@@ -253,14 +253,18 @@ fn copies_go_from_tree_to_tree() {
         };
         let expected = sums(session, "t");
         let streamed = |session: &mut dyn Session| count(session, "Large_value_bytes_streamed");
-        let apart = 3_000_000 + 300_000 + 70_000 + 70_000 + 65_536;
+        let out_of_line = 3_000_000 + 300_000 + 70_000 + 70_000 + 65_536;
         for isolation in ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
             query(session, &format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"));
             query(session, "CREATE TABLE copy LIKE t");
             let before = streamed(session);
             query(session, "INSERT INTO copy SELECT * FROM t ORDER BY n DESC");
             let by_pieces = streamed(session) - before;
-            assert_eq!(by_pieces, if isolation == "READ UNCOMMITTED" { 0 } else { apart }, "{isolation}");
+            assert_eq!(
+                by_pieces,
+                if isolation == "READ UNCOMMITTED" { 0 } else { out_of_line },
+                "{isolation}"
+            );
             assert_eq!(sums(session, "copy"), expected, "{isolation}");
             // From the table to itself, and what its own transaction wrote.
             query(session, "START TRANSACTION");
@@ -294,8 +298,8 @@ fn copies_go_from_tree_to_tree() {
         // A copy of the table.
         let before = (streamed(session), count(session, "Large_value_bytes_read"));
         query(session, "OPTIMIZE TABLE t");
-        assert_eq!(streamed(session) - before.0, apart);
-        assert_eq!(count(session, "Large_value_bytes_read") - before.1, apart + 9000 + 60_000);
+        assert_eq!(streamed(session) - before.0, out_of_line);
+        assert_eq!(count(session, "Large_value_bytes_read") - before.1, out_of_line + 9000 + 60_000);
         assert_eq!(sums(session, "t"), expected);
         query(session, "ALTER TABLE t MODIFY n BIGINT, ADD KEY by_s (s(5)), ALGORITHM=COPY");
         assert_eq!(sums(session, "t"), expected);

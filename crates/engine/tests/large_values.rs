@@ -1,4 +1,4 @@
-//! What lies apart from its row is read for the rows that need it, and for no others.
+//! Values stored out of line are read for the rows that need them, and for no others.
 
 mod answers;
 mod large;
@@ -49,7 +49,7 @@ fn only_rows_that_are_returned(session: &mut dyn Session) {
     }
 }
 
-/// Three rows with values apart (1 MB, 300 kB of three-byte characters, 5,000 bytes, a document), one with all of them in
+/// Three rows with values stored out of line (1 MB, 300 kB of three-byte characters, 5,000 bytes, a document), one with all of them in
 /// the row, one without any.
 fn documents(session: &mut dyn Session) {
     query(
@@ -467,7 +467,7 @@ fn an_order_reads_what_tells_rows_apart() {
         for (sql, expected, values, bytes) in [
             ("SELECT id FROM t ORDER BY c LIMIT 1", "5", 0, 0),
             ("SELECT id FROM t ORDER BY c LIMIT 2", "5 4", 0, 0),
-            // Four of 2,048 bytes: the run of the rows that begin alike is told apart as a whole.
+            // Four of 2,048 bytes: the run of the rows that begin alike is distinguished as a whole.
             ("SELECT id FROM t ORDER BY c LIMIT 3", "5 4 3", 4, 4 * 2048),
             ("SELECT id FROM t ORDER BY c LIMIT 4", "5 4 3 2", 4, 4 * 2048),
             ("SELECT id FROM t ORDER BY c LIMIT 5", "5 4 3 2 0", 8, 4 * 2048 + 2 * 65_536 + 2 * 1_000_001),

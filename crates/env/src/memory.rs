@@ -306,7 +306,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
                 // SAFETY: a layout that the caller may ask for.
                 let new = unsafe { self.alloc(new_layout) };
                 if !new.is_null() {
-                    // SAFETY: both blocks are at least this long, and apart. The old one has been given up by the caller.
+                    // SAFETY: both blocks are at least this long, and do not overlap. The old one has been given up by the caller.
                     unsafe {
                         std::ptr::copy_nonoverlapping(memory, new, layout.size().min(size));
                         self.dealloc(memory, layout);

@@ -1,6 +1,6 @@
 //! What an execution has at hand: expression context, transaction, snapshot, limits.
 
-mod keep;
+mod materialized_rows;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::long_data::LongParameter;
 use crate::spill::SpillFile;
 use crate::status_counts::StatusCounts;
 
-pub(crate) use keep::{Keep, KeepCursor};
+pub(crate) use materialized_rows::{MaterializedCursor, MaterializedRows};
 
 /// Bytes of memory an operator may use before it goes to disk or gives up.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +23,9 @@ pub struct MemoryLimits {
     pub sort_bytes: usize,
     /// `max_sort_length`: the bytes of weights of a padded text that an order looks at.
     pub sort_value_bytes: usize,
-    /// `join_buffer_size`, for the kept side of a hash join or a nested loop.
+    /// `join_buffer_size`, for the build side of a hash join or a nested loop.
     pub join_bytes: usize,
-    /// `tmp_table_size`: groups, distinct rows, the two sides of EXCEPT and INTERSECT, kept rows.
+    /// `tmp_table_size`: groups, distinct rows, the two sides of EXCEPT and INTERSECT, materialized rows.
     pub temporary_bytes: usize,
     /// `group_concat_max_len`.
     pub group_concat_bytes: usize,
@@ -110,7 +110,7 @@ pub struct ExecContext<'a> {
     /// with any.
     pub long_values: Vec<LongParameter>,
     /// Rows of the last step of each recursive CTE.
-    pub(crate) working: Vec<Arc<Keep>>,
+    pub(crate) working: Vec<Arc<MaterializedRows>>,
     /// Rows and calls per plan node, if EXPLAIN ANALYZE wants them.
     pub node_counters: Vec<NodeCounter>,
 }
@@ -124,7 +124,7 @@ pub struct NodeCounter {
     pub rows: u64,
     /// Microseconds spent in it and below.
     pub micros: u64,
-    /// Some of what it kept went to disk.
+    /// Some of its rows were spilled to disk.
     pub spilled: bool,
 }
 

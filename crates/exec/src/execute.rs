@@ -7,7 +7,7 @@ use crate::change::{self, Changed};
 use crate::context::ExecContext;
 use crate::error::internal;
 use crate::expr::SqlResult;
-use crate::output::{Apart, RowSink};
+use crate::output::{LargeColumns, RowSink};
 use crate::prepare::Prepared;
 use crate::run::{self, Source};
 
@@ -26,15 +26,15 @@ pub fn run_query(prepared: &Prepared, ctx: &mut ExecContext<'_>, sink: &mut dyn 
     prepared.check_constants(&mut ctx.eval)?;
     let mut source = Source::new(plan, root, &mut prepared.programs())?;
     source.start(ctx)?;
-    let apart = Apart::of(plan, ctx)?;
+    let large = LargeColumns::of(plan, ctx)?;
     let mut count = 0;
     let mut is_wanted = true;
     while source.next(ctx)? {
         count += source.batch.row_count as u64;
         if is_wanted {
-            is_wanted = match &apart {
+            is_wanted = match &large {
                 None => sink.batch(&source.batch)?,
-                Some(apart) => sink.batch_apart(&source.batch, apart)?,
+                Some(large) => sink.batch_with_references(&source.batch, large)?,
             };
         }
         if !is_wanted && !plan.calc_found_rows {

@@ -71,7 +71,7 @@ static DECIMAL_LIMITS: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     })
 });
 
-/// Tells apart what lies beyond the limit: integer and fraction, each by itself.
+/// Distinguishes what lies beyond the limit: integer and fraction, each by itself.
 #[cold]
 fn append_large_decimal(value: &Decimal, out: &mut Vec<u8>) {
     let floor = value.floor();
@@ -79,7 +79,7 @@ fn append_large_decimal(value: &Decimal, out: &mut Vec<u8>) {
     value.sub(&floor).unwrap_or(Decimal::ZERO).write_key(65, 30, out);
 }
 
-/// Appends a key that tells apart any two values that an expression could tell apart, those that compare as equal too.
+/// Appends a key that distinguishes any two values that an expression could distinguish, those that compare as equal too.
 pub(crate) fn append_exact_key(cell: Cell<'_>, data_type: &DataType, out: &mut Vec<u8>) {
     match cell {
         Cell::Bytes(bytes) => {

@@ -545,7 +545,7 @@ fn memory_stays_within_limits() {
         assert!(peak < 2 * LIMIT + SLACK_BYTES, "{query}: {peak} bytes, {ran} in memory");
         smaller += usize::from(peak < ran / 2);
     }
-    // The measure tells the two apart.
+    // The measure distinguishes the two.
     assert!(smaller >= 7, "only {smaller} of {} took half of what they take in memory", queries.len());
     assert_eq!(folder.list().expect("the folder is there"), Vec::<String>::new());
     std::fs::remove_dir(&path).expect("the folder is empty");

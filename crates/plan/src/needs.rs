@@ -12,7 +12,7 @@ pub struct TableNeed {
     /// Which mention.
     pub table: TableIndex,
     /// Must be held.
-    pub wanted: Privileges,
+    pub privileges: Privileges,
     /// Or this (UPDATE of several tables, of which some are only read).
     pub alternative: Privileges,
     /// Rows are locked by FOR UPDATE: one of UPDATE, DELETE, LOCK TABLES too.
@@ -29,7 +29,7 @@ pub struct ColumnNeed {
     /// Which column.
     pub ordinal: u32,
     /// A single privilege.
-    pub wanted: Privileges,
+    pub privileges: Privileges,
     /// The text names all columns at once (`*`, INSERT without a list); such needs of one table follow each other.
     pub of_all: bool,
 }

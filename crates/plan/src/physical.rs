@@ -36,8 +36,8 @@ pub struct PhysicalPlan {
     pub tables: Vec<PlanTable>,
     /// The result's columns, in order of the root's output.
     pub output: Vec<OutputColumn>,
-    /// Which columns of the result are wholes ([`ColumnInfo::is_whole`](crate::logical::ColumnInfo)); none: empty.
-    pub apart: Vec<bool>,
+    /// Which columns of the result may hold references to large values ([`ColumnInfo::is_reference`](crate::logical::ColumnInfo)); none: empty.
+    pub reference_columns: Vec<bool>,
     /// Types of the parameters; `None`: it goes into a column as it is.
     pub parameters: Vec<Option<DataType>>,
     /// Those of LIMIT, whose values must be counts.
@@ -169,18 +169,18 @@ impl PhysicalPlan {
         with_text.zip(self.output.len()..).collect()
     }
 
-    /// Whether a column is a whole: a value, or where a large one lies.
+    /// Whether the cells of a column may be references to large values.
     #[must_use]
-    pub fn is_whole_column(&self, id: ColumnId) -> bool {
+    pub fn is_reference_column(&self, id: ColumnId) -> bool {
         // Behind the columns are the locators.
-        self.columns.get(id.0 as usize).is_some_and(|column| column.is_whole)
+        self.columns.get(id.0 as usize).is_some_and(|column| column.is_reference)
     }
 
     /// Whether an expression over the rows of `input` is such a column, as it is.
     #[must_use]
-    pub fn is_whole(&self, input: &Node, expr: &Expr) -> bool {
+    pub fn is_reference(&self, input: &Node, expr: &Expr) -> bool {
         let crate::ExprKind::Input(position) = expr.kind else { return false };
-        input.columns.get(position as usize).is_some_and(|id| self.is_whole_column(*id))
+        input.columns.get(position as usize).is_some_and(|id| self.is_reference_column(*id))
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn replace_columns(expr: &mut Expr, with: &mut dyn FnMut(ColumnId) ->
 }
 
 /// Takes out of a tree what only orders its rows or finds equal ones: it is asked whether it has a row, so neither matters. Equal to the
-/// collation of a UNION may be what the question tells apart.
+/// collation of a UNION may decide the question.
 pub(crate) fn ignore_order_and_duplicates(mut tree: &mut Logical) {
     loop {
         match tree {

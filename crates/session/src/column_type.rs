@@ -189,7 +189,7 @@ fn check_width(width: u64, name: &str) -> Result<()> {
 }
 
 fn number_attributes(written: &ast::DataType<'_>, warnings: &mut Vec<Diagnostic>) {
-    // ZEROFILL implies UNSIGNED, but only a written UNSIGNED is warned about; the tree does not tell the two apart, and
+    // ZEROFILL implies UNSIGNED, but only a written UNSIGNED is warned about; the tree does not distinguish the two, and
     // ZEROFILL alone is by far the more frequent.
     if written.zerofill {
         deprecated(warnings, ER_WARN_DEPRECATED_ZEROFILL);

@@ -29,7 +29,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// By the clock's nanoseconds, and a number that tells equal ones apart.
+    /// By the clock's nanoseconds, and a number that distinguishes equal ones.
     by_time: BTreeMap<(u64, u64), Arc<ConnectionControl>>,
     next_number: u64,
     ended: bool,

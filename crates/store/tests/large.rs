@@ -117,7 +117,7 @@ fn one_transaction_changes_more_than_memory_holds() {
 /// Recovery rolls back what one transaction changed, though that does not fit the pool and power fails again and again
 /// meanwhile.
 #[test]
-fn what_is_taken_back_need_not_fit_the_pool_either() {
+fn a_rollback_need_not_fit_the_pool_either() {
     let mut world = SimWorld::new(4);
     let (store, tree) = open(&world, LogOptions::default());
     let count = 3_500;

@@ -21,7 +21,7 @@ fn open(world: &SimWorld, capacity: u64) -> Store {
     Store::open(world.env(), Path::new(FOLDER), options).unwrap()
 }
 
-/// Bytes of the log's files, spares apart.
+/// Bytes of the log's files, spare segments not counted.
 fn log_bytes(world: &SimWorld) -> u64 {
     let folder = world.env().disk.folder(Path::new(FOLDER), false).unwrap();
     let names = folder.list().unwrap();

@@ -134,7 +134,7 @@ fn one_hot_row_under_an_old_snapshot_takes_no_room() {
 }
 
 #[test]
-fn a_transaction_larger_than_memory_is_taken_back() {
+fn a_transaction_larger_than_memory_is_rolled_back() {
     let world = SimWorld::new(3);
     let (store, tree) = fresh(&world, 16 << 10);
     for number in 0..100 {

@@ -130,7 +130,7 @@ fn rows_of_another_width_are_named() {
 }
 
 #[test]
-fn statements_are_told_apart() {
+fn statements_are_distinguished() {
     let sql = b" SELECT 1 ; /* c */ SELECT ';' ;; ";
     let arena = Bump::new();
     let first = parse(sql, &arena, SqlMode::default()).expect("correct");

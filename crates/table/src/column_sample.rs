@@ -54,7 +54,7 @@ impl ColumnSample {
         self.nulls += 1;
     }
 
-    /// A value that stands apart, or of a kind that has no key.
+    /// A value stored out of line, or of a type that has no key.
     pub(crate) fn push_large(&mut self, size: u64) {
         self.large += 1;
         self.size_sum += size;

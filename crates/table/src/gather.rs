@@ -239,7 +239,7 @@ impl<'t> RowsSample<'t> {
 
     fn push(&mut self, leaf: u32, key: &[u8], value: &[u8]) {
         self.row_count += 1;
-        // Of a row that stands apart nothing is known.
+        // A row stored out of line is not read.
         if spilled_reference(value).is_some() {
             return;
         }

@@ -327,7 +327,7 @@ impl Table {
     ) -> Result<(), StoreError> {
         let external = view.has_external();
         if !external && columns.parts.is_empty() {
-            Self::push_here(view, zone, columns, batch);
+            Self::push_inline(view, zone, columns, batch);
             return Ok(());
         }
         for (column, &ordinal) in batch.columns.iter_mut().zip(columns.ordinals) {
@@ -369,7 +369,7 @@ impl Table {
 
     /// Appends the columns of a row, or of an entry, that has all of them.
     #[inline]
-    fn push_here(view: &RowView<'_>, zone: &dyn TimestampZone, columns: Columns<'_>, batch: &mut Batch) {
+    fn push_inline(view: &RowView<'_>, zone: &dyn TimestampZone, columns: Columns<'_>, batch: &mut Batch) {
         if columns.parts.is_empty() {
             for (column, &ordinal) in batch.columns.iter_mut().zip(columns.ordinals) {
                 view.push_to(ordinal, zone, column);
@@ -709,7 +709,7 @@ impl TableScan {
                     scratch.value.extend_from_slice(body);
                     return ControlFlow::Break(());
                 }
-                Table::push_here(&view, zone, columns, batch);
+                Table::push_inline(&view, zone, columns, batch);
                 go_on(batch.row_count < rows_max && !batch.is_full())
             });
             if let Err(error) = walked {
@@ -758,7 +758,7 @@ impl TableScan {
                 if let Some(locators) = &mut locators {
                     locators.push(view.locator());
                 }
-                Table::push_here(&view, zone, columns, batch);
+                Table::push_inline(&view, zone, columns, batch);
                 go_on(batch.row_count < rows_max && !batch.is_full())
             });
             if let Err(error) = walked {
@@ -790,7 +790,7 @@ impl TableScan {
         let columns = Columns::new(table.width(), &taken.0, &taken.1);
         let first_of = std::mem::take(&mut self.first_of);
         let rows_max = self.rows_max;
-        let mut apart: Option<(Vec<u8>, Vec<u8>)> = None;
+        let mut out_of_line: Option<(Vec<u8>, Vec<u8>)> = None;
         let mut result = Ok(());
         while result.is_ok() && !self.ranges.is_empty() && batch.row_count < rows_max && !batch.is_full() {
             // The key of the values of the last row given.
@@ -823,10 +823,10 @@ impl TableScan {
                 if entries.is_none()
                     && (spilled_reference(value).is_some() || Table::needs_fetch(&view, columns))
                 {
-                    apart = Some((key.to_vec(), value.to_vec()));
+                    out_of_line = Some((key.to_vec(), value.to_vec()));
                     return ControlFlow::Break(());
                 }
-                Table::push_here(&view, zone, columns, batch);
+                Table::push_inline(&view, zone, columns, batch);
                 group = Some(write_group(batch));
                 neighbours = 0;
                 go_on(batch.row_count < rows_max && !batch.is_full())
@@ -836,7 +836,7 @@ impl TableScan {
                 Ok(false) => {}
                 Err(error) => result = Err(error),
             }
-            if let Some((key, value)) = apart.take() {
+            if let Some((key, value)) = out_of_line.take() {
                 match table.push_row(&key, &value, ReadFrom::View(reader), zone, columns, batch) {
                     Ok(()) => group = Some(write_group(batch)),
                     Err(error) => result = Err(error),
@@ -1048,7 +1048,7 @@ impl Table {
             // As MySQL: who changes what the entry shows has to change the entry.
             let view = entries.view(row.key, row.value);
             locators.push(view.locator());
-            Self::push_here(&view, zone, row.columns, batch);
+            Self::push_inline(&view, zone, row.columns, batch);
             return Ok(true);
         }
         let locator = entries.split(row.key, row.value).0;

@@ -212,7 +212,7 @@ fn run(seed: u64, primary: bool) {
                     };
                 match random.below(3) {
                     0 => {
-                        // Without a primary key the model keeps ids apart.
+                        // Without a primary key the model keeps ids in a map of its own.
                         if !primary && next.contains_key(&row.id) {
                             continue;
                         }

@@ -90,7 +90,7 @@ const ORDER: &[(&str, &[Apart])] = &[
         "exec",
         &[
             Apart(&["error", "key", "status_counts"]),
-            Apart(&["expr", "kept"]),
+            Apart(&["expr", "row_buffer"]),
             Apart(&["planned"]),
             Apart(&["programs", "spill", "stored_table"]),
             Apart(&["long_data"]),

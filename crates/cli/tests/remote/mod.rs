@@ -1,7 +1,7 @@
 //! Tables on another server, behind a connection: a second backend of `access`.
 //!
 //! Each scan, look-up and change is a statement of SQL on that server, inside one transaction there. Constants are literals. A row
-//! is known by the condition that names it: its primary key, or all its columns, so that rows of a table without a key are told apart
+//! is known by the condition that names it: its primary key, or all its columns, so that rows of a table without a key are distinguished
 //! as far as their values differ. Rows come as text and are read back into columns' own shapes.
 //!
 //! Foreign keys, generated columns and CHECK are the other server's as well; here they are not resolved.

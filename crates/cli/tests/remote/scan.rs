@@ -223,7 +223,7 @@ impl<'a> Selected<'a> {
             let cell = row.cell(first + self.outputs.len() + number);
             push_text(cell.as_bytes(), &column.data_type, &mut value)?;
             let (and, name) = (if number > 0 { " AND " } else { "" }, quoted(&column.name));
-            // Without a key, rows that differ in the case of a letter are told apart.
+            // Without a key, rows that differ in the case of a letter are distinguished.
             let is_exact = self.definition.clustered.is_none() && column.data_type.is_string();
             let (name, data_type) = if is_exact {
                 (format!("CAST({name} AS BINARY)"), DataType::varchar(0, CollationId::BINARY))

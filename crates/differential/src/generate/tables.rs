@@ -25,7 +25,7 @@ const COLLATIONS: &[&str] = &[
     "cp1251_general_ci",
 ];
 
-/// Words that every collation tells apart.
+/// Words that every collation distinguishes.
 pub(super) const PLAIN_WORDS: &[&str] =
     &["", "a", "b", "c", "ab", "abc", "x", "zz", "foo", "bar", "10", "2", "a b"];
 /// Words that some collations call equal, that look like numbers and dates, or that need escaping.

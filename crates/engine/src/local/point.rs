@@ -135,7 +135,7 @@ impl PointProgram for LocalPointProgram {
                 let ordinal = *scan.columns.get(position)?;
                 // All of a large column is here what the row holds; other parts only a scan gives.
                 let ordinal = match table_reference.part(ordinal) {
-                    Some(part) if part.kind == PartKind::Whole => part.column,
+                    Some(part) if part.kind == PartKind::Reference => part.column,
                     Some(_) => return None,
                     None => ordinal,
                 };

@@ -7,7 +7,7 @@ use types::{Batch, Cell, Physical};
 use super::Changed;
 use super::row::{self, RowWriter, violated};
 use super::trigger::RowAt;
-use crate::context::{ExecContext, Keep, KeepCursor};
+use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
 use crate::expr::SqlResult;
 use crate::programs::Programs;
 use crate::run::Source;
@@ -52,7 +52,7 @@ pub(super) fn run(
     if compiled.collect_first {
         // Locators only, table by table.
         let limit = ctx.limits.temporary_bytes / targets.len().max(1);
-        let mut found: Vec<Keep> = targets.iter().map(|_| Keep::default()).collect();
+        let mut found: Vec<MaterializedRows> = targets.iter().map(|_| MaterializedRows::default()).collect();
         let mut locators = Batch::new([Physical::Bytes]);
         while source.next(ctx)? {
             for ((_, position), found) in targets.iter().zip(&mut found) {
@@ -68,7 +68,7 @@ pub(super) fn run(
         }
         for ((table, _), mut found) in targets.iter().zip(found) {
             found.finish()?;
-            let mut cursor = KeepCursor::default();
+            let mut cursor = MaterializedCursor::default();
             while let Some(batch) = cursor.next(&found)? {
                 each_locator(batch, 0, |locator| {
                     changed.affected += u64::from(delete_row(table, delete.ignore, locator, ctx)?);

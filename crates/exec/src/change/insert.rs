@@ -18,7 +18,7 @@ use super::rules::{self, Computed, Rules, Running, RunningRules};
 use super::trigger::{NewRow, RowAt};
 use super::values::{self, Storing, Target};
 use super::{Changed, check_violated, duplicate, recycle};
-use crate::context::{ExecContext, Keep, KeepCursor};
+use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
 use crate::error::{access_error, internal};
 use crate::expr::SqlResult;
 use crate::output::LargeTables;
@@ -187,7 +187,8 @@ struct QueryRows<'p> {
 
 impl<'p> QueryRows<'p> {
     fn new(plan: &'p PhysicalPlan, node: &'p Node) -> SqlResult<QueryRows<'p>> {
-        let may_be_references: Vec<bool> = node.columns.iter().map(|id| plan.is_whole_column(*id)).collect();
+        let may_be_references: Vec<bool> =
+            node.columns.iter().map(|id| plan.is_reference_column(*id)).collect();
         let tables =
             if may_be_references.contains(&true) { LargeTables::of(plan)? } else { LargeTables::default() };
         let column = |id: &plan::ColumnId| {
@@ -459,8 +460,8 @@ impl<'p> Insert<'p, '_> {
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
         if self.plan.collect_first {
-            let keep = Keep::all(&mut source, ctx.limits.temporary_bytes, ctx)?;
-            let mut cursor = KeepCursor::default();
+            let keep = MaterializedRows::all(&mut source, ctx.limits.temporary_bytes, ctx)?;
+            let mut cursor = MaterializedCursor::default();
             while let Some(batch) = cursor.next(&keep)? {
                 self.insert_batch(batch, rows, ctx)?;
             }

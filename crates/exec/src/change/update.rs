@@ -11,11 +11,11 @@ use super::rules::{self, Computed, Rules, RunningRules};
 use super::trigger::{NewRow, RowAt};
 use super::values::{Storing, Target as ColumnTarget, changes_row};
 use super::{Changed, check_violated, warn_duplicate};
-use crate::context::{ExecContext, Keep, KeepCursor};
+use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
 use crate::error::{access_error, internal};
 use crate::expr::SqlResult;
 use crate::programs::Programs;
-use crate::run::{RowKeys, Source, Unseen};
+use crate::run::{DistinctKeys, RowKeys, Source};
 use crate::status_counts::StatusKind;
 
 /// What of an UPDATE does not depend on the execution.
@@ -130,7 +130,7 @@ struct Target<'p> {
     running: RunningRules,
     programs: Vec<Option<rules::Running>>,
     /// Rows changed already, where a join may give a row several times; `None` where none does.
-    seen: Option<Unseen>,
+    seen: Option<DistinctKeys>,
 }
 
 struct Update<'p, 's> {
@@ -169,7 +169,7 @@ pub(super) fn run(
                     Assigned::Param(_) | Assigned::Default => None,
                 })
                 .collect(),
-            seen: several.then(|| Unseen::new(update.source.shapes(), &RowKeys::default())),
+            seen: several.then(|| DistinctKeys::new(update.source.shapes(), &RowKeys::default())),
         });
     }
     let mut row = Batch::new(update.source.shapes());
@@ -182,12 +182,12 @@ pub(super) fn run(
         changed: Changed { is_update: true, ..Changed::default() },
     };
     if update.collect_first {
-        let keep = Keep::all(&mut source, ctx.limits.temporary_bytes, ctx)?;
-        let mut cursor = KeepCursor::default();
+        let keep = MaterializedRows::all(&mut source, ctx.limits.temporary_bytes, ctx)?;
+        let mut cursor = MaterializedCursor::default();
         while let Some(batch) = cursor.next(&keep)? {
             run.update_batch(batch, ctx)?;
         }
-        run.update_aside(ctx)?;
+        run.update_spilled(ctx)?;
     } else {
         source.start(ctx)?;
         // Two batches take turns, since the source is borrowed while its rows are changed.
@@ -213,12 +213,12 @@ impl Update<'_, '_> {
     }
 
     /// Rows that wait on disk because nothing more could be remembered of their tables in memory.
-    fn update_aside(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+    fn update_spilled(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         let mut batch = Batch::new(self.row.columns.iter().map(Column::physical));
         let mut locators = BytesColumn::new();
         for target in 0..self.targets.len() {
             while let Some(seen) = &mut self.targets[target].seen
-                && seen.next_aside(&mut batch, &mut locators)?
+                && seen.next_spilled(&mut batch, &mut locators)?
             {
                 for row in 0..batch.row_count {
                     self.update_row(&batch, row, target, ctx)?;

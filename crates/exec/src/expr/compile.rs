@@ -62,7 +62,7 @@ pub(super) enum Class {
 
 /// How a function is computed row by row.
 #[derive(Clone, Copy)]
-pub(super) struct Recipe {
+pub(super) struct ScalarKernel {
     pub(super) kernel: Kernel,
     /// Classes of the arguments; the last one goes for all that follow.
     pub(super) classes: &'static [Class],
@@ -978,9 +978,9 @@ impl Compiler {
             F::ConvertUsing => self.converted(&args[0], Target::Characters(result.collation))?,
             F::Collate => self.converted(&args[0], Target::Text(result.collation))?,
             _ => {
-                let recipe = kernels::recipe(function, args, option, result)
+                let scalar_kernel = kernels::scalar_kernel(function, args, option, result)
                     .ok_or_else(|| service::error::ER_NOT_SUPPORTED_YET.with(&[&function.name()]))?;
-                return self.row_call(function, recipe, args, option, result);
+                return self.row_call(function, scalar_kernel, args, option, result);
             }
         })
     }
@@ -988,7 +988,7 @@ impl Compiler {
     fn row_call(
         &mut self,
         function: FunctionId,
-        recipe: Recipe,
+        scalar_kernel: ScalarKernel,
         args: &[Expr],
         option: &CallOption,
         result: &DataType,
@@ -1003,7 +1003,8 @@ impl Compiler {
         };
         let mut nodes = Vec::with_capacity(args.len());
         for (i, arg) in args.iter().enumerate() {
-            let class = recipe.classes.get(i).or(recipe.classes.last()).copied().unwrap_or(Class::Any);
+            let class =
+                scalar_kernel.classes.get(i).or(scalar_kernel.classes.last()).copied().unwrap_or(Class::Any);
             let target = match class {
                 Class::Any => None,
                 Class::Int => Some(Target::Int),
@@ -1030,12 +1031,12 @@ impl Compiler {
             });
         }
         let call = RowCall {
-            kernel: recipe.kernel,
+            kernel: scalar_kernel.kernel,
             args: nodes,
             types: args.iter().map(|arg| arg.data_type.clone()).collect(),
             result: result.clone(),
             option: option.clone(),
-            null_propagates: recipe.null_propagates,
+            null_propagates: scalar_kernel.null_propagates,
             stops_at_null: stops_at_null(function),
             name: function.name(),
             shown: adds_times(function, result).then(|| show_call(function, args).into()),

@@ -9,7 +9,7 @@ use types::{DataType, Decimal, TypeKind};
 use wire::row;
 use wire::row::{DateTimeFields, TimeFields};
 
-use super::apart::{Apart, LargeValue, ResultCell};
+use super::large_columns::{LargeColumns, LargeValue, ResultCell};
 use crate::expr::SqlResult;
 
 /// Bytes of a large value that are read at a time to be sent.
@@ -325,15 +325,15 @@ impl RowEncoder {
         }
     }
 
-    /// Sends row `row` of `batch`, whose large values lie apart: these go out a piece at a time.
+    /// Sends row `row` of `batch`, whose large values are stored out of line: these are sent a piece at a time.
     ///
     /// # Errors
     /// The store's; the client is gone.
-    pub(crate) fn put_row_apart(
+    pub(crate) fn put_row_with_references(
         &mut self,
         batch: &Batch,
         row: usize,
-        apart: &Apart<'_>,
+        large: &LargeColumns<'_>,
         reply: &mut Reply<'_>,
     ) -> SqlResult<()> {
         let out = reply.begin_row();
@@ -347,9 +347,9 @@ impl RowEncoder {
             }
         }
         for (index, encoder) in self.cells.iter().enumerate() {
-            match apart.cell(batch, self.place(index), row)? {
-                ResultCell::Apart(value) => encoder.put_large(&value, &mut self.scratch, reply)?,
-                ResultCell::Here(cell) => match self.format {
+            match large.cell(batch, self.place(index), row)? {
+                ResultCell::OutOfLine(value) => encoder.put_large(&value, &mut self.scratch, reply)?,
+                ResultCell::Inline(cell) => match self.format {
                     RowFormat::Text => encoder.put_cell_text(cell, &mut self.scratch, reply.row()),
                     RowFormat::Binary => {
                         encoder.put_cell_binary(cell, &mut self.scratch, reply.row());

@@ -122,7 +122,7 @@ fn definition_of<'a>(column: &ResultColumn<'a>, results: Option<Charset>) -> Col
     };
     let mut flags = column.flags | data_type.protocol_flags();
     if column.source.is_computed() {
-        // A table keeps the value apart from its row, a computed one lies nowhere.
+        // A table stores the value out of line, a computed one is stored nowhere.
         flags &= !column_flag::BLOB;
     }
     if is_member(data_type.kind)
@@ -170,7 +170,9 @@ fn protocol_type(column: &ResultColumn<'_>) -> u8 {
     match column.data_type.kind {
         TypeKind::Enum if column.source == OutputSource::Expression => ColumnType::Enum as u8,
         TypeKind::Set if column.source == OutputSource::Expression => ColumnType::Set as u8,
-        kind if is_member(kind) && column.source == OutputSource::Kept => ColumnType::VarString as u8,
+        kind if is_member(kind) && column.source == OutputSource::TemporaryTable => {
+            ColumnType::VarString as u8
+        }
         TypeKind::MediumText if is_computed => 250,
         TypeKind::LongText if is_computed => 251,
         _ => column.data_type.protocol_type(),

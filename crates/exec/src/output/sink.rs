@@ -5,7 +5,7 @@ use types::charset::Charset;
 use types::vector::{Batch, Cell};
 use types::{DataType, Value};
 
-use super::{Apart, RowEncoder};
+use super::{LargeColumns, RowEncoder};
 use crate::expr::SqlResult;
 
 /// Takes a query's rows batch by batch.
@@ -16,12 +16,12 @@ pub trait RowSink {
     /// The client is gone, or the rows are too many.
     fn batch(&mut self, batch: &Batch) -> SqlResult<bool>;
 
-    /// The next rows, some of whose values lie apart.
+    /// The next rows, some of whose values are stored out of line.
     ///
     /// # Errors
     /// As [`RowSink::batch`], and the store's.
-    fn batch_apart(&mut self, batch: &Batch, apart: &Apart<'_>) -> SqlResult<bool> {
-        self.batch(&apart.read_all(batch)?)
+    fn batch_with_references(&mut self, batch: &Batch, large: &LargeColumns<'_>) -> SqlResult<bool> {
+        self.batch(&large.read_all(batch)?)
     }
 }
 
@@ -72,12 +72,12 @@ impl RowSink for ReplySink<'_, '_> {
         Ok(true)
     }
 
-    fn batch_apart(&mut self, batch: &Batch, apart: &Apart<'_>) -> SqlResult<bool> {
+    fn batch_with_references(&mut self, batch: &Batch, large: &LargeColumns<'_>) -> SqlResult<bool> {
         for row in 0..batch.row_count {
             if self.row_count == self.rows_max {
                 return Ok(false);
             }
-            self.encoder.put_row_apart(batch, row, apart, self.reply)?;
+            self.encoder.put_row_with_references(batch, row, large, self.reply)?;
             self.row_count += 1;
         }
         Ok(true)

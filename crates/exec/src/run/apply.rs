@@ -9,7 +9,7 @@ use types::{Batch, Column, DataType, Physical};
 
 use super::members::{Member, Members};
 use super::{Operator, Source};
-use crate::context::{ExecContext, Keep, KeepCursor};
+use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
 use crate::error::coded;
 use crate::expr::{Program, Scratch, SqlResult};
 use crate::key::append_exact_key;
@@ -27,7 +27,7 @@ pub(super) struct Apply<'p> {
     condition: Option<(Scratch, Arc<Program>)>,
     shape: Physical,
     /// The rows of an uncorrelated ANY or ALL.
-    kept: Option<Keep>,
+    materialized: Option<MaterializedRows>,
     /// Their values, if equality is asked.
     members: Option<Members>,
     /// The answer of an uncorrelated scalar or EXISTS: a one-row column.
@@ -73,7 +73,7 @@ impl<'p> Apply<'p> {
             outer_types,
             condition,
             shape,
-            kept: None,
+            materialized: None,
             members,
             constant: None,
             cache: HashMap::default(),
@@ -102,36 +102,36 @@ impl<'p> Apply<'p> {
                 answer.push_int(i64::from(found));
             }
             ApplyKind::Quantified { all, single, .. } => {
-                let mut verdict = Verdict { all: *all, unknown: false, decided: None };
+                let mut result = QuantifiedResult { all: *all, unknown: false, decided: None };
                 let mut rows = 0;
                 // All rows are counted where only one may be.
-                let goes_on = |verdict: &Verdict| *single || verdict.decided.is_none();
-                if self.kept.is_some() && self.ask_members(row, &mut verdict, ctx)? {
+                let goes_on = |result: &QuantifiedResult| *single || result.decided.is_none();
+                if self.materialized.is_some() && self.ask_members(row, &mut result, ctx)? {
                     // The set knows.
-                } else if let Some(kept) = self.kept.take() {
-                    let mut cursor = KeepCursor::default();
-                    while goes_on(&verdict)
-                        && let Some(batch) = cursor.next(&kept)?
+                } else if let Some(materialized) = self.materialized.take() {
+                    let mut cursor = MaterializedCursor::default();
+                    while goes_on(&result)
+                        && let Some(batch) = cursor.next(&materialized)?
                     {
                         rows += batch.row_count;
                         check_single(*single, rows)?;
-                        self.judge(row, batch, &mut verdict, ctx)?;
+                        self.judge(row, batch, &mut result, ctx)?;
                     }
-                    self.kept = Some(kept);
+                    self.materialized = Some(materialized);
                 } else {
                     self.subquery.start(ctx)?;
-                    while goes_on(&verdict) && self.subquery.next(ctx)? {
+                    while goes_on(&result) && self.subquery.next(ctx)? {
                         rows += self.subquery.batch.row_count;
                         check_single(*single, rows)?;
                         let shapes: Vec<Physical> =
                             self.subquery.batch.columns.iter().map(Column::physical).collect();
                         let batch = std::mem::replace(&mut self.subquery.batch, Batch::new(shapes));
-                        self.judge(row, &batch, &mut verdict, ctx)?;
+                        self.judge(row, &batch, &mut result, ctx)?;
                         self.subquery.batch = batch;
                     }
                 }
-                verdict.unknown |= *single && rows == 0;
-                match verdict.answer() {
+                result.unknown |= *single && rows == 0;
+                match result.answer() {
                     Some(truth) => answer.push_int(i64::from(truth)),
                     None => answer.push_null(),
                 }
@@ -145,13 +145,13 @@ impl<'p> Apply<'p> {
         if !matches!(self.kind, ApplyKind::Quantified { .. }) || !self.outer.is_empty() {
             return Ok(());
         }
-        let kept = match self.kept.take() {
-            Some(kept) => kept,
-            None => Keep::all(&mut self.subquery, ctx.limits.temporary_bytes, ctx)?,
+        let materialized = match self.materialized.take() {
+            Some(materialized) => materialized,
+            None => MaterializedRows::all(&mut self.subquery, ctx.limits.temporary_bytes, ctx)?,
         };
-        let kept = self.kept.insert(kept);
+        let materialized = self.materialized.insert(materialized);
         match &mut self.members {
-            Some(members) => members.prepare(&self.input.batch, kept, ctx),
+            Some(members) => members.prepare(&self.input.batch, materialized, ctx),
             None => Ok(()),
         }
     }
@@ -160,7 +160,7 @@ impl<'p> Apply<'p> {
     fn ask_members(
         &mut self,
         row: usize,
-        verdict: &mut Verdict,
+        result: &mut QuantifiedResult,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<bool> {
         let Some(mut members) = self.members.take() else { return Ok(false) };
@@ -168,18 +168,19 @@ impl<'p> Apply<'p> {
         let known = match member {
             None => false,
             Some(Member::Yes) => {
-                verdict.decided = Some(!verdict.all);
+                result.decided = Some(!result.all);
                 true
             }
             Some(Member::AskAll) if members.is_single() => {
-                verdict.unknown = self.kept.as_ref().is_some_and(|kept| !kept.is_empty());
+                result.unknown =
+                    self.materialized.as_ref().is_some_and(|materialized| !materialized.is_empty());
                 true
             }
             Some(Member::AskAll) => false,
             Some(Member::AskRowsWithNull) => {
                 for batch in members.rows_with_null() {
-                    if verdict.decided.is_none() {
-                        self.judge(row, batch, verdict, ctx)?;
+                    if result.decided.is_none() {
+                        self.judge(row, batch, result, ctx)?;
                     }
                 }
                 true
@@ -194,7 +195,7 @@ impl<'p> Apply<'p> {
         &mut self,
         row: usize,
         batch: &Batch,
-        verdict: &mut Verdict,
+        result: &mut QuantifiedResult,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
         let Some((scratch, program)) = &mut self.condition else { return Ok(()) };
@@ -202,7 +203,7 @@ impl<'p> Apply<'p> {
         let input = &self.input.batch;
         let mut pairs = Batch::new(input.columns.iter().chain(&batch.columns).map(Column::physical));
         let repeated = vec![row as u32; batch.row_count];
-        crate::kept::gather(input, &repeated, &mut pairs, 0);
+        crate::row_buffer::gather(input, &repeated, &mut pairs, 0);
         for (target, column) in pairs.columns[input.columns.len()..].iter_mut().zip(&batch.columns) {
             target.copy_from(column);
         }
@@ -211,10 +212,10 @@ impl<'p> Apply<'p> {
         program.eval(scratch, &pairs, &mut ctx.eval, &mut truth)?;
         for row in 0..pairs.row_count {
             if truth[0].is_null(row) {
-                verdict.unknown = true;
-            } else if (truth[0].ints()[row] != 0) != verdict.all {
+                result.unknown = true;
+            } else if (truth[0].ints()[row] != 0) != result.all {
                 // ANY found one that holds, or ALL one that does not.
-                verdict.decided = Some(!verdict.all);
+                result.decided = Some(!result.all);
                 return Ok(());
             }
         }
@@ -230,13 +231,13 @@ fn check_single(single: bool, rows: usize) -> SqlResult<()> {
     Ok(())
 }
 
-struct Verdict {
+struct QuantifiedResult {
     all: bool,
     unknown: bool,
     decided: Option<bool>,
 }
 
-impl Verdict {
+impl QuantifiedResult {
     fn answer(&self) -> Option<bool> {
         match self.decided {
             Some(truth) => Some(truth),
@@ -264,7 +265,7 @@ fn all_of(conditions: &[plan::Expr]) -> plan::Expr {
 
 impl Operator for Apply<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        self.kept = None;
+        self.materialized = None;
         if let Some(members) = &mut self.members {
             members.reset();
         }

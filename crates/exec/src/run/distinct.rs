@@ -5,7 +5,7 @@ use types::planted::{self, Plant};
 use types::vector::BytesColumn;
 use types::{Batch, Column};
 
-use super::{Operator, RowKeys, Source, Unseen};
+use super::{DistinctKeys, Operator, RowKeys, Source};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
 use crate::status_counts::StatusKind;
@@ -13,23 +13,23 @@ use crate::status_counts::StatusKind;
 pub(super) struct Distinct<'p> {
     input: Source<'p>,
     keys: RowKeys,
-    unseen: Unseen,
-    /// The input has ended; rows come from those put aside.
+    distinct_keys: DistinctKeys,
+    /// The input has ended; rows come from those spilled.
     ended: bool,
-    aside: Batch,
-    aside_keys: BytesColumn,
+    spilled: Batch,
+    spilled_keys: BytesColumn,
 }
 
 impl<'p> Distinct<'p> {
     pub(super) fn new(input: Source<'p>, keys: RowKeys, node: &Node) -> Distinct<'p> {
-        let (unseen, aside) = (Unseen::new(node.shapes(), &keys), Batch::new(node.shapes()));
-        Distinct { input, keys, unseen, ended: false, aside, aside_keys: BytesColumn::new() }
+        let (distinct_keys, spilled) = (DistinctKeys::new(node.shapes(), &keys), Batch::new(node.shapes()));
+        Distinct { input, keys, distinct_keys, ended: false, spilled, spilled_keys: BytesColumn::new() }
     }
 }
 
 impl Operator for Distinct<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        self.unseen.reset();
+        self.distinct_keys.reset();
         self.ended = false;
         ctx.status.add(StatusKind::TmpTables, 1);
         ctx.status.add(StatusKind::ReadRndNext, 1);
@@ -46,7 +46,7 @@ impl Operator for Distinct<'_> {
                 break;
             }
             if planted::is(Plant::ForgetSeen) {
-                self.unseen.reset();
+                self.distinct_keys.reset();
             }
             ctx.status.add(StatusKind::Write, self.input.batch.row_count as u64);
             let columns: &[Column] = &self.input.batch.columns;
@@ -55,7 +55,7 @@ impl Operator for Distinct<'_> {
                 key.clear();
                 self.keys.append(&[], columns, row, ctx, &mut key)?;
                 let cells = columns.iter().map(|column| column.cell(row));
-                if self.unseen.is_new(&key, cells, &self.keys, limit, ctx)? {
+                if self.distinct_keys.is_new(&key, cells, &self.keys, limit, ctx)? {
                     rows.push(row as u32);
                 }
             }
@@ -67,20 +67,20 @@ impl Operator for Distinct<'_> {
             ctx.check()?;
         }
         loop {
-            self.aside.clear();
-            self.aside_keys.clear();
-            if !self.unseen.next_aside(&mut self.aside, &mut self.aside_keys)? {
+            self.spilled.clear();
+            self.spilled_keys.clear();
+            if !self.distinct_keys.next_spilled(&mut self.spilled, &mut self.spilled_keys)? {
                 return Ok(false);
             }
             rows.clear();
-            for (row, key) in self.aside_keys.iter().enumerate() {
-                let cells = self.aside.columns.iter().map(|column| column.cell(row));
-                if self.unseen.is_new(key, cells, &self.keys, limit, ctx)? {
+            for (row, key) in self.spilled_keys.iter().enumerate() {
+                let cells = self.spilled.columns.iter().map(|column| column.cell(row));
+                if self.distinct_keys.is_new(key, cells, &self.keys, limit, ctx)? {
                     rows.push(row as u32);
                 }
             }
             if !rows.is_empty() {
-                out.gather_from(&self.aside, &rows);
+                out.gather_from(&self.spilled, &rows);
                 ctx.status.add(StatusKind::ReadRndNext, rows.len() as u64);
                 return Ok(true);
             }

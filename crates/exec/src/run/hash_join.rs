@@ -1,13 +1,13 @@
 //! Hash join: a table of the right side's rows by key, asked by the left side's.
 //!
-//! A right side above the limit goes to disk in parts by the hash of its keys, and then the left side too (grace hash join,
-//! Kitsuregawa et al. 1983). The parts are joined pair by pair; one that is still too large is parted again by other bits of
-//! the hash. A part that parting does not make smaller, a single key with many rows, is joined in passes: as many right rows
+//! A right side above the limit goes to disk in partitions by the hash of its keys, and then the left side too (grace hash join,
+//! Kitsuregawa et al. 1983). The partitions are joined pair by pair; one that is still too large is partitioned again by other bits of
+//! the hash. A partition that partitioning does not make smaller, a single key with many rows, is joined in passes: as many right rows
 //! as fit, all left rows; then the next right rows. Between two passes a left row's state travels with it: an inner join
 //! reads the same left rows again, a semi and an anti join only those without a partner so far, a left join all with a flag.
 //!
 //! Invariants:
-//! 1. A left row is given once for each partner, or once at all, whatever the parts and passes.
+//! 1. A left row is given once for each partner, or once at all, whatever the partitions and passes.
 //! 2. Keys are computed once per row; on disk they stand with it.
 //! 3. Rows come in the order of the left ones as long as the right side fits into memory.
 
@@ -29,8 +29,8 @@ use super::scan::keep_rows;
 use super::{Operator, RowKeys, Source};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
-use crate::kept::{Kept, columns};
 use crate::programs::Programs;
+use crate::row_buffer::{RowBuffer, columns};
 use crate::spill::{LIMIT_BYTES_MAX, SpillReader, SpillRows, SpillWriter, block_bytes};
 
 const NONE: u32 = u32::MAX;
@@ -41,7 +41,7 @@ const RESERVED_ROW_BYTES: usize = 64;
 /// Right rows in memory, by key.
 #[derive(Default)]
 struct Build {
-    kept: Kept,
+    kept: RowBuffer,
     /// Keys of the kept rows, if each is one integer; else their bytes are in `key_bytes`.
     numbers: Option<Vec<u64>>,
     key_bytes: BytesColumn,
@@ -107,7 +107,7 @@ impl Build {
         found.copied().unwrap_or(NONE)
     }
 
-    /// The hash by which rows part.
+    /// The hash by which rows are partitioned.
     #[inline(always)]
     fn hash(&self, key: &[u8]) -> u64 {
         match &self.seeds {
@@ -208,13 +208,13 @@ impl Build {
     }
 }
 
-/// A part of both sides. The first byte of a left key holds flags.
+/// A partition of both sides. The first byte of a left key holds flags.
 struct Work {
     right: Arc<SpillRows>,
     left: Arc<SpillRows>,
     level: u32,
     /// Parting it again would not make it smaller.
-    whole: bool,
+    is_unsplit: bool,
 }
 
 /// The left row has no key and hence no partner.
@@ -222,8 +222,8 @@ const KEYLESS: u8 = 1;
 /// The left row has had a partner in an earlier pass.
 const MATCHED: u8 = 2;
 
-/// The part joined now.
-struct Part {
+/// The partition that is joined now.
+struct CurrentPartition {
     left: SpillReader,
     /// Keys of the left batch.
     keys: BytesColumn,
@@ -250,10 +250,10 @@ pub(super) struct HashJoin<'p> {
     expected: f64,
     right_has_null: bool,
     right_has_rows: bool,
-    /// The right side was too large: everything is in parts on disk.
-    parted: bool,
+    /// The right side was too large: everything is in partitions on disk.
+    partitioned: bool,
     work: Vec<Work>,
-    part: Option<Part>,
+    partition: Option<CurrentPartition>,
     left_shapes: Arc<[Physical]>,
     right_shapes: Arc<[Physical]>,
     /// Position in the left batch: row, and next candidate of its chain.
@@ -298,9 +298,9 @@ impl<'p> HashJoin<'p> {
             built: false,
             right_has_null: false,
             right_has_rows: false,
-            parted: false,
+            partitioned: false,
             work: Vec::new(),
-            part: None,
+            partition: None,
             active: false,
             row: 0,
             candidate: NONE,
@@ -314,27 +314,27 @@ impl<'p> HashJoin<'p> {
         matches!(self.pairs.kind, JoinKind::Inner | JoinKind::Straight | JoinKind::Semi)
     }
 
-    /// Reads the right side: into memory, or above the limit into the parts that are answered.
+    /// Reads the right side: into memory, or above the limit into the partitions that are returned.
     fn build(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<Option<Partitions>> {
         self.built = true;
-        // An expectation that is wrong costs no more than a part of the limit.
+        // An expectation that is wrong costs no more than a partition of the limit.
         let expected = (self.expected as usize).min(limit / RESERVED_ROW_BYTES);
         if expected >= RESERVED_MIN {
             self.build.reserve(expected);
         }
         self.right.start(ctx)?;
-        let mut parts: Option<Partitions> = None;
+        let mut partitions: Option<Partitions> = None;
         let mut key = Vec::new();
         let mut rows = Vec::new();
         while self.right.next(ctx)? {
             let batch = &mut self.right.batch;
             self.right_keys.evaluate(batch, ctx)?;
             self.right_has_rows = true;
-            if let Some(parts) = &mut parts {
+            if let Some(partitions) = &mut partitions {
                 for row in 0..batch.row_count {
                     if self.right_keys.key(row, ctx, &mut key)? {
                         let hash = self.build.hash(&key);
-                        parts.push(hash, &key, batch.columns.iter().map(|column| column.cell(row)))?;
+                        partitions.push(hash, &key, batch.columns.iter().map(|column| column.cell(row)))?;
                     } else {
                         self.right_has_null = true;
                     }
@@ -368,16 +368,16 @@ impl<'p> HashJoin<'p> {
             if self.build.bytes() > limit {
                 ctx.count_disk_table(0);
                 let mut new = Partitions::new(&self.right_shapes, 0, limit, ctx)?;
-                self.part_build(&mut new)?;
-                parts = Some(new);
+                self.partition_build(&mut new)?;
+                partitions = Some(new);
             }
             ctx.check()?;
         }
-        Ok(parts)
+        Ok(partitions)
     }
 
-    /// Moves the right rows in memory to parts on disk.
-    fn part_build(&mut self, parts: &mut Partitions) -> SqlResult<()> {
+    /// Moves the right rows in memory to partitions on disk.
+    fn partition_build(&mut self, partitions: &mut Partitions) -> SqlResult<()> {
         let new = Build::new(&self.right_keys);
         let build = std::mem::replace(&mut self.build, new);
         for number in 0..build.chain.len() {
@@ -385,14 +385,19 @@ impl<'p> HashJoin<'p> {
             let key = of_number.as_ref().map_or_else(|| build.key_bytes.get(number), |key| &key[..]);
             let (batch, row) = build.kept.at(number as u32);
             let cells = batch.columns.iter().map(|column| column.cell(row));
-            parts.push(build.hash(key), key, cells)?;
+            partitions.push(build.hash(key), key, cells)?;
         }
         Ok(())
     }
 
-    /// Parts the left side as the right side was.
-    fn part_left(&mut self, right: Partitions, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        let mut parts = Partitions::new(&self.left_shapes, 0, limit, ctx)?;
+    /// Partitions the left side as the right side was.
+    fn partition_left(
+        &mut self,
+        right: Partitions,
+        limit: usize,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
+        let mut partitions = Partitions::new(&self.left_shapes, 0, limit, ctx)?;
         let needs_partner = self.needs_partner();
         let mut key = Vec::new();
         let mut flagged = Vec::new();
@@ -416,16 +421,16 @@ impl<'p> HashJoin<'p> {
                 } else {
                     flagged.push(KEYLESS);
                 }
-                parts.push(hash, &flagged, batch.columns.iter().map(|column| column.cell(row)))?;
+                partitions.push(hash, &flagged, batch.columns.iter().map(|column| column.cell(row)))?;
             }
             ctx.check()?;
         }
-        let pairs = right.finish()?.into_iter().zip(parts.finish()?);
-        self.work = pairs.map(|(right, left)| Work { right, left, level: 0, whole: false }).collect();
+        let pairs = right.finish()?.into_iter().zip(partitions.finish()?);
+        self.work = pairs.map(|(right, left)| Work { right, left, level: 0, is_unsplit: false }).collect();
         Ok(())
     }
 
-    /// Makes the next part ready to be joined. False if there is none.
+    /// Makes the next partition ready to be joined. False if there is none.
     fn next_part(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
         while let Some(work) = self.work.pop() {
             if work.left.row_count() == 0 || (work.right.row_count() == 0 && self.needs_partner()) {
@@ -434,19 +439,20 @@ impl<'p> HashJoin<'p> {
             let mut right = work.right.reader()?;
             self.build = Build::new(&self.right_keys);
             if !self.load(&mut right, limit, ctx)? {
-                if !work.whole && work.level < LEVELS_MAX {
+                if !work.is_unsplit && work.level < LEVELS_MAX {
                     self.part_again(&work, right, limit, ctx)?;
                     continue;
                 }
                 let next = self.next_pass(limit, ctx)?;
-                self.part = Some(Part {
+                self.partition = Some(CurrentPartition {
                     left: work.left.reader()?,
                     keys: BytesColumn::new(),
                     more: Some(Passes { right, next }),
                 });
                 return Ok(true);
             }
-            self.part = Some(Part { left: work.left.reader()?, keys: BytesColumn::new(), more: None });
+            self.partition =
+                Some(CurrentPartition { left: work.left.reader()?, keys: BytesColumn::new(), more: None });
             return Ok(true);
         }
         Ok(false)
@@ -460,7 +466,7 @@ impl<'p> HashJoin<'p> {
         Ok(Some(SpillWriter::new(&ctx.spill_file()?, &self.left_shapes, block_bytes(limit))))
     }
 
-    /// Right rows of a part into memory; false if not all fit.
+    /// Right rows of a partition into memory; false if not all fit.
     fn load(&mut self, right: &mut SpillReader, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
         let mut batch = Batch::new(self.right_shapes.iter().copied());
         let mut keys = BytesColumn::new();
@@ -479,7 +485,7 @@ impl<'p> HashJoin<'p> {
         Ok(true)
     }
 
-    /// Parts a part; what was loaded of its right side is in memory, the rest behind `right`.
+    /// Partitions it again; what was loaded of its right side is in memory, the rest behind `right`.
     fn part_again(
         &mut self,
         work: &Work,
@@ -489,7 +495,7 @@ impl<'p> HashJoin<'p> {
     ) -> SqlResult<()> {
         let level = work.level + 1;
         let mut rights = Partitions::new(&self.right_shapes, level, limit, ctx)?;
-        self.part_build(&mut rights)?;
+        self.partition_build(&mut rights)?;
         let mut batch = Batch::new(self.right_shapes.iter().copied());
         let mut keys = BytesColumn::new();
         while right.next_batch(&mut batch, &mut keys)? {
@@ -518,15 +524,15 @@ impl<'p> HashJoin<'p> {
         }
         let total = work.right.row_count();
         for (right, left) in rights.finish()?.into_iter().zip(lefts.finish()?) {
-            let whole = right.row_count() == total;
-            self.work.push(Work { right, left, level, whole });
+            let is_unsplit = right.row_count() == total;
+            self.work.push(Work { right, left, level, is_unsplit });
         }
         Ok(())
     }
 
     /// The next left batch, its keys known.
     fn next_left(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
-        if !self.parted {
+        if !self.partitioned {
             if !self.left.next(ctx)? {
                 return Ok(false);
             }
@@ -535,7 +541,7 @@ impl<'p> HashJoin<'p> {
             return Ok(true);
         }
         loop {
-            let Some(part) = &mut self.part else {
+            let Some(part) = &mut self.partition else {
                 if !self.next_part(limit, ctx)? {
                     return Ok(false);
                 }
@@ -552,7 +558,9 @@ impl<'p> HashJoin<'p> {
                 return Ok(true);
             }
             // The left side has ended: another pass if there are right rows left.
-            let Some(Part { left, more: Some(mut more), .. }) = self.part.take() else { continue };
+            let Some(CurrentPartition { left, more: Some(mut more), .. }) = self.partition.take() else {
+                continue;
+            };
             let left = match more.next.take() {
                 Some(writer) => Arc::new(writer.finish()?),
                 None => Arc::clone(left.rows()),
@@ -561,7 +569,7 @@ impl<'p> HashJoin<'p> {
             let is_last = self.load(&mut more.right, limit, ctx)?;
             let next = if is_last { None } else { self.next_pass(limit, ctx)? };
             let more = (!is_last).then_some(Passes { right: more.right, next });
-            self.part = Some(Part { left: left.reader()?, keys: BytesColumn::new(), more });
+            self.partition = Some(CurrentPartition { left: left.reader()?, keys: BytesColumn::new(), more });
         }
     }
 
@@ -570,7 +578,7 @@ impl<'p> HashJoin<'p> {
     fn first_candidate(&mut self, row: usize, key: &mut Vec<u8>, ctx: &ExecContext<'_>) -> SqlResult<()> {
         let row_keys = &self.left_keys.row_keys;
         self.candidate = NONE;
-        if let Some(part) = &self.part {
+        if let Some(part) = &self.partition {
             let flagged = part.keys.get(row);
             if flagged[0] & KEYLESS == 0 {
                 self.candidate = self.build.find(&flagged[1..], row_keys, ctx)?;
@@ -589,7 +597,7 @@ impl<'p> HashJoin<'p> {
 
     /// A left batch is done.
     fn finish_left(&mut self, out: &mut Batch) -> SqlResult<()> {
-        let Some(Part { keys, more: Some(Passes { next, .. }), .. }) = &mut self.part else {
+        let Some(CurrentPartition { keys, more: Some(Passes { next, .. }), .. }) = &mut self.partition else {
             self.pairs.finish(&self.left.batch, out);
             return Ok(());
         };
@@ -619,9 +627,9 @@ impl Operator for HashJoin<'_> {
         self.build.clear();
         self.right_has_null = false;
         self.right_has_rows = false;
-        self.parted = false;
+        self.partitioned = false;
         self.work.clear();
-        self.part = None;
+        self.partition = None;
         self.active = false;
         self.left_keys.reset();
         self.right_keys.reset();
@@ -632,20 +640,20 @@ impl Operator for HashJoin<'_> {
     fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
         let limit = ctx.limits.join_bytes.min(LIMIT_BYTES_MAX);
         if !self.built {
-            let parts = self.build(limit, ctx)?;
+            let partitions = self.build(limit, ctx)?;
             if self.null_aware && self.right_has_null {
                 return Ok(false);
             }
-            match parts {
-                Some(parts) => {
-                    self.parted = true;
-                    self.part_left(parts, limit, ctx)?;
+            match partitions {
+                Some(partitions) => {
+                    self.partitioned = true;
+                    self.partition_left(partitions, limit, ctx)?;
                 }
                 None => self.left.start(ctx)?,
             }
         }
         // Nothing to find: an inner or semi join is empty, NOT IN with a NULL inside too.
-        let hopeless = !self.parted && self.build.kept.len() == 0 && self.needs_partner();
+        let hopeless = !self.partitioned && self.build.kept.len() == 0 && self.needs_partner();
         if hopeless || (self.null_aware && self.right_has_null) {
             return Ok(false);
         }
@@ -682,7 +690,7 @@ impl Operator for HashJoin<'_> {
             let mut right = columns(self.right_shapes.iter().copied());
             self.build.kept.append_rows(&self.partners, &mut right);
             self.pairs.check(&self.left.batch, &mut right, ctx, out)?;
-            let pads = self.pairs.kind == JoinKind::Left && !self.parted;
+            let pads = self.pairs.kind == JoinKind::Left && !self.partitioned;
             if pads {
                 self.pairs.pad(&self.left.batch, self.row.min(total), out);
             }

@@ -20,8 +20,8 @@ use super::{BoxOperator, Operator, Source};
 use crate::context::ExecContext;
 use crate::error::{access_error, row_error};
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::kept::gather;
 use crate::programs::Programs;
+use crate::row_buffer::gather;
 use crate::status_counts::StatusKind;
 use crate::stored_table::{StoredTable, stored_table};
 

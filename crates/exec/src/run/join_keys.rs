@@ -10,9 +10,9 @@ use types::{Batch, CollationId, Column, DataType, Physical, TypeKind};
 use super::RowKeys;
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::kept::columns;
 use crate::key::{append_key, append_mixed_integer_key};
 use crate::programs::Programs;
+use crate::row_buffer::columns;
 
 /// The keys of one side.
 pub(super) struct Keys {
@@ -40,12 +40,12 @@ impl Keys {
         let program = programs.take(&exprs)?;
         let scratch = program.scratch();
         let values = columns(exprs.iter().map(|expr| expr.data_type.physical()));
-        let are_whole = exprs.iter().map(|expr| plan.is_whole(input, expr)).collect::<Vec<_>>();
+        let are_references = exprs.iter().map(|expr| plan.is_reference(input, expr)).collect::<Vec<_>>();
         let mut types: Vec<DataType> = exprs.into_iter().map(|expr| expr.data_type).collect();
         if planted::is(Plant::HashBytes) {
             types.iter_mut().for_each(|of| of.collation = CollationId::BINARY);
         }
-        let mut row_keys = RowKeys::new(types.iter().cloned().zip(are_whole), plan)?;
+        let mut row_keys = RowKeys::new(types.iter().cloned().zip(are_references), plan)?;
         row_keys.set_mixed(&mixed);
         let any_mixed = mixed.contains(&true);
         Ok(Keys { program, scratch, values, types, row_keys, null_safe, mixed, any_mixed })

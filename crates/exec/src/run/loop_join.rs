@@ -8,19 +8,19 @@ use types::Batch;
 
 use super::join::{PairFilter, Pairs};
 use super::{Operator, Source};
-use crate::context::{ExecContext, Keep, KeepCursor};
+use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
 use crate::expr::SqlResult;
-use crate::kept::columns;
 use crate::programs::Programs;
+use crate::row_buffer::columns;
 
 pub(super) struct LoopJoin<'p> {
     left: Source<'p>,
     right: Source<'p>,
     pairs: Pairs,
-    keep: Keep,
+    keep: MaterializedRows,
     built: bool,
     active: bool,
-    cursor: KeepCursor,
+    cursor: MaterializedCursor,
     /// The right rows that meet the left batch now, and how far: the left row, and the next right row.
     batch: Batch,
     row: usize,
@@ -43,10 +43,10 @@ impl<'p> LoopJoin<'p> {
             right: Source::new(plan, right, programs)?,
             batch: Batch::new(right_shapes.iter().copied()),
             pairs: Pairs::new(kind, PairFilter::new(conditions, programs)?, &left_shapes, right_shapes),
-            keep: Keep::default(),
+            keep: MaterializedRows::default(),
             built: false,
             active: false,
-            cursor: KeepCursor::default(),
+            cursor: MaterializedCursor::default(),
             row: 0,
             right_row: 0,
             pairs_max: 0,
@@ -72,7 +72,7 @@ impl<'p> LoopJoin<'p> {
 impl Operator for LoopJoin<'_> {
     fn start(&mut self, _ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.built = false;
-        self.keep = Keep::default();
+        self.keep = MaterializedRows::default();
         self.active = false;
         self.pairs.filter.scratch.reset();
         Ok(())
@@ -81,7 +81,7 @@ impl Operator for LoopJoin<'_> {
     fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
         if !self.built {
             self.built = true;
-            self.keep = Keep::all(&mut self.right, ctx.limits.join_bytes, ctx)?;
+            self.keep = MaterializedRows::all(&mut self.right, ctx.limits.join_bytes, ctx)?;
             self.left.start(ctx)?;
         }
         loop {
@@ -91,7 +91,7 @@ impl Operator for LoopJoin<'_> {
                 }
                 self.active = true;
                 self.pairs.begin(self.left.batch.row_count);
-                self.cursor = KeepCursor::default();
+                self.cursor = MaterializedCursor::default();
                 self.next_right()?;
             }
             // Every left row with the right batch, and then with the next one.

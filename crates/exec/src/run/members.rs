@@ -15,10 +15,10 @@ use types::{Batch, Column};
 
 use super::join_keys::{Keys, differ_in_sign};
 use super::partition::slot_bytes;
-use crate::context::{ExecContext, Keep, KeepCursor};
+use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
 use crate::expr::SqlResult;
-use crate::kept::Kept;
 use crate::programs::Programs;
+use crate::row_buffer::RowBuffer;
 
 /// What must be free beside the set before a batch of rows is added.
 const FILL_BYTES: usize = 1 << 20;
@@ -41,7 +41,7 @@ pub(super) struct Members {
     table: HashTable<u32>,
     hasher: foldhash::fast::FixedState,
     /// Rows with a NULL among their values; one is enough where there is only one value.
-    with_null: Kept,
+    with_null: RowBuffer,
     /// Rows were too many.
     is_given_up: bool,
     is_filled: bool,
@@ -69,7 +69,7 @@ impl Members {
             key_bytes: BytesColumn::default(),
             table: HashTable::new(),
             hasher: foldhash::fast::FixedState::default(),
-            with_null: Kept::default(),
+            with_null: RowBuffer::default(),
             is_given_up: false,
             is_filled: false,
             key: Vec::new(),
@@ -90,21 +90,26 @@ impl Members {
         (self.is_given_up, self.is_filled) = (false, false);
     }
 
-    /// The values of `input` are asked for next. Fills the set with the rows of `kept` before the first of them.
-    pub(super) fn prepare(&mut self, input: &Batch, kept: &Keep, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+    /// The values of `input` are asked for next. Fills the set with the rows of `materialized` before the first of them.
+    pub(super) fn prepare(
+        &mut self,
+        input: &Batch,
+        materialized: &MaterializedRows,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
         if !self.is_filled {
             self.is_filled = true;
-            self.fill(kept, ctx)?;
+            self.fill(materialized, ctx)?;
         }
         if self.is_given_up { Ok(()) } else { self.left.evaluate(input, ctx) }
     }
 
-    fn fill(&mut self, kept: &Keep, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+    fn fill(&mut self, materialized: &MaterializedRows, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         // Beside no rows no value is computed.
-        self.is_given_up = kept.is_empty();
-        let mut cursor = KeepCursor::default();
+        self.is_given_up = materialized.is_empty();
+        let mut cursor = MaterializedCursor::default();
         let mut key = std::mem::take(&mut self.key);
-        while let Some(batch) = cursor.next(kept)? {
+        while let Some(batch) = cursor.next(materialized)? {
             ctx.check()?;
             // What grows doubles.
             if self.bytes() > ctx.limits.temporary_bytes
@@ -120,7 +125,7 @@ impl Members {
                     self.insert(&key);
                 } else if self.right.values.len() > 1 || self.with_null.len() == 0 {
                     let mut one = Batch::new(batch.columns.iter().map(Column::physical));
-                    crate::kept::gather(batch, &[row as u32], &mut one, 0);
+                    crate::row_buffer::gather(batch, &[row as u32], &mut one, 0);
                     one.row_count = 1;
                     self.with_null.push(&one);
                 }

@@ -4,10 +4,10 @@ mod aggregate;
 mod apply;
 mod dependent_join;
 mod distinct;
+mod distinct_keys;
 mod hash_join;
 mod join;
 mod join_keys;
-mod keep;
 mod loop_join;
 mod members;
 pub(crate) mod pad;
@@ -23,7 +23,7 @@ mod simple;
 mod sort;
 mod sort_keys;
 mod sorter;
-mod test;
+mod text_predicate;
 
 use std::sync::Arc;
 
@@ -31,12 +31,12 @@ use plan::physical::{Node, Op, PhysicalPlan};
 use service::error::{Code, Diagnostic, Level};
 use types::{Batch, Column, Value};
 
-use crate::context::{ExecContext, Keep};
+use crate::context::{ExecContext, MaterializedRows};
 use crate::error::stack_overrun;
 use crate::expr::{Program, SqlResult};
 use crate::programs::Programs;
 
-pub(crate) use keep::Unseen;
+pub(crate) use distinct_keys::DistinctKeys;
 pub(crate) use row_keys::RowKeys;
 pub(crate) use row_query::RowQueries;
 
@@ -235,12 +235,12 @@ pub(crate) fn build<'p>(
 /// The keys of a node's rows.
 fn row_keys(plan: &PhysicalPlan, node: &Node) -> SqlResult<RowKeys> {
     let columns = node.columns.iter().zip(&node.types);
-    RowKeys::new(columns.map(|(id, data_type)| (data_type.clone(), plan.is_whole_column(*id))), plan)
+    RowKeys::new(columns.map(|(id, data_type)| (data_type.clone(), plan.is_reference_column(*id))), plan)
 }
 
 /// Sets up what operators expect of the context.
 pub(crate) fn enter(plan: &PhysicalPlan, ctx: &mut ExecContext<'_>) {
-    ctx.working = (0..plan.recursion_count).map(|_| Arc::new(Keep::default())).collect();
+    ctx.working = (0..plan.recursion_count).map(|_| Arc::new(MaterializedRows::default())).collect();
     ctx.spill_file = None;
     ctx.rows_found = None;
     for warning in &plan.warnings {

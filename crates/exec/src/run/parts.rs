@@ -8,12 +8,12 @@ use plan::logical::{PartKind, TableIndex, TablePart};
 use plan::physical::PhysicalPlan;
 use types::{Cell, Column};
 
-use super::test::Test;
+use super::text_predicate::PreparedPredicate;
 use crate::context::ExecContext;
 use crate::expr::no_input;
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::kept::columns;
 use crate::programs::Programs;
+use crate::row_buffer::columns;
 
 /// A plan's parts of a table, with the program of their numbers and texts.
 pub(crate) struct Parts<'p> {
@@ -73,10 +73,10 @@ impl<'p> Parts<'p> {
         for part in self.plan {
             let [position, count] = part.kind.numbers().map(|expr| number(expr, &mut cells));
             let kind = match &part.kind {
-                PartKind::Test(test) => {
+                PartKind::Predicate(predicate) => {
                     let backslash = !ctx.eval.settings.has(crate::expr::sql_mode::NO_BACKSLASH_ESCAPES);
-                    let texts = cells.by_ref().take(test.texts.len());
-                    access::PartKind::Predicate(Arc::new(Test::new(test, texts, backslash)))
+                    let texts = cells.by_ref().take(predicate.texts.len());
+                    access::PartKind::Predicate(Arc::new(PreparedPredicate::new(predicate, texts, backslash)))
                 }
                 kind => resolve(kind, position, count, out_of_line),
             };
@@ -111,7 +111,7 @@ fn resolve(kind: &PartKind, position: Number, count: Number, out_of_line: Option
         count: count.clamp(0, most) as u64,
     };
     match *kind {
-        PartKind::Whole | PartKind::Test(_) => access::PartKind::Whole { out_of_line },
+        PartKind::Reference | PartKind::Predicate(_) => access::PartKind::Whole { out_of_line },
         PartKind::Nullness => bytes(1, 0),
         PartKind::Length { times } => access::PartKind::Length { times },
         PartKind::Substring { .. } => bytes(position, count),

@@ -1,6 +1,6 @@
 //! Recursive CTEs: step by step, each step reading the rows of the one before.
 //!
-//! The rows of a step are kept ([`Keep`]) and shared with the operators of the next step. UNION DISTINCT remembers the keys
+//! The rows of a step are materialized ([`MaterializedRows`]) and shared with the operators of the next step. UNION DISTINCT remembers the keys
 //! of all steps; above the limit new keys go to disk in parts by their hash. A step's rows with unknown keys are then parted
 //! the same way, and each part of them is compared with that part of the keys, as many rows at a time as fit.
 
@@ -11,31 +11,31 @@ use types::{Batch, DataType, Physical};
 
 use super::partition::{FAN_OUT, KeyTable, Partitions};
 use super::{Operator, Source};
-use crate::context::{ExecContext, Keep, KeepCursor};
+use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
 use crate::error::coded;
 use crate::expr::SqlResult;
-use crate::kept::Kept;
 use crate::key::append_row_key;
+use crate::row_buffer::RowBuffer;
 use crate::spill::{LIMIT_BYTES_MAX, SpillRows, SpillWriter, block_bytes};
 use crate::status_counts::StatusKind;
 
 /// The rows of the last step of a recursive CTE.
 pub(super) struct WorkingTable {
     recursion: usize,
-    rows: Arc<Keep>,
-    cursor: KeepCursor,
+    rows: Arc<MaterializedRows>,
+    cursor: MaterializedCursor,
 }
 
 impl WorkingTable {
     pub(super) fn new(recursion: usize) -> WorkingTable {
-        WorkingTable { recursion, rows: Arc::default(), cursor: KeepCursor::default() }
+        WorkingTable { recursion, rows: Arc::default(), cursor: MaterializedCursor::default() }
     }
 }
 
 impl Operator for WorkingTable {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.rows = Arc::clone(&ctx.working[self.recursion]);
-        self.cursor = KeepCursor::default();
+        self.cursor = MaterializedCursor::default();
         Ok(())
     }
 
@@ -46,8 +46,8 @@ impl Operator for WorkingTable {
     }
 }
 
-/// Keys of all rows that a recursive CTE with UNION DISTINCT has given.
-struct Given {
+/// Keys of all rows that a recursive CTE with UNION DISTINCT has emitted.
+struct EmittedKeys {
     types: Vec<DataType>,
     shapes: Arc<[Physical]>,
     no_shapes: Arc<[Physical]>,
@@ -58,9 +58,9 @@ struct Given {
     unknown: Option<Partitions>,
 }
 
-impl Given {
-    fn new(types: Vec<DataType>) -> Given {
-        Given {
+impl EmittedKeys {
+    fn new(types: Vec<DataType>) -> EmittedKeys {
+        EmittedKeys {
             shapes: types.iter().map(DataType::physical).collect(),
             types,
             no_shapes: Arc::new([]),
@@ -109,7 +109,7 @@ impl Given {
     }
 
     /// The end of a step: the new ones among the rows that were not known go to `made`.
-    fn settle(&mut self, made: &mut Keep, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+    fn emit_unknown(&mut self, made: &mut MaterializedRows, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         let Some(unknown) = self.unknown.take() else { return Ok(()) };
         let limit = ctx.limits.temporary_bytes.min(LIMIT_BYTES_MAX);
         let file = ctx.spill_file()?;
@@ -120,7 +120,7 @@ impl Given {
             while reader.key().is_some() {
                 // As many different rows as fit.
                 let mut table = KeyTable::default();
-                let mut kept = Kept::default();
+                let mut kept = RowBuffer::default();
                 while reader.key().is_some() && (table.len() == 0 || table.bytes() + kept.bytes() < limit) {
                     batch.clear();
                     keys.clear();
@@ -138,13 +138,13 @@ impl Given {
                     ctx.check()?;
                 }
                 let mut old = vec![false; table.len()];
-                for given in &self.disk[part] {
-                    let mut given = given.reader()?;
-                    while let Some(key) = given.key() {
+                for keys in &self.disk[part] {
+                    let mut emitted = keys.reader()?;
+                    while let Some(key) = emitted.key() {
                         if let Some(number) = table.find(table.hash(key), key) {
                             old[number as usize] = true;
                         }
-                        given.take(&mut [])?;
+                        emitted.take(&mut [])?;
                     }
                     ctx.check()?;
                 }
@@ -176,10 +176,10 @@ pub(super) struct Recursive<'p> {
     recursion: usize,
     seed: Source<'p>,
     step: Source<'p>,
-    distinct: Option<Given>,
+    distinct: Option<EmittedKeys>,
     /// The rows handed out now, and how far.
-    pending: Arc<Keep>,
-    cursor: KeepCursor,
+    pending: Arc<MaterializedRows>,
+    cursor: MaterializedCursor,
     steps: u64,
     seeded: bool,
 }
@@ -195,26 +195,26 @@ impl<'p> Recursive<'p> {
             recursion,
             seed,
             step,
-            distinct: distinct.map(Given::new),
+            distinct: distinct.map(EmittedKeys::new),
             pending: Arc::default(),
-            cursor: KeepCursor::default(),
+            cursor: MaterializedCursor::default(),
             steps: 0,
             seeded: false,
         }
     }
 
     /// All rows of the seed or of a step that count.
-    fn make(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<Keep> {
+    fn make(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<MaterializedRows> {
         let limit = ctx.limits.temporary_bytes;
         let source = if self.seeded { &mut self.step } else { &mut self.seed };
-        let mut made = Keep::default();
+        let mut made = MaterializedRows::default();
         let mut rows = Vec::new();
         if self.seeded {
             source.start(ctx)?;
         }
         while source.next(ctx)? {
-            if let Some(given) = &mut self.distinct {
-                given.fresh(&source.batch, &mut rows, ctx)?;
+            if let Some(emitted) = &mut self.distinct {
+                emitted.fresh(&source.batch, &mut rows, ctx)?;
                 if rows.len() < source.batch.row_count {
                     super::scan::keep_rows(&mut source.batch, &rows);
                 }
@@ -228,8 +228,8 @@ impl<'p> Recursive<'p> {
             }
             ctx.check()?;
         }
-        if let Some(given) = &mut self.distinct {
-            given.settle(&mut made, ctx)?;
+        if let Some(emitted) = &mut self.distinct {
+            emitted.emit_unknown(&mut made, ctx)?;
         }
         made.finish()?;
         Ok(made)
@@ -239,11 +239,11 @@ impl<'p> Recursive<'p> {
 impl Operator for Recursive<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.pending = Arc::default();
-        self.cursor = KeepCursor::default();
+        self.cursor = MaterializedCursor::default();
         self.steps = 0;
         self.seeded = false;
-        if let Some(given) = &mut self.distinct {
-            given.reset();
+        if let Some(emitted) = &mut self.distinct {
+            emitted.reset();
         }
         ctx.working[self.recursion] = Arc::default();
         ctx.status.add(StatusKind::TmpTables, 1);
@@ -276,7 +276,7 @@ impl Operator for Recursive<'_> {
             let made = Arc::new(self.make(ctx)?);
             self.seeded = true;
             self.pending = Arc::clone(&made);
-            self.cursor = KeepCursor::default();
+            self.cursor = MaterializedCursor::default();
             ctx.working[self.recursion] = made;
         }
     }

@@ -1,4 +1,4 @@
-//! Rows in order although some of their keys are open: rows that the beginnings of large values do not tell apart are
+//! Rows in order although some of their keys are open: rows that the beginnings of large values do not distinguish are
 //! sorted once more, with longer beginnings.
 //!
 //! Whole keys end themselves, so that a key that begins with an open one lies in one run with it: that run is undecided,

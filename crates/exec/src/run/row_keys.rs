@@ -1,5 +1,5 @@
-//! By what groups, DISTINCT, set operations and hash joins tell rows apart, where some values may be large and lie apart from
-//! their rows: as little of these is read as tells them apart, and a piece at a time.
+//! By what groups, DISTINCT, set operations and hash joins distinguish rows, where some values may be large and stored out of line:
+//! as little of these is read as distinguishes them, and a piece at a time.
 //!
 //! Without such values a row's key is the bytes of its values ([`append_key`]). With them it is a *seed*: the key as far as a
 //! few bytes of each value say it, and behind it, for each value that has more, the value or where it lies. A
@@ -31,27 +31,27 @@ const DEPTHS: [(u64, u64); 4] = [(24, 64), (1536, 2 << 10), (48 << 10, 64 << 10)
 /// Keys longer than this are known by their digest.
 const DIGESTED_BYTES: usize = 256;
 
-/// A value of a row, whole or apart.
+/// A value of a row, inline or out of line.
 #[derive(Clone, Copy)]
 enum Value<'a> {
-    Here(&'a [u8]),
-    Apart(LargeValue<'a>, &'a [u8]),
+    Inline(&'a [u8]),
+    OutOfLine(LargeValue<'a>, &'a [u8]),
 }
 
 impl<'a> Value<'a> {
     fn read<'c: 'a>(cell: &'a [u8], tables: &'a LargeTables, ctx: &ExecContext<'c>) -> SqlResult<Value<'a>> {
         Ok(match MaybeLarge::read(cell) {
-            MaybeLarge::Inline(bytes) => Value::Here(bytes),
+            MaybeLarge::Inline(bytes) => Value::Inline(bytes),
             MaybeLarge::OutOfLine(place) => {
-                Value::Apart(tables.value(place, ctx.large_reader()?)?, place.prefix)
+                Value::OutOfLine(tables.value(place, ctx.large_reader()?)?, place.prefix)
             }
         })
     }
 
     fn len(&self) -> u64 {
         match self {
-            Value::Here(bytes) => bytes.len() as u64,
-            Value::Apart(value, _) => value.len(),
+            Value::Inline(bytes) => bytes.len() as u64,
+            Value::OutOfLine(value, _) => value.len(),
         }
     }
 }
@@ -83,13 +83,13 @@ impl<'a> KeyReader<'a> {
         let length = self.value.len();
         let mut end = self.offset.saturating_add(bytes).min(length);
         let piece = match self.value {
-            Value::Here(all) => all.get(self.offset as usize..end as usize).unwrap_or(&[]),
+            Value::Inline(all) => all.get(self.offset as usize..end as usize).unwrap_or(&[]),
             // The row's own bytes come first: they cost nothing.
-            Value::Apart(_, prefix) if self.offset == 0 && bytes <= DEPTHS[0].1 => {
+            Value::OutOfLine(_, prefix) if self.offset == 0 && bytes <= DEPTHS[0].1 => {
                 end = prefix.len() as u64;
                 prefix
             }
-            Value::Apart(value, _) => {
+            Value::OutOfLine(value, _) => {
                 if !std::mem::replace(&mut self.counted, true) && self.offset > 0 {
                     access::LARGE_VALUES_READ.increment();
                 }
@@ -121,7 +121,7 @@ fn key_to_depth(
 ) -> SqlResult<bool> {
     let (most, piece_bytes) = DEPTHS[depth];
     let mut key = Vec::new();
-    if let Value::Here(bytes) = value
+    if let Value::Inline(bytes) = value
         && bytes.len() as u64 <= piece_bytes
         && data_type.collation.key_passes() == 1
     {
@@ -155,7 +155,7 @@ fn append_first(value: Value<'_>, data_type: &DataType, out: &mut Vec<u8>) -> Sq
     let before = out.len();
     let all = before + most as usize;
     let start = match value {
-        Value::Here(bytes) if bytes.len() as u64 <= piece_bytes => {
+        Value::Inline(bytes) if bytes.len() as u64 <= piece_bytes => {
             if collation.key_passes() == 1 {
                 collation.sort_key(bytes, out);
                 let closed = out.len() <= all;
@@ -164,8 +164,8 @@ fn append_first(value: Value<'_>, data_type: &DataType, out: &mut Vec<u8>) -> Sq
             }
             &[]
         }
-        Value::Here(bytes) => &bytes[..piece_bytes as usize],
-        Value::Apart(_, prefix) => prefix,
+        Value::Inline(bytes) => &bytes[..piece_bytes as usize],
+        Value::OutOfLine(_, prefix) => prefix,
     };
     // More follows, so that the key is longer than this.
     collation.sort_key_of_start(start, out);
@@ -178,7 +178,7 @@ fn append_first(value: Value<'_>, data_type: &DataType, out: &mut Vec<u8>) -> Sq
 }
 
 /// Orders two values by as much of them as it takes.
-pub(super) fn compare_wholes(
+pub(super) fn compare_large(
     a: &[u8],
     b: &[u8],
     data_type: &DataType,
@@ -189,7 +189,7 @@ pub(super) fn compare_wholes(
         return Ok(std::cmp::Ordering::Equal);
     }
     let (a, b) = (Value::read(a, tables, ctx)?, Value::read(b, tables, ctx)?);
-    if let (Value::Here(a), Value::Here(b)) = (a, b) {
+    if let (Value::Inline(a), Value::Inline(b)) = (a, b) {
         return Ok(data_type.collation.compare(a, b));
     }
     let (mut a, mut b) = (KeyReader::new(a, data_type), KeyReader::new(b, data_type));
@@ -219,7 +219,7 @@ pub(super) fn compare_wholes(
 /// What a column's values add to keys.
 struct KeyColumn {
     data_type: DataType,
-    is_whole: bool,
+    is_reference: bool,
     /// Integers that are compared with integers of the other signedness.
     is_mixed: bool,
 }
@@ -228,7 +228,7 @@ struct KeyColumn {
 #[derive(Default)]
 pub(crate) struct RowKeys {
     columns: Vec<KeyColumn>,
-    any_whole: bool,
+    any_reference: bool,
     tables: LargeTables,
 }
 
@@ -236,18 +236,18 @@ pub(crate) struct RowKeys {
 const SEED_HEADER_BYTES: usize = 5;
 
 impl RowKeys {
-    /// `columns`: types, and whether the cells are wholes.
+    /// `columns`: types, and whether the cells may be references.
     pub(crate) fn new(
         columns: impl IntoIterator<Item = (DataType, bool)>,
         plan: &plan::physical::PhysicalPlan,
     ) -> SqlResult<RowKeys> {
         let columns: Vec<KeyColumn> = columns
             .into_iter()
-            .map(|(data_type, is_whole)| KeyColumn { data_type, is_whole, is_mixed: false })
+            .map(|(data_type, is_reference)| KeyColumn { data_type, is_reference, is_mixed: false })
             .collect();
-        let any_whole = columns.iter().any(|column| column.is_whole);
-        let tables = if any_whole { LargeTables::of(plan)? } else { LargeTables::default() };
-        Ok(RowKeys { columns, any_whole, tables })
+        let any_reference = columns.iter().any(|column| column.is_reference);
+        let tables = if any_reference { LargeTables::of(plan)? } else { LargeTables::default() };
+        Ok(RowKeys { columns, any_reference, tables })
     }
 
     /// Says which columns are integers that are compared with integers of the other signedness.
@@ -260,7 +260,7 @@ impl RowKeys {
     /// Whether keys are seeds.
     #[inline]
     pub(crate) fn are_seeds(&self) -> bool {
-        self.any_whole
+        self.any_reference
     }
 
     /// Where those of a plan are.
@@ -278,7 +278,7 @@ impl RowKeys {
         ctx: &ExecContext<'_>,
         out: &mut Vec<u8>,
     ) -> SqlResult<()> {
-        if self.any_whole {
+        if self.any_reference {
             return self.append_seed(head, columns, row, ctx, out);
         }
         out.extend_from_slice(head);
@@ -305,7 +305,7 @@ impl RowKeys {
                 append_mixed_integer_key(column.cell(row), of.data_type.unsigned, out);
                 continue;
             }
-            let (true, Cell::Bytes(bytes)) = (of.is_whole, column.cell(row)) else {
+            let (true, Cell::Bytes(bytes)) = (of.is_reference, column.cell(row)) else {
                 append_key(column.cell(row), &of.data_type, false, out);
                 continue;
             };

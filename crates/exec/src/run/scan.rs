@@ -23,9 +23,9 @@ use crate::context::ExecContext;
 use crate::error::{access_error, internal, row_error};
 use crate::expr::no_input;
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::kept::columns;
 use crate::key::{EqualParts, IndexKeys, bytes_range, equal_parts, equal_values, value_range};
 use crate::programs::Programs;
+use crate::row_buffer::columns;
 use crate::status_counts::{StatusCounts, StatusKind};
 use crate::stored_table::{StoredTable, stored_table};
 
@@ -635,7 +635,7 @@ impl Operator for Fetch<'_> {
             }
             self.matched.iter_mut().for_each(|row| *row += start as u32);
             let width = self.input.batch.columns.len();
-            crate::kept::gather(&self.input.batch, &self.matched, out, 0);
+            crate::row_buffer::gather(&self.input.batch, &self.matched, out, 0);
             for (target, source) in out.columns[width..].iter_mut().zip(&mut self.fetched.columns) {
                 std::mem::swap(target, source);
             }

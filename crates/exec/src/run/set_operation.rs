@@ -29,8 +29,8 @@ pub(super) struct SetOperation<'p> {
     left_ended: bool,
     work: Vec<Work>,
     reader: Option<SpillReader>,
-    aside: Batch,
-    aside_keys: BytesColumn,
+    spilled: Batch,
+    spilled_keys: BytesColumn,
 }
 
 /// A part of both sides.
@@ -163,7 +163,7 @@ impl<'p> SetOperation<'p> {
         node: &Node,
     ) -> SetOperation<'p> {
         let shapes: Arc<[Physical]> = node.shapes().into();
-        let aside = Batch::new(shapes.iter().copied());
+        let spilled = Batch::new(shapes.iter().copied());
         SetOperation {
             left,
             right,
@@ -184,8 +184,8 @@ impl<'p> SetOperation<'p> {
             left_ended: false,
             work: Vec::new(),
             reader: None,
-            aside,
-            aside_keys: BytesColumn::new(),
+            spilled,
+            spilled_keys: BytesColumn::new(),
         }
     }
 
@@ -275,10 +275,10 @@ impl Operator for SetOperation<'_> {
             ctx.check()?;
         }
         loop {
-            self.aside.clear();
-            self.aside_keys.clear();
+            self.spilled.clear();
+            self.spilled_keys.clear();
             let more = match &mut self.reader {
-                Some(reader) => reader.next_batch(&mut self.aside, &mut self.aside_keys)?,
+                Some(reader) => reader.next_batch(&mut self.spilled, &mut self.spilled_keys)?,
                 None => false,
             };
             if !more {
@@ -289,13 +289,13 @@ impl Operator for SetOperation<'_> {
                 continue;
             }
             rows.clear();
-            for (row, key) in self.aside_keys.iter().enumerate() {
-                if self.state.ask(key, (&self.aside.columns, row), limit, ctx)? {
+            for (row, key) in self.spilled_keys.iter().enumerate() {
+                if self.state.ask(key, (&self.spilled.columns, row), limit, ctx)? {
                     rows.push(row as u32);
                 }
             }
             if !rows.is_empty() {
-                out.gather_from(&self.aside, &rows);
+                out.gather_from(&self.spilled, &rows);
                 return Ok(true);
             }
             ctx.check()?;

@@ -10,8 +10,8 @@ use super::{BoxOperator, Operator, RowLimit, Source};
 use crate::context::ExecContext;
 use crate::expr::no_input;
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::kept::columns;
 use crate::programs::Programs;
+use crate::row_buffer::columns;
 
 pub(super) struct OneRow {
     pub(super) done: bool,

@@ -1,5 +1,5 @@
 //! ORDER BY: normalised keys compared byte by byte by a [`Sorter`]; a heap for the first rows, while they fit into memory. Where
-//! keys are large values apart from their rows, beginnings of them are compared first, see `refine`.
+//! keys are large values stored out of line, prefixes of them are compared first, see `refine`.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -15,8 +15,8 @@ use super::sorter::Sorter;
 use super::{Operator, RowLimit, Source};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
-use crate::kept::Kept;
 use crate::programs::Programs;
+use crate::row_buffer::RowBuffer;
 use crate::status_counts::StatusKind;
 
 /// Rows up to which a LIMIT is answered with a heap instead of a whole sort.
@@ -33,10 +33,10 @@ pub(super) struct Sort<'p> {
     sorter: Sorter,
     /// The rows are on disk.
     merged: bool,
-    /// Keys may lie apart: the rows in order come from here.
+    /// Keys may be stored out of line: the sorted rows come from here.
     refine: Option<Refine>,
     /// The first rows, found with a heap: the rows, and their numbers in order.
-    first: Option<(Kept, Vec<u32>)>,
+    first: Option<(RowBuffer, Vec<u32>)>,
     next: usize,
     end: usize,
 }
@@ -119,15 +119,15 @@ impl<'p> Sort<'p> {
         }
         ctx.status.add(StatusKind::SortScan, 1);
         self.input.start(ctx)?;
-        if self.keys.are_apart() {
+        if self.keys.have_references() {
             let wanted = usize::try_from(wanted).ok().filter(|&wanted| wanted as u64 <= HEAP_ROWS_MAX);
-            return self.fill_apart(ctx, wanted);
+            return self.fill_by_prefixes(ctx, wanted);
         }
         if wanted <= HEAP_ROWS_MAX { self.fill_heap(ctx, wanted as usize) } else { self.fill_all(ctx, None) }
     }
 
     /// All rows, or those that may be among the first `wanted`, with as much of their keys as lies in the rows.
-    fn fill_apart(&mut self, ctx: &mut ExecContext<'_>, wanted: Option<usize>) -> SqlResult<()> {
+    fn fill_by_prefixes(&mut self, ctx: &mut ExecContext<'_>, wanted: Option<usize>) -> SqlResult<()> {
         let limit = ctx.limits.sort_bytes;
         let mut least = wanted.map(Least::new);
         let mut row_count = 0;
@@ -196,7 +196,7 @@ impl<'p> Sort<'p> {
     /// sorted instead.
     fn fill_heap(&mut self, ctx: &mut ExecContext<'_>, wanted: usize) -> SqlResult<()> {
         let limit = ctx.limits.sort_bytes;
-        let mut kept = Kept::default();
+        let mut kept = RowBuffer::default();
         let mut heap: BinaryHeap<Best> = BinaryHeap::with_capacity(wanted.min(4096));
         let mut key_bytes = 0;
         let mut arrival = 0;
@@ -250,8 +250,8 @@ impl<'p> Sort<'p> {
     }
 
     /// The rows of the heap alone; their numbers follow.
-    fn only(&self, kept: &Kept, best: &mut [Best]) -> Kept {
-        let mut only = Kept::default();
+    fn only(&self, kept: &RowBuffer, best: &mut [Best]) -> RowBuffer {
+        let mut only = RowBuffer::default();
         let mut batch = Batch::new(self.shapes.iter().copied());
         for (number, best) in best.iter_mut().enumerate() {
             kept.append_row(best.row, &mut batch.columns);
@@ -267,7 +267,7 @@ impl<'p> Sort<'p> {
     }
 
     /// The heap's rows go to the sorter, before all that come after them.
-    fn sort_best(&mut self, kept: &Kept, best: Vec<Best>, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+    fn sort_best(&mut self, kept: &RowBuffer, best: Vec<Best>, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         let mut batch = Batch::new(self.shapes.iter().copied());
         let limit = ctx.limits.sort_bytes;
         for best in best {

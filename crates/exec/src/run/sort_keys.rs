@@ -1,6 +1,6 @@
 //! The keys of ORDER BY: how a row's are made, and how much of a large value they hold.
 //!
-//! A large value that lies apart from its row takes part with its beginning. A key ends where such a beginning ends, so
+//! A large value stored out of line takes part with its beginning. A key ends where such a beginning ends, so
 //! that it is *open*: what sorts among the keys that begin with it is not known yet. [`DEPTHS`] says how much is read
 //! to know more.
 
@@ -14,12 +14,12 @@ use types::{Batch, Cell, Column, DataType, TypeKind};
 
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::kept::columns;
 use crate::key::append_key;
 use crate::output::LargeTables;
 use crate::programs::Programs;
+use crate::row_buffer::columns;
 
-/// Bytes of a value in a key, each time that fewer did not tell rows apart: those in the row, then as many as say here.
+/// Bytes of a value in a key, each time that fewer did not distinguish rows: those in the row, then as many as say here.
 pub(super) const DEPTHS: [u64; 4] = [0, 2 << 10, 64 << 10, u64::MAX];
 
 /// One key.
@@ -28,8 +28,8 @@ struct SortKey {
     descending: bool,
     /// Padding spaces: only `max_sort_length` bytes of weights count.
     is_cut: bool,
-    /// The values are wholes: they may lie apart.
-    is_whole: bool,
+    /// The values may be references to values stored out of line.
+    is_reference: bool,
 }
 
 /// All keys of an order.
@@ -38,8 +38,8 @@ pub(super) struct SortKeys {
     scratch: Scratch,
     values: Vec<Column>,
     keys: Vec<SortKey>,
-    /// Some key may lie apart.
-    are_apart: bool,
+    /// Some key may be stored out of line.
+    have_references: bool,
     tables: LargeTables,
     /// Memory for a beginning.
     start: Vec<u8>,
@@ -62,18 +62,18 @@ impl SortKeys {
             .map(|(expr, descending)| {
                 let data_type = expr.data_type.clone();
                 let is_cut = data_type.is_string() && data_type.collation.info().padding == Padding::PadSpace;
-                let is_whole = plan.is_whole(input, expr);
-                SortKey { is_cut, is_whole, data_type, descending: *descending }
+                let is_reference = plan.is_reference(input, expr);
+                SortKey { is_cut, is_reference, data_type, descending: *descending }
             })
             .collect::<Vec<SortKey>>();
-        let are_apart = keys.iter().any(|key| key.is_whole);
-        let tables = if are_apart { LargeTables::of(plan)? } else { LargeTables::default() };
-        Ok(SortKeys { program, scratch, values, keys, are_apart, tables, start: Vec::new() })
+        let have_references = keys.iter().any(|key| key.is_reference);
+        let tables = if have_references { LargeTables::of(plan)? } else { LargeTables::default() };
+        Ok(SortKeys { program, scratch, values, keys, have_references, tables, start: Vec::new() })
     }
 
-    /// Whether some value may lie apart from its row.
-    pub(super) fn are_apart(&self) -> bool {
-        self.are_apart
+    /// Whether some value may be stored out of line.
+    pub(super) fn have_references(&self) -> bool {
+        self.have_references
     }
 
     /// Values of outer rows or parameters have changed.
@@ -86,7 +86,7 @@ impl SortKeys {
         self.program.eval(&mut self.scratch, batch, &mut ctx.eval, &mut self.values)
     }
 
-    /// Appends the key of row `row`; no value lies apart.
+    /// Appends the key of row `row`; all values are inline.
     #[inline]
     pub(super) fn append(&self, row: usize, ctx: &ExecContext<'_>, out: &mut Vec<u8>) {
         for (column, key) in self.values.iter().zip(&self.keys) {
@@ -104,7 +104,7 @@ impl SortKeys {
     ) -> SqlResult<bool> {
         for (column, key) in self.values.iter().zip(&self.keys) {
             let cell = column.cell(row);
-            let (true, Cell::Bytes(bytes)) = (key.is_whole, cell) else {
+            let (true, Cell::Bytes(bytes)) = (key.is_reference, cell) else {
                 append_key(key.cut(cell, ctx), &key.data_type, key.descending, out);
                 continue;
             };
@@ -144,7 +144,7 @@ impl SortKeys {
     /// Whether the key of row `row` is open at `depth`.
     pub(super) fn is_open(&self, row: usize, depth: usize, ctx: &ExecContext<'_>) -> bool {
         self.values.iter().zip(&self.keys).any(|(column, key)| {
-            if key.is_whole
+            if key.is_reference
                 && let Cell::Bytes(bytes) = column.cell(row)
                 && let MaybeLarge::OutOfLine(place) = MaybeLarge::read(bytes)
             {

@@ -12,7 +12,7 @@ use types::{Batch, Physical};
 
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
-use crate::kept::Kept;
+use crate::row_buffer::RowBuffer;
 use crate::spill::{LIMIT_BYTES_MAX, SpillReader, SpillRows, SpillWriter, block_bytes};
 
 /// Fewest and most runs merged at a time.
@@ -35,7 +35,7 @@ fn head(key: &[u8]) -> u64 {
 /// Takes rows with their keys, then gives them in order.
 pub(super) struct Sorter {
     shapes: Arc<[Physical]>,
-    kept: Kept,
+    rows: RowBuffer,
     keys: BytesColumn,
     order: Vec<Entry>,
     runs: Vec<Arc<SpillRows>>,
@@ -48,7 +48,7 @@ impl Sorter {
     pub(super) fn new(shapes: &[Physical]) -> Sorter {
         Sorter {
             shapes: shapes.into(),
-            kept: Kept::default(),
+            rows: RowBuffer::default(),
             keys: BytesColumn::new(),
             order: Vec::new(),
             runs: Vec::new(),
@@ -59,7 +59,7 @@ impl Sorter {
 
     /// No rows.
     pub(super) fn clear(&mut self) {
-        self.kept.clear();
+        self.rows.clear();
         self.keys.clear();
         self.order.clear();
         self.runs.clear();
@@ -82,9 +82,9 @@ impl Sorter {
         limit: usize,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
-        self.kept.push(batch);
+        self.rows.push(batch);
         let entries = self.order.capacity() * size_of::<Entry>();
-        if self.kept.bytes() + self.keys.memory_bytes() + entries > limit.min(LIMIT_BYTES_MAX) {
+        if self.rows.bytes() + self.keys.memory_bytes() + entries > limit.min(LIMIT_BYTES_MAX) {
             self.write_run(limit, ctx)?;
         }
         Ok(())
@@ -97,30 +97,30 @@ impl Sorter {
             .then_with(|| a.row.cmp(&b.row))
     }
 
-    fn sort_kept(&mut self) {
+    fn sort_rows(&mut self) {
         let keys = &self.keys;
         self.order.sort_unstable_by(|a, b| Self::compare(keys, a, b));
     }
 
     fn write_run(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        self.sort_kept();
+        self.sort_rows();
         let mut writer = SpillWriter::new(&ctx.spill_file()?, &self.shapes, block_bytes(limit));
         for entry in &self.order {
-            let (batch, row) = self.kept.at(entry.row);
+            let (batch, row) = self.rows.at(entry.row);
             writer.push_row(self.keys.get(entry.row as usize), &batch.columns, row)?;
         }
         self.runs.push(Arc::new(writer.finish()?));
         ctx.count_sort_run();
         self.order = Vec::new();
         self.keys = BytesColumn::new();
-        self.kept = Kept::default();
+        self.rows = RowBuffer::default();
         Ok(())
     }
 
     /// All rows are there. True: they are on disk and only [`Sorter::next_merged`] gives them.
     pub(super) fn finish(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
         if self.runs.is_empty() {
-            self.sort_kept();
+            self.sort_rows();
             return Ok(false);
         }
         if !self.order.is_empty() {
@@ -163,7 +163,7 @@ impl Sorter {
     /// Appends the row at this place of the order, of those in memory.
     #[inline]
     pub(super) fn append_row(&self, place: usize, out: &mut Batch) {
-        self.kept.append_row(self.order[place].row, &mut out.columns);
+        self.rows.append_row(self.order[place].row, &mut out.columns);
         out.row_count += 1;
     }
 

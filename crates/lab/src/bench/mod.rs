@@ -5,7 +5,7 @@
 //! more connections. Each is a run of the matrix, so servers take turns within rounds and the noise is measured along. The
 //! first server is the one judged: ratios are its figure over a rival's, so below 1 is better.
 //!
-//! Rows of different machines or sets are never drawn in one line: [`row::Row::machine`] and [`row::Row::set`] tell them apart.
+//! Rows of different machines or sets are never drawn in one line: [`row::Row::machine`] and [`row::Row::set`] distinguish them.
 //!
 //! Read next: [`row`] (what is kept), [`page`] (how the history looks).
 

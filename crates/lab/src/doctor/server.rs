@@ -200,7 +200,7 @@ fn performance_schema(connection: &mut Connection) -> Result<Check, Error> {
         state,
         found,
         "which kernel thread serves which session; time and rows by digest",
-        "threads cannot be told apart by session; no figures by digest",
+        "threads cannot be distinguished by session; no figures by digest",
         "start the server with performance_schema=ON; GRANT SELECT ON performance_schema.* TO the lab's account",
     ))
 }

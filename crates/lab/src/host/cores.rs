@@ -1,4 +1,4 @@
-//! Which cores threads may run on: keeps client and server apart while something small is compared.
+//! Which cores threads may run on: keeps client and server on different cores while small differences are compared.
 //!
 //! Where a client and a server share two cores, the scheduler may put a server's thread on its client's core or beside
 //! it, now so and now so: a wake-up across cores and cold caches make an operation a third dearer, and what is compared
@@ -18,7 +18,7 @@ use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 /// Threads may start while others are set: so often a process is gone through, at most.
 const TURNS: usize = 5;
 
-/// The core that clients should keep to where they are kept apart: the last of those this process may use; `None` with a
+/// The core that clients should keep to where client and server run on different cores: the last of those this process may use; `None` with a
 /// single one.
 #[must_use]
 pub(crate) fn of_clients() -> Option<usize> {

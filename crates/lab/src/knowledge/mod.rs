@@ -1,6 +1,6 @@
 //! Known causes of slowness, as data: one TOML file each in `lab/kb/`, compiled in.
 //!
-//! An entry says which versions it concerns, what its evidence looks like, what looks alike and how to tell it apart, what
+//! An entry says which versions it concerns, what its evidence looks like, what looks alike and how to distinguish it, what
 //! to change and what that must bring back. It carries an example: evidence as a run gives it. [`test`] holds every entry
 //! to its example: its own signature must match, and no other's may.
 //!

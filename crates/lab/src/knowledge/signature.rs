@@ -375,7 +375,7 @@ fn is_nameless(frame: &str) -> bool {
     frame.starts_with('[') && frame.ends_with(']')
 }
 
-/// Whether most samples of both arms ended in functions with names, so that stacks can tell parts of a server apart.
+/// Whether most samples of both arms ended in functions with names, so that stacks can distinguish parts of a server.
 #[must_use]
 pub(crate) fn has_names(run: &Run, pair: Pair) -> bool {
     [pair.fast, pair.slow].into_iter().all(|arm| {

@@ -4,12 +4,12 @@ use hdrhistogram::Histogram;
 
 use crate::evidence::LatencySummary;
 
-/// What a histogram can tell apart at the top: an hour. Longer is counted as an hour.
+/// What a histogram can distinguish at the top: an hour. Longer is counted as an hour.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
 /// Of a second's own histogram, of which there are many: 34 KB each.
 const SECOND_DIGITS: u8 = 2;
-/// Seconds of a block that are kept apart; later ones count only for the whole.
+/// Seconds of a block that have a histogram of their own; later ones count only for the whole block.
 const SECONDS_MAX: usize = 600;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Buckets of a summary, per decade.

@@ -135,7 +135,7 @@ pub(crate) fn limits_of_design(
     )];
     for group in part.fraction.iter().flat_map(Fraction::aliases) {
         let group: Vec<String> = group.into_iter().map(effect).collect();
-        lines.push(format!("cannot be told apart by this design: {}", group.join(" = ")));
+        lines.push(format!("cannot be distinguished by this design: {}", group.join(" = ")));
     }
     Ok(lines)
 }

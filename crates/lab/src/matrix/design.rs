@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_apart_is_named() {
+    fn what_cannot_be_distinguished_is_named() {
         // D = ABC: AB = CD, AC = BD, BC = AD.
         let aliases = Fraction::new(4, 4).aliases();
         assert_eq!(aliases, [vec![0b0011, 0b1100], vec![0b0101, 0b1010], vec![0b1001, 0b0110]]);

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn two_drawings_of_one_name_are_told_apart() {
+    fn two_drawings_of_one_name_are_distinguished() {
         let mut run = super::super::tests::full();
         for stack in &mut run.stacks {
             stack.arm = 9;

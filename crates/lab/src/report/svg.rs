@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::format::escape;
 
-/// Colours that people who see few colours can tell apart (Okabe, Ito).
+/// Colours that people who see few colours can distinguish (Okabe, Ito).
 pub(crate) const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7a5195", "#666666"];
 

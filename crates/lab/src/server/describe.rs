@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flavours_are_told_apart() {
+    fn flavours_are_distinguished() {
         for (version, comment, expected) in [
             ("9.7.4-2", "(Debian)", Flavour::Mysql),
             ("5.6.24", "MySQL Community Server (GPL)", Flavour::Mysql),

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_and_levels_are_told_apart() {
+    fn counters_and_levels_are_distinguished() {
         for level in ["Uptime", "Open_tables", "Innodb_buffer_pool_pages_dirty", "Innodb_row_lock_time_avg"] {
             assert!(is_level(level), "{level}");
         }

@@ -2,7 +2,7 @@
 //!
 //! It keeps of a packet its length and its first [`HEAD_BYTES`], which is enough to know commands and to see where answers
 //! end; rows and parameters go by unread. Answers are matched to commands in order, so commands sent ahead (pipelining) are
-//! told apart. Where it loses its way, or cannot look in (TLS, compression), it goes on with bursts: bytes of the client up to
+//! distinguished. Where it loses its way, or cannot look in (TLS, compression), it goes on with bursts: bytes of the client up to
 //! the next bytes of the server are a command, the server's bytes up to the client's next are its answer.
 //!
 //! Source: MySQL 9.7 manual of the client/server protocol, "Connection Phase", "Command Phase".

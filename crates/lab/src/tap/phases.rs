@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phases_are_told_apart_and_think_time_begins_with_the_stretch() {
+    fn phases_are_distinguished_and_think_time_begins_with_the_stretch() {
         let mut phases = Phases::default();
         let seen = Seen {
             idle_since_ns: Some(100),

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! 1. Shares of layers are parts of one sum ([`super::sum`]): each is at most 1, and so are all together.
-//! 2. At most one layer is blamed; SQL layer and engine count as one where nothing tells them apart.
+//! 2. At most one layer is blamed; SQL layer and engine count as one where nothing distinguishes them.
 
 use super::finding::Finding;
 use super::sentence::has_plan;
@@ -247,7 +247,7 @@ fn attribute_to(facts: &Facts<'_>, found: &Finding) -> Blame {
     let name = |at: usize| findings[at].layer.clone();
     let layer = match blamed.as_slice() {
         [] => None,
-        // SQL layer and engine stand together where no stack tells them apart.
+        // SQL layer and engine stand together where no stack distinguishes them.
         &[one, other] if name(one) == "server-sql" && name(other) == "engine" => Some("server".to_owned()),
         // The cause is above: a plan makes the engine work, a statement makes the plan.
         &[one, ..] => Some(name(one)),
@@ -471,7 +471,7 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
             ),
             // Without a tap a wait in the server looks as a wait before it.
             None => {
-                let said = "not told apart from what is before it: no tap measured waits".to_owned();
+                let said = "not distinguished from what is before it: no tap measured waits".to_owned();
                 layer("engine", LayerOutcome::NotMeasured, said)
             }
             Some(off) => facts.by_share("engine", off, "waits in the server"),
@@ -489,7 +489,7 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
         return (facts.shared("server-sql", LayerOutcome::Blamed, cpu, said), engine, Some(part));
     }
     let plan = if is > 0.0 && alike(is, was) { "; rows examined are alike" } else { "" };
-    let split = share_of_added_cpu(run, facts.pair, &is_in_engine).filter(|_| tells_apart(facts));
+    let split = share_of_added_cpu(run, facts.pair, &is_in_engine).filter(|_| distinguishes(facts));
     match split {
         Some(engine) => {
             let with = facts.with_queue();
@@ -519,7 +519,7 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
                 layer(
                     "engine",
                     LayerOutcome::Blamed,
-                    "not told apart from the SQL layer: no stacks with known names".to_owned(),
+                    "not distinguished from the SQL layer: no stacks with known names".to_owned(),
                 ),
                 None,
             )
@@ -528,7 +528,7 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
 }
 
 /// Whether stacks tell the SQL layer from the engine: their functions have names, and it is known which are the engine's.
-fn tells_apart(facts: &Facts<'_>) -> bool {
+fn distinguishes(facts: &Facts<'_>) -> bool {
     let is_known = |name: &str| {
         let server = facts.run.servers.iter().find(|server| server.name == name);
         server.is_none_or(|server| server.flavour != Flavour::Invar)

@@ -299,7 +299,7 @@ fn tapped(
 }
 
 #[test]
-fn waits_are_told_apart_by_pings_and_the_servers_own_clock() {
+fn waits_are_distinguished_by_pings_and_the_servers_own_clock() {
     let as_is = |_: &mut crate::evidence::Block| ();
     let same = |_: &mut PhaseTimes| ();
     let layer = |run: &Run| verdict(run).layer.clone();

@@ -435,7 +435,7 @@ impl<'a> Binder<'a> {
                 return Err(PlanError::new(3105, text));
             }
             let wanted = Privileges::UPDATE;
-            written.push(ColumnNeed { table, ordinal: column as u32, wanted, of_all: false });
+            written.push(ColumnNeed { table, ordinal: column as u32, privileges: wanted, of_all: false });
             bound.push(BoundAssignment { table, column, value, query: None });
         }
         self.needs.columns.splice(needs_before..needs_before, written);
@@ -514,7 +514,7 @@ impl<'a> Binder<'a> {
                 // Of several tables all are read first.
                 let need = TableNeed {
                     table,
-                    wanted: Privileges::DELETE,
+                    privileges: Privileges::DELETE,
                     alternative: Privileges::NONE,
                     locking: false,
                     changes: true,

@@ -11,11 +11,11 @@
 //! | what is computed, beside a BIGINT column or a column of dates or times, but dates beside dates | the same | its own |
 //! | a document beside a TIME or BIGINT column | `=`, `<=>`, `<>`, `<` ... | 3156 where changes are strict |
 //! | a text that is written beside a column of numbers, or in the rows of a subquery that it is looked for in | the same, anywhere in WHERE, HAVING and ON but for outer joins, if no constant among the conditions that MySQL joins is false | 1292 where changes are strict |
-//! | what is converted to another character set, unless it is bytes; what GROUP_CONCAT joins, and COUNT, SUM and AVG with DISTINCT tell apart | always | its own |
+//! | what is converted to another character set, unless it is bytes; what GROUP_CONCAT joins, and COUNT, SUM and AVG with DISTINCT distinguish values of | always | its own |
 //! | the items of IN, if all are constants of one class | IN | that of the item |
 //! | a part of WHERE, ON and HAVING that AND, OR and NOT join to others | always, before the texts beside columns | that of the part |
 //!
-//! In subqueries of changes a derived table is kept, so that its columns are no constants.
+//! In subqueries of changes a derived table is materialized, so that its columns are no constants.
 //!
 //! A column that an outer join fills with NULL is no constant except beside `=`, whatever computes it, nor is a row of a set operation that comes from
 //! no table.
@@ -126,14 +126,14 @@ fn call(function: F, args: Vec<Expr>) -> Expr {
 pub(super) struct Columns<'c> {
     pub(super) all: &'c [ColumnInfo],
     /// Those of derived tables that MySQL keeps in temporary tables.
-    pub(super) kept: &'c HashSet<ColumnId>,
+    pub(super) materialized: &'c HashSet<ColumnId>,
     /// Those of queries with HAVING.
     pub(super) of_having: &'c HashSet<ColumnId>,
 }
 
 /// The checks of a statement, each an expression that is computed once before a row is read.
 pub(super) fn of(kind: &BoundKind, columns: Columns<'_>, parameters: Parameters<'_>) -> Vec<Expr> {
-    let Columns { all: columns, kept, of_having } = columns;
+    let Columns { all: columns, materialized, of_having } = columns;
     let literals_are_parameters = matches!(parameters, Parameters::Literals);
     let mut found = Found { parameters, ..Found::default() };
     found.statement(kind);
@@ -142,7 +142,7 @@ pub(super) fn of(kind: &BoundKind, columns: Columns<'_>, parameters: Parameters<
         return Vec::new();
     }
     found.gather_items();
-    let resolve = Resolve { found: &found, columns, kept, of_having, literals_are_parameters };
+    let resolve = Resolve { found: &found, columns, materialized, of_having, literals_are_parameters };
     let mut checks = Vec::new();
     for comparison in &found.comparisons {
         match *comparison {
@@ -173,7 +173,7 @@ pub(super) fn of(kind: &BoundKind, columns: Columns<'_>, parameters: Parameters<
                 checks.extend(resolve.pair(left, &output, Equality::No));
             }
             // VALUES of a derived table is none of the subquery.
-            Comparison::OneValue(_, output, _) if kept.contains(&output) => {}
+            Comparison::OneValue(_, output, _) if materialized.contains(&output) => {}
             Comparison::OneValue(left, _, value) => {
                 checks.extend(resolve.pair(left, value, Equality::No));
                 checks.extend(resolve.pair(value, left, Equality::No));
@@ -387,7 +387,7 @@ impl<'t> Found<'t> {
         }
     }
 
-    /// MySQL asks whether the constants are NULL that GROUP_CONCAT joins, or that an aggregate with DISTINCT tells apart.
+    /// MySQL asks whether the constants are NULL that GROUP_CONCAT joins, or that an aggregate with DISTINCT distinguishes.
     fn note_aggregate(&mut self, call: &'t AggregateCall) {
         use AggregateFunction as A;
         let is_asked = match call.function {
@@ -730,7 +730,7 @@ fn is_never_null(expr: &Expr) -> bool {
 struct Resolve<'f, 't> {
     found: &'f Found<'t>,
     columns: &'f [ColumnInfo],
-    kept: &'f HashSet<ColumnId>,
+    materialized: &'f HashSet<ColumnId>,
     of_having: &'f HashSet<ColumnId>,
     literals_are_parameters: bool,
 }
@@ -747,7 +747,7 @@ impl<'t> Resolve<'_, 't> {
         }
         let constant = match &constant.kind {
             ExprKind::Call { args, option: CallOption::BesideBigInt, .. } => args.first()?,
-            // Bytes that are kept.
+            // Bytes that are materialized.
             ExprKind::Call { args, option: CallOption::Stored, .. } if args[0].data_type.is_hex_literal() => {
                 args.first()?
             }
@@ -798,10 +798,10 @@ impl<'t> Resolve<'_, 't> {
         })
     }
 
-    /// A column of a table, or of a derived table that is kept.
+    /// A column of a table, or of a derived table that is materialized.
     fn is_stored(&self, expr: &Expr) -> bool {
         expr.as_column()
-            .is_some_and(|id| self.kept.contains(&id) || self.columns[id.0 as usize].origin.is_some())
+            .is_some_and(|id| self.materialized.contains(&id) || self.columns[id.0 as usize].origin.is_some())
     }
 
     /// The check of what is computed before the statement is optimized, if it is a constant.
@@ -925,8 +925,10 @@ impl<'t> Resolve<'_, 't> {
         't: 'e,
     {
         let mut expr = expr;
-        while let Some(item) =
-            expr.as_column().filter(|id| !self.kept.contains(id)).and_then(|id| self.found.items.get(&id))
+        while let Some(item) = expr
+            .as_column()
+            .filter(|id| !self.materialized.contains(id))
+            .and_then(|id| self.found.items.get(&id))
         {
             expr = item;
         }
@@ -965,7 +967,7 @@ impl<'t> Resolve<'_, 't> {
         let checks = condition.iter().filter_map(|part| {
             let (_, sides) = part.as_call().filter(|(function, _)| *function == F::Eq)?;
             let [left, right] = sides else { return None };
-            let id = right.as_column().filter(|id| !self.kept.contains(id));
+            let id = right.as_column().filter(|id| !self.materialized.contains(id));
             // What HAVING looks at is compared with a column.
             if id.is_some_and(|id| self.of_having.contains(&id)) {
                 return None;
@@ -1011,7 +1013,7 @@ impl<'t> Resolve<'_, 't> {
     /// Whether the column is what an expression gives, in every row.
     fn is_computed(&self, id: ColumnId, is_equality: bool) -> bool {
         let is_padded = !is_equality && self.found.padded.contains(&id);
-        !self.kept.contains(&id) && !is_padded && self.found.items.contains_key(&id)
+        !self.materialized.contains(&id) && !is_padded && self.found.items.contains_key(&id)
     }
 
     /// What the queries of a UNION compute for a column, or the one query there is.
@@ -1019,14 +1021,14 @@ impl<'t> Resolve<'_, 't> {
         let mut branches = Vec::new();
         let mut columns = vec![output];
         while let Some(column) = columns.pop() {
-            if !self.kept.contains(&column)
+            if !self.materialized.contains(&column)
                 && let Some((left, right)) = self.found.unions.get(&column)
             {
                 columns.extend([*right, *left]);
                 continue;
             }
             let is_member = column != output;
-            let item = self.found.items.get(&column).filter(|_| !self.kept.contains(&column));
+            let item = self.found.items.get(&column).filter(|_| !self.materialized.contains(&column));
             // A number that a text of the result is made of is compared row by row.
             if is_member && item.is_some_and(|item| is_text_of_number(item)) {
                 continue;

@@ -15,7 +15,7 @@ use crate::function::{self, FunctionId, Typed};
 use crate::logical::{AggregateCall, Logical, SortKey};
 
 use super::chosen_dates;
-use super::left_side::{Keeps, LeftSide, is_one_row, is_one_value, may_be_joined, may_be_materialized};
+use super::left_side::{LeftSide, StoredLeft, is_one_row, is_one_value, may_be_joined, may_be_materialized};
 
 /// Bytes a value of BIT_AND, BIT_OR and BIT_XOR over byte strings may have.
 const BIT_AGGREGATE_BYTES_MAX: u32 = 511;
@@ -72,11 +72,11 @@ impl<'a> Binder<'a> {
         }
         if !matches!(option, CallOption::AsIs) {
             function::documents_beside_bigints(function, &mut args, |id| {
-                self.columns[id.0 as usize].origin.is_some() || self.kept_columns.contains(&id)
+                self.columns[id.0 as usize].origin.is_some() || self.materialized_columns.contains(&id)
             });
         }
         if searches_pattern(function) {
-            self.check_kept_nulls(function, &args, &option)?;
+            self.check_materialized_nulls(function, &args, &option)?;
         }
         self.fold_beside_bigints(function, &mut args);
         self.fold_beside_times(function, &mut args);
@@ -140,18 +140,23 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// NULL is bytes as soon as a derived table keeps it: a pattern of characters does not search it.
+    /// NULL is bytes as soon as a derived table stored_left it: a pattern of characters does not search it.
     ///
     /// # Errors
     /// 3995.
-    fn check_kept_nulls(&self, function: FunctionId, args: &[Expr], option: &CallOption) -> PlanResult<()> {
-        let is_kept_null = |arg: &Expr| {
+    fn check_materialized_nulls(
+        &self,
+        function: FunctionId,
+        args: &[Expr],
+        option: &CallOption,
+    ) -> PlanResult<()> {
+        let is_materialized_null = |arg: &Expr| {
             arg.data_type.kind == TypeKind::Null
-                && arg.as_column().is_some_and(|id| self.kept_columns.contains(&id))
+                && arg.as_column().is_some_and(|id| self.materialized_columns.contains(&id))
         };
-        if args.iter().any(is_kept_null) {
+        if args.iter().any(is_materialized_null) {
             let mut kept = args.to_vec();
-            for arg in kept.iter_mut().filter(|arg| is_kept_null(arg)) {
+            for arg in kept.iter_mut().filter(|arg| is_materialized_null(arg)) {
                 arg.data_type = DataType::varchar(0, CollationId::BINARY);
             }
             function::build(function, kept, option.clone(), &self.types)?;
@@ -190,7 +195,7 @@ impl<'a> Binder<'a> {
         exprs.iter().map(|expr| self.expr(expr)).collect()
     }
 
-    /// A condition: joined by AND, taken apart.
+    /// A condition: joined by AND, split into its members.
     pub(crate) fn condition(&mut self, expr: &'a ast::Expr<'a>) -> PlanResult<Vec<Expr>> {
         let mut conditions = Vec::new();
         self.is_conjunct = self.block().clause != "having clause";
@@ -319,12 +324,12 @@ impl<'a> Binder<'a> {
                 let left = self.row(left)?;
                 if left.len() > 1 && *op == CompareOp::Ne && *all {
                     // NOT IN.
-                    let found = self.quantified(CompareOp::Eq, false, LeftSide::Kept, left, query)?;
+                    let found = self.quantified(CompareOp::Eq, false, LeftSide::Stored, left, query)?;
                     return self.negate(found, true);
                 }
                 let side = match op {
                     CompareOp::Eq if !*all && is_conjunct => LeftSide::Joined,
-                    CompareOp::Eq | CompareOp::Ne => LeftSide::Kept,
+                    CompareOp::Eq | CompareOp::Ne => LeftSide::Stored,
                     _ => LeftSide::Bound,
                 };
                 self.quantified(*op, *all, side, left, query)
@@ -373,7 +378,7 @@ impl<'a> Binder<'a> {
                     return Err(PlanError::not_supported("LIMIT & IN/ALL/ANY/SOME subquery"));
                 }
                 let left = self.row(expr)?;
-                let side = if is_conjunct && !*negated { LeftSide::Joined } else { LeftSide::Kept };
+                let side = if is_conjunct && !*negated { LeftSide::Joined } else { LeftSide::Stored };
                 let call = self.quantified(CompareOp::Eq, false, side, left, query)?;
                 self.negate(call, *negated)
             }
@@ -388,7 +393,7 @@ impl<'a> Binder<'a> {
                 let [column] = columns[..] else { return Err(operand_columns(1)) };
                 let Expr { mut data_type, coercibility, nullable, .. } = self.column_expr(column);
                 let is_one_row = is_one_row(&plan);
-                // The value that is kept of a subquery is a text, even if it is a literal of bytes.
+                // The stored value of a subquery is a text, even if it is a literal of bytes.
                 if data_type.is_hex_literal() && !is_one_row {
                     data_type.unsigned = false;
                 }
@@ -872,7 +877,7 @@ impl<'a> Binder<'a> {
         // 9.7 has no partial matches of rows among stored ones, so it stores none where they decide between 0 and NULL.
         let is_nullable = left.iter().any(|value| value.nullable)
             || columns.iter().any(|column| self.column_expr(*column).nullable);
-        let keeps = Keeps {
+        let stored_left = StoredLeft {
             side,
             is_one_row: is_one_row(&plan),
             is_one_value: is_one_value(&query.body, &plan),
@@ -887,12 +892,12 @@ impl<'a> Binder<'a> {
         };
         for (mut left, right) in left.into_iter().zip(&columns) {
             let right = self.column_expr(*right);
-            keeps.keep(&mut left, &right);
+            stored_left.store(&mut left, &right);
             let (function, args) = (compare_function(op), vec![left, right]);
             condition.push(match side {
                 LeftSide::Row | LeftSide::RowOfConjunct | LeftSide::Joined => self.call(function, args)?,
-                // What is kept is the date as it is.
-                LeftSide::Kept | LeftSide::Bound => self.call_with(function, args, CallOption::None)?,
+                // What is stored is the date as it is.
+                LeftSide::Stored | LeftSide::Bound => self.call_with(function, args, CallOption::None)?,
             });
         }
         let nullable = !single || !is_one_row(&plan) || condition.iter().any(|part| part.nullable);

@@ -183,7 +183,7 @@ impl<'a> Binder<'a> {
         self.check_alias(alias, None)?;
         let before = self.tables.len();
         let mut bound = self.query_in(query, true)?;
-        self.keep_unless_merged(query, &mut bound);
+        self.materialize_unless_merged(query, &mut bound);
         // What the query says may be NULL is said of its columns here, too.
         for column in &bound.output {
             self.columns[column.id.0 as usize].nullable |= column.nullable;
@@ -196,7 +196,7 @@ impl<'a> Binder<'a> {
 
     /// A query in FROM, which was bound last, as MySQL gives its rows: those of one that it does not merge into the query around it are
     /// in a temporary table.
-    fn keep_unless_merged(&mut self, query: &Query<'_>, bound: &mut super::select::BoundQuery) {
+    fn materialize_unless_merged(&mut self, query: &Query<'_>, bound: &mut super::select::BoundQuery) {
         if matches!(query.body, QueryBody::Values(_)) {
             // As the rows of a UNION are.
             for column in &mut bound.output {
@@ -206,7 +206,7 @@ impl<'a> Binder<'a> {
         // In subqueries of changes it merges none.
         if self.is_change && self.subquery_depth > 0 || !self.is_merged(query) {
             self.keep_aggregates(&bound.plan);
-            self.keep_derived(&bound.plan, &mut bound.output);
+            self.materialize_derived(&bound.plan, &mut bound.output);
             store_values(&mut bound.plan, &mut self.columns);
         }
     }
@@ -226,7 +226,9 @@ impl<'a> Binder<'a> {
                     let argument = call.args.first().and_then(Expr::as_column);
                     let passes_on = match call.function {
                         F::AnyValue => true,
-                        F::Min | F::Max => argument.is_some_and(|column| self.kept_columns.contains(&column)),
+                        F::Min | F::Max => {
+                            argument.is_some_and(|column| self.materialized_columns.contains(&column))
+                        }
                         _ => false,
                     };
                     if !passes_on && call.data_type.is_string() {
@@ -307,11 +309,11 @@ impl<'a> Binder<'a> {
             let mut fresh = Vec::with_capacity(columns.len());
             for (name, id) in columns {
                 let info = self.columns[id.0 as usize].clone();
-                let held = self.held_columns.get(&id).cloned();
+                let held = self.temporary_columns.get(&id).cloned();
                 let id = self.new_column(&name, info.data_type, true);
                 self.columns[id.0 as usize].coercibility = info.coercibility;
-                self.kept_columns.insert(id);
-                self.held_columns.extend(held.map(|held| (id, held)));
+                self.materialized_columns.insert(id);
+                self.temporary_columns.extend(held.map(|held| (id, held)));
                 fresh.push((name.clone(), id));
             }
             let ids = fresh.iter().map(|(_, id)| *id).collect();
@@ -356,7 +358,7 @@ impl<'a> Binder<'a> {
             return self.recursive_cte(position, query, names);
         }
         let mut bound = self.query_in(query, true)?;
-        self.keep_unless_merged(query, &mut bound);
+        self.materialize_unless_merged(query, &mut bound);
         let columns = rename(&bound.output, names)?;
         Ok((bound.plan, columns))
     }

@@ -16,15 +16,15 @@ pub(super) enum LeftSide {
     RowOfConjunct,
     /// The subquery is joined where it can be: a literal of bytes is a number beside numbers.
     Joined,
-    /// Kept and compared row by row: it is a text.
-    Kept,
+    /// Stored and compared row by row: it is a text.
+    Stored,
     /// Compared with the least or greatest value if that is all that counts.
     Bound,
 }
 
-/// What decides whether the left side is kept.
+/// What decides whether the left side is stored.
 #[derive(Debug)]
-pub(super) struct Keeps {
+pub(super) struct StoredLeft {
     pub(super) side: LeftSide,
     /// The subquery is its one value, see [`is_one_row`].
     pub(super) is_one_row: bool,
@@ -42,11 +42,11 @@ pub(super) struct Keeps {
     pub(super) reads_outer: bool,
 }
 
-impl Keeps {
-    /// What is kept of a literal of bytes is a text, read as a number without a warning; and so is what is kept of a member of ENUM or
+impl StoredLeft {
+    /// A stored literal of bytes is a text, read as a number without a warning; and so is a stored member of ENUM or
     /// SET: beside numbers it is the number that its text begins with, and not that of its place. A member is its place where MySQL may
     /// store the subquery's rows: whether it does depends on its estimates of costs, and rows must not.
-    pub(super) fn keep(&self, left: &mut Expr, right: &Expr) {
+    pub(super) fn store(&self, left: &mut Expr, right: &Expr) {
         let text = if left.data_type.is_hex_literal() && matches!(left.kind, ExprKind::Literal(_)) {
             DataType::text(TypeKind::Text, left.data_type.collation)
         } else if left.data_type.members.is_some() && right.data_type.is_numeric() {
@@ -60,14 +60,14 @@ impl Keeps {
             true => self.is_one_value && !self.is_row && self.side != LeftSide::Bound,
             false => self.is_one_row,
         };
-        let is_kept = match self.side {
+        let is_stored = match self.side {
             LeftSide::Row | LeftSide::RowOfConjunct => false,
-            LeftSide::Joined | LeftSide::Kept if is_member && self.is_materialized => false,
+            LeftSide::Joined | LeftSide::Stored if is_member && self.is_materialized => false,
             LeftSide::Joined => !is_value && !self.is_joined,
-            LeftSide::Kept => !is_value,
+            LeftSide::Stored => !is_value,
             LeftSide::Bound => !is_value && (self.is_outside_conditions || self.reads_outer),
         };
-        if is_kept {
+        if is_stored {
             *left = function::cast(std::mem::replace(left, Expr::null()), text);
             if let ExprKind::Call { option, .. } = &mut left.kind {
                 *option = CallOption::Stored;

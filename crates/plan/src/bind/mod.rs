@@ -299,11 +299,11 @@ pub(crate) struct Binder<'a> {
     /// Tables read inside of derived tables, whose rows are found before a change begins.
     derived_tables: Vec<TableIndex>,
     /// Columns of derived tables that MySQL keeps in temporary tables.
-    kept_columns: std::collections::HashSet<ColumnId>,
+    materialized_columns: std::collections::HashSet<ColumnId>,
     /// Columns of queries with HAVING.
     having_columns: std::collections::HashSet<ColumnId>,
     /// What those of derived tables say of themselves.
-    held_columns: std::collections::HashMap<ColumnId, temporary::Held>,
+    temporary_columns: std::collections::HashMap<ColumnId, temporary::TemporaryColumn>,
 }
 
 impl<'a> Binder<'a> {
@@ -348,9 +348,9 @@ impl<'a> Binder<'a> {
             row_queries: Vec::new(),
             last_block: None,
             derived_tables: Vec::new(),
-            kept_columns: std::collections::HashSet::new(),
+            materialized_columns: std::collections::HashSet::new(),
             having_columns: std::collections::HashSet::new(),
-            held_columns: std::collections::HashMap::new(),
+            temporary_columns: std::collections::HashMap::new(),
         }
     }
 
@@ -364,7 +364,7 @@ impl<'a> Binder<'a> {
         };
         let columns = constant_checks::Columns {
             all: &self.columns,
-            kept: &self.kept_columns,
+            materialized: &self.materialized_columns,
             of_having: &self.having_columns,
         };
         let constant_checks = constant_checks::of(&kind, columns, parameters);
@@ -435,7 +435,7 @@ impl<'a> Binder<'a> {
     fn read_column(&mut self, table: TableIndex, ordinal: u32, of_all: bool) {
         let used = &mut self.used[table.0 as usize][ordinal as usize];
         if !std::mem::replace(used, true) {
-            self.needs.columns.push(ColumnNeed { table, ordinal, wanted: Privileges::SELECT, of_all });
+            self.needs.columns.push(ColumnNeed { table, ordinal, privileges: Privileges::SELECT, of_all });
         }
     }
 
@@ -450,7 +450,7 @@ impl<'a> Binder<'a> {
 
     /// Notes that a change writes columns of `table`.
     fn write_columns(&mut self, table: TableIndex, columns: &[usize], wanted: Privileges, of_all: bool) {
-        let need = |&column: &usize| ColumnNeed { table, ordinal: column as u32, wanted, of_all };
+        let need = |&column: &usize| ColumnNeed { table, ordinal: column as u32, privileges: wanted, of_all };
         self.needs.columns.extend(columns.iter().map(need));
     }
 
@@ -471,7 +471,7 @@ impl<'a> Binder<'a> {
             origin: None,
             coercibility: None,
             bits: None,
-            is_whole: false,
+            is_reference: false,
         });
         id
     }
@@ -533,13 +533,13 @@ impl<'a> Binder<'a> {
                 origin: Some((index, ordinal as u32)),
                 coercibility: None,
                 bits: None,
-                is_whole: false,
+                is_reference: false,
             });
         }
         self.used.push(vec![false; entry.definition.columns.len()]);
         self.needs.tables.push(TableNeed {
             table: index,
-            wanted: self.next_need.take().unwrap_or(Privileges::SELECT),
+            privileges: self.next_need.take().unwrap_or(Privileges::SELECT),
             alternative: Privileges::NONE,
             locking: false,
             changes: false,

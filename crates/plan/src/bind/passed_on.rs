@@ -12,7 +12,7 @@ use types::data_type::DECIMAL_PRECISION_MAX;
 use types::{CollationId, DataType, TypeKind, Value};
 
 use super::Binder;
-use super::temporary::{Steps, aggregates_of, keep_computed, merged_item};
+use super::temporary::{Steps, aggregates_of, merged_item, store_computed};
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind, SubqueryKind};
 use crate::function::FunctionId as F;
 use crate::logical::{AggregateCall, AggregateFunction, Created, Logical, OutputColumn};
@@ -57,7 +57,7 @@ impl Binder<'_> {
                 column.described_type = Some(of);
                 continue;
             }
-            let item = |id: ColumnId| steps.item(id).filter(|_| !self.kept_columns.contains(&id));
+            let item = |id: ColumnId| steps.item(id).filter(|_| !self.materialized_columns.contains(&id));
             let makers = Makers { item: &item, aggregates, budget: &Cell::new(NODES_MAX) };
             let of = self.compared_of_column(column.id, &makers).or_else(|| match column.data_type.kind {
                 TypeKind::Char => self.chosen_member(column.id, &makers),
@@ -95,14 +95,15 @@ impl Binder<'_> {
             if !is_integer || column.created != Created::Column || column.created_type.is_some() {
                 continue;
             }
-            let computed = |id: ColumnId| merged_item(rows, id).filter(|_| !self.kept_columns.contains(&id));
+            let computed =
+                |id: ColumnId| merged_item(rows, id).filter(|_| !self.materialized_columns.contains(&id));
             let mut item = computed(column.id);
             while let Some(ExprKind::Column(id)) = item.map(|item| &item.kind) {
                 item = computed(*id);
             }
             if item.is_some() {
                 let mut kept = column.clone();
-                keep_computed(&mut kept);
+                store_computed(&mut kept);
                 column.created_type = Some(kept.data_type);
             }
         }
@@ -150,8 +151,9 @@ impl Binder<'_> {
             ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Scalar) => {
                 let [id] = subquery.columns[..] else { return None };
                 let plan = &subquery.plan;
-                let item =
-                    |id: ColumnId| item_of_block(plan, id).filter(|_| !self.kept_columns.contains(&id));
+                let item = |id: ColumnId| {
+                    item_of_block(plan, id).filter(|_| !self.materialized_columns.contains(&id))
+                };
                 let inner = Makers { item: &item, aggregates: aggregates_of(plan), budget: makers.budget };
                 match item(id) {
                     Some(of) => self.bytes_of(of, &inner),
@@ -230,8 +232,9 @@ impl Binder<'_> {
             ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Scalar) => {
                 let [id] = subquery.columns[..] else { return None };
                 let plan = &subquery.plan;
-                let item =
-                    |id: ColumnId| item_of_block(plan, id).filter(|_| !self.kept_columns.contains(&id));
+                let item = |id: ColumnId| {
+                    item_of_block(plan, id).filter(|_| !self.materialized_columns.contains(&id))
+                };
                 let inner = Makers { item: &item, aggregates: aggregates_of(plan), budget: makers.budget };
                 self.digits_of(&self.column_expr(id), &inner)
             }
@@ -251,7 +254,7 @@ impl Binder<'_> {
             (None, Some(item)) => self.described(item, makers),
             (None, None) => {
                 let of = &self.columns[id.0 as usize];
-                let is_field = of.origin.is_some() || self.kept_columns.contains(&id);
+                let is_field = of.origin.is_some() || self.materialized_columns.contains(&id);
                 if is_field && of.data_type.is_text_or_blob() { Described::Text } else { made(&of.data_type) }
             }
         }
@@ -298,7 +301,8 @@ impl Binder<'_> {
 
     /// What a subquery gives.
     fn described_in(&self, plan: &Logical, id: ColumnId, budget: &Cell<u32>) -> Described {
-        let item = |id: ColumnId| item_of_block(plan, id).filter(|_| !self.kept_columns.contains(&id));
+        let item =
+            |id: ColumnId| item_of_block(plan, id).filter(|_| !self.materialized_columns.contains(&id));
         self.described_column(id, &Makers { item: &item, aggregates: aggregates_of(plan), budget })
     }
 

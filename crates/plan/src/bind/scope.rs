@@ -477,8 +477,9 @@ impl Binder<'_> {
 
     /// Whether an expression is a column of a table or of a query in FROM that is materialised.
     pub(crate) fn is_field(&self, expr: &Expr) -> bool {
-        expr.as_column()
-            .is_some_and(|id| self.columns[id.0 as usize].origin.is_some() || self.kept_columns.contains(&id))
+        expr.as_column().is_some_and(|id| {
+            self.columns[id.0 as usize].origin.is_some() || self.materialized_columns.contains(&id)
+        })
     }
 
     /// `schema.table.column` of a base table's column, for messages.

@@ -265,7 +265,7 @@ impl<'a> Binder<'a> {
             positions: super::temporary::Positions::of(&items),
         };
         self.describe(&steps, &mut output);
-        let kept_bits = kept_bits(&items, &output);
+        let stored_bits = stored_bits(&items, &output);
         self.describe_nulled(&items, &mut output);
         self.describe_passed_on(&steps, &mut output);
         self.create_merged(&tree, &mut output);
@@ -287,15 +287,15 @@ impl<'a> Binder<'a> {
             let group = super::group::Group { keys, rollup, grouped, unrecognized, conditions: &conditions };
             tree = self.aggregate_node(tree, group, &mut items, &mut output, &mut having, &mut sort)?;
         }
-        if !kept_bits.is_empty() {
+        if !stored_bits.is_empty() {
             let columns = output.iter_mut().map(|column| (column.id, &mut column.data_type));
             let items = items.iter_mut().map(|(id, item)| (*id, &mut item.data_type));
             for (id, of) in columns.chain(items) {
-                if let Some(bits) = kept_bits.get(&id) {
+                if let Some(bits) = stored_bits.get(&id) {
                     of.clone_from(bits);
                 }
             }
-            for (id, bits) in kept_bits {
+            for (id, bits) in stored_bits {
                 self.columns[id.0 as usize].data_type = bits;
             }
         }
@@ -455,7 +455,7 @@ impl<'a> Binder<'a> {
             self.blocks.last().and_then(|block| block.tables.iter().find(|table| table.holds(id)));
         if let Some(table) = scope_alias {
             column.table = table.alias.clone();
-            let is_merged = info.origin.is_none() && !self.kept_columns.contains(&id);
+            let is_merged = info.origin.is_none() && !self.materialized_columns.contains(&id);
             if !is_merged {
                 column.source = OutputSource::Column;
             }
@@ -468,7 +468,7 @@ impl<'a> Binder<'a> {
             column.original_name = info.name.clone();
             column.flags = column_flags(definition, ordinal as usize);
         }
-        if let Some(held) = self.held_columns.get(&id) {
+        if let Some(held) = self.temporary_columns.get(&id) {
             column.data_type = held.data_type.clone();
             column.flags = held.flags;
             column.source = held.source;
@@ -810,12 +810,12 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// What COALESCE and its like give of BIT values is bits again where the rows are kept in a temporary table.
-fn kept_bits(items: &[(ColumnId, Expr)], output: &[OutputColumn]) -> HashMap<ColumnId, DataType> {
+/// What COALESCE and its like give of BIT values is bits again where the rows are stored in a temporary table.
+fn stored_bits(items: &[(ColumnId, Expr)], output: &[OutputColumn]) -> HashMap<ColumnId, DataType> {
     let mut bits: HashMap<ColumnId, DataType> = HashMap::new();
     bits.extend(items.iter().filter_map(|(id, item)| Some((*id, DataType::bit(function::bits_of(item)?)))));
     if !bits.is_empty() {
-        let is_kept = |column: &&OutputColumn| column.source == OutputSource::Kept;
+        let is_kept = |column: &&OutputColumn| column.source == OutputSource::TemporaryTable;
         let kept: HashSet<ColumnId> = output.iter().filter(is_kept).map(|column| column.id).collect();
         bits.retain(|id, _| kept.contains(id));
     }

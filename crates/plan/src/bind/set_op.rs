@@ -11,7 +11,7 @@ use types::{DataType, TypeKind};
 
 use super::select::{BoundQuery, plain_output};
 use super::set_members::{Member, Recursion};
-use super::temporary::Held;
+use super::temporary::TemporaryColumn;
 use super::{Binder, NamedColumns};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind};
@@ -230,7 +230,7 @@ impl<'a> Binder<'a> {
             let mut column = plain_output(id, left_column.name.clone(), data_type, nullable);
             // Texts of columns stay what they are.
             if matches!(column.data_type.kind, TypeKind::VarChar | TypeKind::Null) {
-                super::temporary::keep_text(&mut column.data_type);
+                super::temporary::store_text(&mut column.data_type);
             }
             if !nullable && column.data_type.has_date() && self.types.is_strict {
                 // The zero date cannot be the default of a DATE or DATETIME that is not NULL.
@@ -373,7 +373,7 @@ impl<'a> Binder<'a> {
             // As the rows of a UNION are.
             column.source = OutputSource::SetOperation;
         }
-        self.keep_derived(&seed.plan, &mut seed.output);
+        self.materialize_derived(&seed.plan, &mut seed.output);
         let named = super::from::rename(&seed.output, names)?;
         let mut columns = Vec::new();
         for (column, (name, _)) in seed.output.iter().zip(&named) {
@@ -381,9 +381,9 @@ impl<'a> Binder<'a> {
             let (data_type, coercibility) = (seed.data_type.clone(), seed.coercibility);
             let id = self.new_column(name, data_type, true);
             self.columns[id.0 as usize].coercibility = coercibility;
-            self.kept_columns.insert(id);
-            let held = self.held_columns.get(&column.id).cloned();
-            self.held_columns.extend(held.map(|held| (id, Held { flags: 0, ..held })));
+            self.materialized_columns.insert(id);
+            let held = self.temporary_columns.get(&column.id).cloned();
+            self.temporary_columns.extend(held.map(|held| (id, TemporaryColumn { flags: 0, ..held })));
             columns.push((name.clone(), id));
         }
         let recursion = self.recursion_count;

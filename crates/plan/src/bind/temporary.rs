@@ -26,9 +26,9 @@ const INT_DIGITS: u32 = 10;
 /// Longer texts are BLOB or TEXT in a temporary table.
 const VARCHAR_CHARS_MAX: u32 = 512;
 
-/// What the column of a temporary table says of itself beside what is computed with.
+/// The description of a column of a temporary table, beside the type that expressions compute with.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct TemporaryColumn {
     pub(super) data_type: DataType,
     pub(super) flags: u16,
     pub(super) source: OutputSource,
@@ -87,7 +87,7 @@ fn without_keys(flags: u16) -> u16 {
 }
 
 /// Turns the type of a computed value into that of a column. CREATE TABLE ... SELECT makes a column of the type before that.
-pub(super) fn keep_computed(column: &mut OutputColumn) {
+pub(super) fn store_computed(column: &mut OutputColumn) {
     let data_type = &mut column.data_type;
     column.created_type.get_or_insert_with(|| data_type.clone());
     let whole = |length: u32| if length < INT_DIGITS { TypeKind::Int } else { TypeKind::BigInt };
@@ -98,12 +98,12 @@ pub(super) fn keep_computed(column: &mut OutputColumn) {
             data_type.zerofill = false;
         }
         _ if data_type.integer_bytes().is_some() => data_type.kind = whole(data_type.length),
-        _ => keep_text(data_type),
+        _ => store_text(data_type),
     }
 }
 
 /// The type of a column that holds a computed text.
-pub(super) fn keep_text(data_type: &mut DataType) {
+pub(super) fn store_text(data_type: &mut DataType) {
     if data_type.kind == TypeKind::Null {
         *data_type = DataType::varchar(0, CollationId::BINARY);
     }
@@ -129,7 +129,7 @@ pub(super) fn keep_text(data_type: &mut DataType) {
 
 /// Where MySQL gives the rows of a query block from.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Kept {
+enum ResultSource {
     /// From where they are computed; the keys of ROLLUP are values that are NULL in the rows above the groups.
     RolledUp,
     /// From a temporary table of groups: what is computed from finished groups is computed behind it.
@@ -145,13 +145,13 @@ enum Kept {
 impl Binder<'_> {
     /// How MySQL gives each of the block's output columns to the client.
     pub(super) fn describe(&self, steps: &Steps<'_>, output: &mut [OutputColumn]) {
-        let kept = match self.table_of(steps, output) {
-            None if steps.rollup => Kept::RolledUp,
+        let source = match self.table_of(steps, output) {
+            None if steps.rollup => ResultSource::RolledUp,
             None => return,
-            Some(kept) => kept,
+            Some(source) => source,
         };
         for column in output {
-            let item = steps.item(column.id).filter(|_| !self.kept_columns.contains(&column.id));
+            let item = steps.item(column.id).filter(|_| !self.materialized_columns.contains(&column.id));
             let is_key = |id: ColumnId| steps.keys.iter().any(|(key, _)| *key == id);
             let is_key_item =
                 steps.rollup && item.is_some_and(|item| steps.keys.iter().any(|(_, key)| key == item));
@@ -164,8 +164,8 @@ impl Binder<'_> {
                     make_computed(column);
                 }
             }
-            let is_kept = match kept {
-                Kept::RolledUp => {
+            let is_stored = match source {
+                ResultSource::RolledUp => {
                     if is_key(column.id) {
                         column.data_type = match column.data_type.kind {
                             TypeKind::Year => DataType::COMPUTED_YEAR,
@@ -174,16 +174,18 @@ impl Binder<'_> {
                     }
                     false
                 }
-                Kept::Groups => !self.is_finished_behind(column.id, item),
-                Kept::Rows => !self.holds_aggregate(column.id, item),
-                Kept::Finished => item.is_none_or(|item| !self.holds_aggregate(column.id, Some(item))),
-                Kept::Table => true,
+                ResultSource::Groups => !self.is_finished_behind(column.id, item),
+                ResultSource::Rows => !self.holds_aggregate(column.id, item),
+                ResultSource::Finished => {
+                    item.is_none_or(|item| !self.holds_aggregate(column.id, Some(item)))
+                }
+                ResultSource::Table => true,
             };
-            // Constants are not kept, unless the rows above the groups have NULL in their place.
+            // Constants are not stored, unless the rows above the groups have NULL in their place.
             let is_fixed = item.is_some_and(|item| self.is_fixed_value(steps, item))
                 && !is_padded(steps.rows, column.id);
-            if is_kept && (is_key_item || !is_fixed) {
-                self.keep(column, self.blocks.last().map_or(&[][..], |block| &block.aggregates));
+            if is_stored && (is_key_item || !is_fixed) {
+                self.store_column(column, self.blocks.last().map_or(&[][..], |block| &block.aggregates));
             }
         }
     }
@@ -207,7 +209,8 @@ impl Binder<'_> {
         for column in output.iter_mut().filter(|column| !column.source.is_computed()) {
             // A table that is merged into this query is none of its own.
             let is_own = |table: &ScopeTable| {
-                matches!(table.columns, ScopeColumns::Base { .. }) || self.kept_columns.contains(&column.id)
+                matches!(table.columns, ScopeColumns::Base { .. })
+                    || self.materialized_columns.contains(&column.id)
             };
             let is_of_one = |table: &&ScopeTable| table.holds(column.id) && is_own(table);
             let table = tables.iter().find(is_of_one);
@@ -232,7 +235,7 @@ impl Binder<'_> {
             read_by_aggregates(item, &mut read);
             nulled.extend(tables.iter().filter(|table| {
                 let is_own = matches!(table.columns, ScopeColumns::Base { .. })
-                    || read.iter().any(|id| self.kept_columns.contains(id));
+                    || read.iter().any(|id| self.materialized_columns.contains(id));
                 is_own && read.iter().any(|id| table.holds(*id))
             }));
             if !nulled.is_empty() && !column.nullable {
@@ -273,10 +276,10 @@ impl Binder<'_> {
     }
 
     /// Turns a column of a result into one of a temporary table. `aggregates`: those of the query block that gives it.
-    fn keep(&self, column: &mut OutputColumn, aggregates: &[(ColumnId, AggregateCall)]) {
+    fn store_column(&self, column: &mut OutputColumn, aggregates: &[(ColumnId, AggregateCall)]) {
         column.flags = without_keys(column.flags);
         if column.data_type.kind == TypeKind::Bit {
-            // MySQL keeps bits as texts are kept.
+            // MySQL stores bits as texts.
             column.flags = 0;
         }
         if !column.source.is_computed() {
@@ -285,10 +288,10 @@ impl Binder<'_> {
             }
             return;
         }
-        column.source = OutputSource::Kept;
+        column.source = OutputSource::TemporaryTable;
         let data_type = &mut column.data_type;
         let Some((_, call)) = aggregates.iter().find(|(id, _)| *id == column.id) else {
-            return keep_computed(column);
+            return store_computed(column);
         };
         match call.function {
             AggregateFunction::Min | AggregateFunction::Max => {
@@ -314,24 +317,24 @@ impl Binder<'_> {
                         }
                     }
                 } else if data_type.kind == TypeKind::Float {
-                    // Only the column of a table is kept as a FLOAT.
+                    // Only the column of a table is stored as a FLOAT.
                     *data_type = DataType::DOUBLE;
                 } else {
-                    keep_computed(column);
+                    store_computed(column);
                 }
             }
             AggregateFunction::GroupConcat => {
                 if data_type.is_text_or_blob() {
                     data_type.length /= data_type.collation.charset().max_bytes_per_char() as u32;
                 }
-                keep_text(data_type);
+                store_text(data_type);
             }
-            _ => keep_computed(column),
+            _ => store_computed(column),
         }
     }
 
     fn flags_of_field(&self, id: ColumnId) -> u16 {
-        match (self.columns[id.0 as usize].origin, self.held_columns.get(&id)) {
+        match (self.columns[id.0 as usize].origin, self.temporary_columns.get(&id)) {
             (_, Some(held)) => held.flags,
             (Some((table, ordinal)), None) => {
                 let definition = &self.tables[table.0 as usize].entry.definition;
@@ -342,18 +345,21 @@ impl Binder<'_> {
     }
 
     fn type_of_field(&self, id: ColumnId) -> DataType {
-        match self.held_columns.get(&id) {
+        match self.temporary_columns.get(&id) {
             Some(held) => held.data_type.clone(),
             None => self.columns[id.0 as usize].data_type.clone(),
         }
     }
 
     /// The columns of a derived table that MySQL keeps in a temporary table.
-    pub(super) fn keep_derived(&mut self, plan: &Logical, output: &mut [OutputColumn]) {
+    pub(super) fn materialize_derived(&mut self, plan: &Logical, output: &mut [OutputColumn]) {
         for column in output {
-            self.keep(column, aggregates_of(plan));
-            let held =
-                Held { data_type: column.data_type.clone(), flags: column.flags, source: column.source };
+            self.store_column(column, aggregates_of(plan));
+            let held = TemporaryColumn {
+                data_type: column.data_type.clone(),
+                flags: column.flags,
+                source: column.source,
+            };
             // Of a text or integer MySQL says the length of the value, but computes with as much as the type holds.
             let computed_with = match &held.data_type {
                 of if of.is_text_or_blob() => DataType::text(of.kind, of.collation),
@@ -372,13 +378,13 @@ impl Binder<'_> {
             if data_type.kind == TypeKind::Null {
                 data_type.scale = SCALE_NOT_FIXED;
             }
-            self.kept_columns.insert(column.id);
-            self.held_columns.insert(column.id, held);
+            self.materialized_columns.insert(column.id);
+            self.temporary_columns.insert(column.id, held);
         }
     }
 
     /// The temporary table that the block needs, if it needs one.
-    fn table_of(&self, steps: &Steps<'_>, output: &[OutputColumn]) -> Option<Kept> {
+    fn table_of(&self, steps: &Steps<'_>, output: &[OutputColumn]) -> Option<ResultSource> {
         let mut leaves =
             Leaves::of(steps.rows, steps.conditions, &self.tables, &|part| self.is_never_true(part));
         let mut fixed = fixed_columns(steps.conditions);
@@ -409,14 +415,16 @@ impl Binder<'_> {
         {
             return None;
         }
-        let kept = self.table_of_leaves(steps, output, &leaves, first, &fixed);
+        let source = self.table_of_leaves(steps, output, &leaves, first, &fixed);
         let is_grouped = !steps.keys.is_empty();
         let has_aggregates = self.blocks.last().is_some_and(|block| !block.aggregates.is_empty());
-        match kept {
-            // SQL_BUFFER_RESULT: the rows of the answer are kept, unless there is one.
-            None | Some(Kept::Rows) if steps.is_buffered && is_grouped => Some(Kept::Finished),
-            None if steps.is_buffered && !has_aggregates => Some(Kept::Table),
-            kept => kept,
+        match source {
+            // SQL_BUFFER_RESULT: the rows of the result are stored, unless there is one.
+            None | Some(ResultSource::Rows) if steps.is_buffered && is_grouped => {
+                Some(ResultSource::Finished)
+            }
+            None if steps.is_buffered && !has_aggregates => Some(ResultSource::Table),
+            source => source,
         }
     }
 
@@ -428,7 +436,7 @@ impl Binder<'_> {
         leaves: &Leaves<'_>,
         first: &Logical,
         fixed: &[ColumnId],
-    ) -> Option<Kept> {
+    ) -> Option<ResultSource> {
         let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
         let is_fixed = |expr: &Expr| {
             expr.is_constant()
@@ -449,13 +457,13 @@ impl Binder<'_> {
             let items: Vec<Expr> = output.iter().map(|column| self.output_expr(steps, column.id)).collect();
             let items: Vec<Expr> = items.into_iter().filter(|item| !is_fixed(item)).collect();
             if is_grouped {
-                // Nothing if the items tell the groups apart.
+                // Nothing if the items distinguish the groups.
                 let is_apart = !steps.rollup && groups.iter().all(|key| items.contains(key));
                 if !items.is_empty() && !is_apart {
                     return Some(self.table_of_distinct_groups(steps, output, leaves, first, &groups));
                 }
             } else if !items.is_empty() && leaves.nodes.len() > 1 {
-                return Some(Kept::Table);
+                return Some(ResultSource::Table);
             } else {
                 // Of one table it is a GROUP BY of all items, and nothing if they hold a unique key.
                 is_distinct = !items.is_empty() && !self.holds_unique_key(first, &items);
@@ -484,19 +492,19 @@ impl Binder<'_> {
         }
         if groups.is_empty() {
             let needed = !sort_is_free && !self.sorts_first(leaves, first, &sort);
-            return needed.then_some(if is_grouped { Kept::Finished } else { Kept::Table });
+            return needed.then_some(if is_grouped { ResultSource::Finished } else { ResultSource::Table });
         }
         let is_simple = self.gives_groups(leaves, first, &groups, is_sorted || steps.is_big);
         match (is_simple, sort_is_free) {
             (true, true) => None,
-            (false, _) if !is_distinct && !is_sorted => Some(Kept::Groups),
-            (false, true) if !is_distinct && !steps.rollup => Some(Kept::Rows),
-            _ if is_grouped => Some(Kept::Finished),
-            _ => Some(Kept::Table),
+            (false, _) if !is_distinct && !is_sorted => Some(ResultSource::Groups),
+            (false, true) if !is_distinct && !steps.rollup => Some(ResultSource::Rows),
+            _ if is_grouped => Some(ResultSource::Finished),
+            _ => Some(ResultSource::Table),
         }
     }
 
-    /// The table of DISTINCT over groups that its items do not tell apart. Where it would hold columns and aggregates alone, the rows of
+    /// The table of DISTINCT over groups that its items do not distinguish. Where it would hold columns and aggregates alone, the rows of
     /// the table of groups are made distinct as they are.
     fn table_of_distinct_groups(
         &self,
@@ -505,20 +513,20 @@ impl Binder<'_> {
         leaves: &Leaves<'_>,
         first: &Logical,
         groups: &[Expr],
-    ) -> Kept {
+    ) -> ResultSource {
         let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
         let is_sorted = aggregates.iter().any(|(_, call)| needs_sorted_rows(call));
         let is_computed = |column: &OutputColumn| {
-            let item = steps.item(column.id).filter(|_| !self.kept_columns.contains(&column.id));
+            let item = steps.item(column.id).filter(|_| !self.materialized_columns.contains(&column.id));
             item.is_some() && self.holds_aggregate(column.id, item)
         };
         if steps.rollup {
-            return Kept::Table;
+            return ResultSource::Table;
         }
         match (is_sorted, output.iter().any(is_computed)) {
-            (true, _) if !self.gives_groups(leaves, first, groups, is_sorted) => Kept::Finished,
-            (false, false) => Kept::Groups,
-            _ => Kept::Table,
+            (true, _) if !self.gives_groups(leaves, first, groups, is_sorted) => ResultSource::Finished,
+            (false, false) => ResultSource::Groups,
+            _ => ResultSource::Table,
         }
     }
 
@@ -530,7 +538,7 @@ impl Binder<'_> {
 
     /// What computes a column of a derived table that is merged into the block.
     fn merged<'s>(&self, steps: &Steps<'s>, id: ColumnId) -> Option<&'s Expr> {
-        let is_followed = steps.follows_merged && !self.kept_columns.contains(&id);
+        let is_followed = steps.follows_merged && !self.materialized_columns.contains(&id);
         if is_followed { merged_item(steps.rows, id) } else { None }
     }
 
@@ -572,7 +580,7 @@ impl Binder<'_> {
 
     /// What an output column or key stands for below the projection.
     fn output_expr(&self, steps: &Steps<'_>, id: ColumnId) -> Expr {
-        let item = if self.kept_columns.contains(&id) { None } else { steps.item(id) };
+        let item = if self.materialized_columns.contains(&id) { None } else { steps.item(id) };
         item.cloned().unwrap_or_else(|| self.column_expr(id))
     }
 

@@ -7,7 +7,7 @@ use catalog::{ColumnFacts, TableFacts};
 
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
-use crate::logical::{PartKind, TableIndex, TestKind};
+use crate::logical::{PartKind, TableIndex, TextPredicateKind};
 use crate::passes;
 use crate::physical::{KeyValue, RangePlan};
 
@@ -324,15 +324,17 @@ impl Builder<'_> {
         let mut parts =
             self.bound.tables.iter().flat_map(|table| table.parts.iter().map(move |part| (table, part)));
         let Some((table, part)) = parts.find(|(_, part)| part.id == id) else { return 0.5 };
-        let PartKind::Test(test) = &part.kind else { return 0.5 };
+        let PartKind::Predicate(predicate) = &part.kind else { return 0.5 };
         let one = 1.0 / self.distinct(table.column(part.column));
-        match test.kind {
-            TestKind::Eq => one,
-            TestKind::Ne => 0.5,
-            TestKind::Lt | TestKind::Le | TestKind::Gt | TestKind::Ge => RANGE_SHARE,
-            TestKind::Between => BETWEEN_SHARE,
-            TestKind::In => (one * test.texts.len() as f64).min(0.5),
-            TestKind::Like => 0.11,
+        match predicate.kind {
+            TextPredicateKind::Eq => one,
+            TextPredicateKind::Ne => 0.5,
+            TextPredicateKind::Lt | TextPredicateKind::Le | TextPredicateKind::Gt | TextPredicateKind::Ge => {
+                RANGE_SHARE
+            }
+            TextPredicateKind::Between => BETWEEN_SHARE,
+            TextPredicateKind::In => (one * predicate.texts.len() as f64).min(0.5),
+            TextPredicateKind::Like => 0.11,
         }
     }
 

@@ -5,7 +5,7 @@
 //! the scan goes from one to the next (`Scan::first_of`).
 //!
 //! Invariants:
-//! 1. The columns of groups are such that an index over them tells values apart as groups do. A TIMESTAMP is not: two instants may be one
+//! 1. The columns of groups are such that an index over them distinguishes values as groups do. A TIMESTAMP is not: two instants may be one
 //!    local time.
 //! 2. No aggregate is DISTINCT, but for MIN and MAX: what was seen would have to be forgotten with each group.
 //! 3. Nothing is read in another order that is locked or changed.
@@ -23,7 +23,7 @@ use super::{Builder, Needed, assigns};
 
 /// Which groups are wanted.
 #[derive(Clone, Copy, Default)]
-pub(super) struct WantedGroups<'k> {
+pub(super) struct RequiredGroups<'k> {
     /// In which order: columns of the groups.
     pub(super) keys: &'k [SortKey],
     /// How many; none: all.
@@ -40,7 +40,7 @@ impl Builder<'_> {
         input: &Logical,
         keys: Keys<'_>,
         calls: Calls<'_>,
-        wanted: WantedGroups<'_>,
+        wanted: RequiredGroups<'_>,
         needed: &Needed,
     ) -> Option<Node> {
         if !self.switches.group_order || keys.is_empty() || self.changes_rows {
@@ -58,7 +58,7 @@ impl Builder<'_> {
             let (_, expr) = keys.iter().find(|(group, _)| *group == id)?;
             sorted.push(SortKey { expr: expr.clone(), descending: key.descending });
         }
-        let wanted = WantedGroups { keys: &sorted, limit: wanted.limit };
+        let wanted = RequiredGroups { keys: &sorted, limit: wanted.limit };
         let node = self.rows_of_groups(input, keys, calls, wanted, needed)?;
         Some(self.aggregate_node(node, keys, calls, false, true))
     }
@@ -69,7 +69,7 @@ impl Builder<'_> {
         input: &Logical,
         keys: Keys<'_>,
         calls: Calls<'_>,
-        wanted: WantedGroups<'_>,
+        wanted: RequiredGroups<'_>,
         needed: &Needed,
     ) -> Option<Node> {
         if let Logical::Filter { input, conditions } = input
@@ -83,13 +83,14 @@ impl Builder<'_> {
         if bound.entry.source.as_virtual().is_some() || bound.lock.is_some() {
             return None;
         }
-        let tells_apart = |expr: &Expr| {
+        let distinguishes = |expr: &Expr| {
             let id = expr.as_column()?;
             let ordinal = bound.ordinal(id)?;
             let kind = bound.entry.definition.columns.get(ordinal)?.data_type.kind;
-            (kind != TypeKind::Timestamp && !self.bound.columns[id.0 as usize].is_whole).then_some(ordinal)
+            (kind != TypeKind::Timestamp && !self.bound.columns[id.0 as usize].is_reference)
+                .then_some(ordinal)
         };
-        let ordinals: Vec<usize> = keys.iter().map(|(_, expr)| tells_apart(expr)).collect::<Option<_>>()?;
+        let ordinals: Vec<usize> = keys.iter().map(|(_, expr)| distinguishes(expr)).collect::<Option<_>>()?;
         let grouped: Vec<Expr> = keys.iter().map(|(_, expr)| expr.clone()).collect();
         let rows = (self.table_rows(table) * self.conditions_selectivity(conditions)).max(1.0);
         let groups = self.group_count(keys, rows);
@@ -120,7 +121,7 @@ impl Builder<'_> {
         table: TableIndex,
         grouped: &[usize],
         calls: Calls<'_>,
-        wanted: WantedGroups<'_>,
+        wanted: RequiredGroups<'_>,
         groups: f64,
     ) {
         let Op::Scan(scan) = &mut node.op else { return };
@@ -195,7 +196,7 @@ impl Builder<'_> {
         &mut self,
         input: &Logical,
         columns: &[ColumnId],
-        wanted: WantedGroups<'_>,
+        wanted: RequiredGroups<'_>,
     ) -> Option<Node> {
         let mut keys: Vec<(ColumnId, Expr)> = columns.iter().map(|id| (*id, self.column_expr(*id))).collect();
         let mut tree = input;
@@ -220,11 +221,11 @@ impl Builder<'_> {
     pub(super) fn build_limited(&mut self, tree: &Logical, limit: f64, needed: &Needed) -> Node {
         match tree {
             Logical::Aggregate { input, keys, calls, rollup } => {
-                let wanted = WantedGroups { keys: &[], limit: Some(limit) };
+                let wanted = RequiredGroups { keys: &[], limit: Some(limit) };
                 self.aggregate(input, keys, calls, *rollup, wanted, needed)
             }
             Logical::Distinct { input, columns } => {
-                self.distinct_rows(input, columns, WantedGroups { keys: &[], limit: Some(limit) })
+                self.distinct_rows(input, columns, RequiredGroups { keys: &[], limit: Some(limit) })
             }
             Logical::Filter { input, conditions }
                 if makes_groups(input) && !conditions.iter().any(Expr::is_constant) =>

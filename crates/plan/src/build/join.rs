@@ -78,8 +78,8 @@ impl Builder<'_> {
         conditions: &[Expr],
         needed: &Needed,
     ) -> Option<Candidate> {
-        // Wholes are compared by a hash join only.
-        if conditions.iter().any(|condition| self.compares_wholes(condition)) {
+        // References are compared by a hash join only.
+        if conditions.iter().any(|condition| self.compares_references(condition)) {
             return None;
         }
         let columns = self.read_columns(table, conditions, needed);
@@ -89,9 +89,9 @@ impl Builder<'_> {
             .min_by(|a, b| a.cost.total_cmp(&b.cost))
     }
 
-    /// An equality by which a hash join may be made. What compares large values apart from their rows has no other way.
+    /// An equality by which a hash join may be made. Large values stored out of line are compared by a hash join only.
     fn may_hash(&self, condition: &Expr) -> bool {
-        is_equality(condition) && (self.switches.hash_join || self.compares_wholes(condition))
+        is_equality(condition) && (self.switches.hash_join || self.compares_references(condition))
     }
 
     /// The sides of an equality whose values hash alike when they are equal.
@@ -118,7 +118,7 @@ impl Builder<'_> {
             if of != function
                 || all && condition.len() > 1
                 || !are_apart
-                || self.compares_wholes(part)
+                || self.compares_references(part)
                 || !hashes_alike(a, b)
             {
                 return Vec::new();
@@ -128,10 +128,11 @@ impl Builder<'_> {
         keys
     }
 
-    fn compares_wholes(&self, condition: &Expr) -> bool {
+    fn compares_references(&self, condition: &Expr) -> bool {
         let mut any = false;
-        condition
-            .each_column(&mut |id| any |= self.bound.columns.get(id.0 as usize).is_some_and(|c| c.is_whole));
+        condition.each_column(&mut |id| {
+            any |= self.bound.columns.get(id.0 as usize).is_some_and(|c| c.is_reference)
+        });
         any
     }
 

@@ -122,7 +122,7 @@ impl Builder<'_> {
         &mut self,
         tree: &Logical,
         above: &[Expr],
-        wanted: Option<Wanted<'_>>,
+        wanted: Option<RequiredOrder<'_>>,
         needed: &Needed,
     ) -> (Node, bool) {
         let mut flat = Flat::default();
@@ -426,7 +426,7 @@ fn touched(condition: &Expr, relations: &[Relation<'_>]) -> u64 {
 
 /// The order in which the rows of a group are wanted, and how many of them.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted<'k> {
+pub(crate) struct RequiredOrder<'k> {
     pub(crate) keys: &'k [SortKey],
     pub(crate) limit: Option<f64>,
 }
@@ -483,7 +483,7 @@ impl Costs<'_, '_, '_> {
 
 impl Costs<'_, '_, '_> {
     /// The way to have the order by reading a relation in it and looking up the others, if that costs less than sorting the rows of the `best` one.
-    fn in_order<'k>(&mut self, wanted: Wanted<'k>, best: &Side) -> Option<InOrder<'k>> {
+    fn in_order<'k>(&mut self, wanted: RequiredOrder<'k>, best: &Side) -> Option<InOrder<'k>> {
         let relations = self.group.relations;
         let mut columns = Vec::new();
         wanted.keys.iter().for_each(|key| key.expr.each_column(&mut |id| columns.push(id)));

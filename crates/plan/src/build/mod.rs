@@ -36,7 +36,7 @@ use crate::physical::{Aggregate, ApplyKind, Node, Op, PhysicalPlan, PlanKind, Pl
 use crate::progress;
 
 use access::RowOrder;
-use group_order::{WantedGroups, makes_groups};
+use group_order::{RequiredGroups, makes_groups};
 use join::leaf_of;
 
 /// Number of columns of a set that are copied in about the time of one step.
@@ -128,7 +128,7 @@ fn build_for(mut bound: Bound, options: &Options, constants: &dyn Constants) -> 
     let (outer_slots, node_count) = (builder.outer_slots, builder.node_count);
     let changed: Vec<_> = kind.changed_tables().map(|table| &bound.tables[table.0 as usize].entry).collect();
     let foreign_keys = options.references.graph(&changed);
-    let apart = columns_apart(&bound);
+    let reference_columns = reference_columns(&bound);
     let mut plan = PhysicalPlan {
         kind,
         tables: bound
@@ -142,7 +142,7 @@ fn build_for(mut bound: Bound, options: &Options, constants: &dyn Constants) -> 
             })
             .collect(),
         output: bound.output,
-        apart,
+        reference_columns,
         parameters: bound.parameters,
         limit_parameters: bound.limit_parameters,
         constant_checks: bound.constant_checks,
@@ -169,13 +169,13 @@ fn build_for(mut bound: Bound, options: &Options, constants: &dyn Constants) -> 
     plan
 }
 
-/// Which columns of the result are wholes, see [`PhysicalPlan::apart`].
-fn columns_apart(bound: &Bound) -> Vec<bool> {
-    let is_whole = |id: ColumnId| bound.columns[id.0 as usize].is_whole;
-    if !bound.output.iter().any(|column| is_whole(column.id)) {
+/// Which columns of the result may hold references, see [`PhysicalPlan::reference_columns`].
+fn reference_columns(bound: &Bound) -> Vec<bool> {
+    let is_reference = |id: ColumnId| bound.columns[id.0 as usize].is_reference;
+    if !bound.output.iter().any(|column| is_reference(column.id)) {
         return Vec::new();
     }
-    bound.output.iter().map(|column| is_whole(column.id)).collect()
+    bound.output.iter().map(|column| is_reference(column.id)).collect()
 }
 
 /// A set of columns.
@@ -429,10 +429,10 @@ impl<'b> Builder<'b> {
                 self.join_with(*kind, left, right, conditions, &inner)
             }
             Logical::Aggregate { input, keys, calls, rollup } => {
-                self.aggregate(input, keys, calls, *rollup, WantedGroups::default(), needed)
+                self.aggregate(input, keys, calls, *rollup, RequiredGroups::default(), needed)
             }
             Logical::Distinct { input, columns } => {
-                self.distinct_rows(input, columns, WantedGroups::default())
+                self.distinct_rows(input, columns, RequiredGroups::default())
             }
             Logical::Sort { input, keys } => match &**input {
                 Logical::Distinct { input, .. } if planted::is(Plant::SortedDistinct) => {
@@ -534,7 +534,7 @@ impl<'b> Builder<'b> {
     }
 
     /// Each different row once, in any order.
-    fn distinct_rows(&mut self, input: &Logical, columns: &[ColumnId], wanted: WantedGroups<'_>) -> Node {
+    fn distinct_rows(&mut self, input: &Logical, columns: &[ColumnId], wanted: RequiredGroups<'_>) -> Node {
         if let Some(node) = self.distinct_in_order(input, columns, wanted) {
             return node;
         }
@@ -567,7 +567,7 @@ impl<'b> Builder<'b> {
         keys: &[(ColumnId, Expr)],
         calls: &[(ColumnId, crate::logical::AggregateCall)],
         rollup: bool,
-        wanted: WantedGroups<'_>,
+        wanted: RequiredGroups<'_>,
         needed: &Needed,
     ) -> Node {
         let (inner, kept) = self.below_groups(keys, calls, needed);
@@ -713,7 +713,7 @@ impl<'b> Builder<'b> {
         }
         if let Some((tree, conditions)) = self.joins_of(input) {
             let wanted = limit.map(|(count, offset)| row_limit(count) + offset.map_or(0.0, row_limit));
-            let wanted = join_group::Wanted { keys, limit: wanted };
+            let wanted = join_group::RequiredOrder { keys, limit: wanted };
             let (node, is_ordered) = self.join_group_in_order(tree, conditions, Some(wanted), &inner);
             return match limit {
                 Some((count, offset)) if is_ordered => self.limit_node(node, Some(count), offset, false),
@@ -792,10 +792,10 @@ impl<'b> Builder<'b> {
             }
             Logical::Aggregate { input, keys: groups, calls, rollup: false } => {
                 let (inner, kept) = self.below_groups(groups, calls, needed);
-                self.groups_in_order(input, groups, &kept, WantedGroups { keys, limit }, &inner)
+                self.groups_in_order(input, groups, &kept, RequiredGroups { keys, limit }, &inner)
             }
             Logical::Distinct { input, columns } => {
-                self.distinct_in_order(input, columns, WantedGroups { keys, limit })
+                self.distinct_in_order(input, columns, RequiredGroups { keys, limit })
             }
             Logical::Scan { .. } | Logical::Filter { .. } => {
                 let (table, conditions) = leaf_of(input)?;

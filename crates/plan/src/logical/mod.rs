@@ -16,7 +16,7 @@ use types::DataType;
 use expr::{Coercibility, ColumnId, Expr, Subquery};
 
 pub use crate::needs::{ColumnNeed, Needs, TableIndex, TableNeed};
-pub use part::{PartKind, TablePart, TestKind, TextTest};
+pub use part::{PartKind, TablePart, TextPredicate, TextPredicateKind};
 pub use statement::{
     Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundRowQuery, BoundTable, BoundUpdate,
     Created, InsertCell, InsertRows, OutputColumn, OutputSource,
@@ -37,8 +37,8 @@ pub struct ColumnInfo {
     pub coercibility: Option<Coercibility>,
     /// It is a number that COALESCE or its like makes of BIT values: a set operation keeps these bits.
     pub bits: Option<u32>,
-    /// It is a whole: the value with a mark before it, or where a large value lies ([`PartKind::Whole`]).
-    pub is_whole: bool,
+    /// Its cells are values with a mark before them, or references to values stored out of line ([`PartKind::Reference`]).
+    pub is_reference: bool,
 }
 
 /// A key of ORDER BY.

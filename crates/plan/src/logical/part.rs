@@ -43,18 +43,18 @@ pub enum PartKind {
         /// How many. `None`: all to the end.
         count: Option<Expr>,
     },
-    /// All of it, or where it lies: what a result sends and nothing else needs is read when it is sent, what a sort goes
-    /// by as far as the order needs it.
-    Whole,
+    /// All of it, or a reference to where it is stored: what a result sends and nothing else needs is read when it is sent, a sort key
+    /// as far as the order needs it.
+    Reference,
     /// Whether the value meets a condition, 1 or 0: as much is read as decides it.
-    Test(TextTest),
+    Predicate(TextPredicate),
 }
 
 /// A comparison of a value with texts that are known when the statement starts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TextTest {
+pub struct TextPredicate {
     /// Which.
-    pub kind: TestKind,
+    pub kind: TextPredicateKind,
     /// By this collation; the texts are in its character set.
     pub collation: CollationId,
     /// What it is compared with: one text, two of BETWEEN, any number of IN.
@@ -64,7 +64,7 @@ pub struct TextTest {
 /// The comparisons that a beginning may decide.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(missing_docs, reason = "SQL's names")]
-pub enum TestKind {
+pub enum TextPredicateKind {
     Eq,
     Ne,
     Lt,
@@ -87,8 +87,8 @@ impl PartKind {
             PartKind::Length { .. } => "bits",
             PartKind::Start { .. } => "start",
             PartKind::Substring { .. } => "piece",
-            PartKind::Whole => "whole or place",
-            PartKind::Test(_) => "test",
+            PartKind::Reference => "value or reference",
+            PartKind::Predicate(_) => "predicate",
         }
     }
 
@@ -96,7 +96,7 @@ impl PartKind {
     #[must_use]
     pub fn numbers(&self) -> [Option<&Expr>; 2] {
         match self {
-            PartKind::Nullness | PartKind::Length { .. } | PartKind::Whole | PartKind::Test(_) => {
+            PartKind::Nullness | PartKind::Length { .. } | PartKind::Reference | PartKind::Predicate(_) => {
                 [None, None]
             }
             PartKind::Start { position, count, .. } => [position.as_ref(), Some(count)],
@@ -108,7 +108,7 @@ impl PartKind {
     #[must_use]
     pub fn texts(&self) -> &[Expr] {
         match self {
-            PartKind::Test(test) => &test.texts,
+            PartKind::Predicate(predicate) => &predicate.texts,
             _ => &[],
         }
     }

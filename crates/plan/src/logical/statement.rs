@@ -134,8 +134,8 @@ pub enum OutputSource {
     Expression,
     /// A scalar subquery or a key of ROLLUP, which may be a column.
     Value,
-    /// They are computed and then kept in a temporary table.
-    Kept,
+    /// They are computed and stored in a temporary table.
+    TemporaryTable,
 }
 
 impl OutputSource {

@@ -143,7 +143,7 @@ fn new_column(bound: &mut Bound, expr: &Expr) -> ColumnId {
         origin: None,
         coercibility: None,
         bits: None,
-        is_whole: false,
+        is_reference: false,
     });
     id
 }

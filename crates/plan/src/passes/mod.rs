@@ -7,7 +7,7 @@
 //! | `or_factors` | conditions that all branches of an OR have in common are taken out of it; what it says of one table alone is met before a join |
 //! | `outer_to_inner` | a LEFT JOIN whose right side a condition needs becomes an inner join; a rule of `pushdown`, which alone knows the conditions that arrive at a join |
 //! | `pushdown` | conditions move to the rows they are about, through projections, joins, groups and unions |
-//! | `parts` | a large column that is asked only for its length, its beginning or whether it is NULL gives that part; one that is only carried, told apart and given to the client is read when it is sent |
+//! | `parts` | a large column that is asked only for its length, its beginning or whether it is NULL gives that part; one that is only carried, compared and sent to the client is read when it is sent |
 //!
 //! After them `own_scale` takes casts away from decimals that are only shown, and adds the texts of numbers that are not theirs.
 //!
@@ -23,8 +23,8 @@ mod or_factors;
 mod own_scale;
 mod parts;
 mod pushdown;
+mod references;
 mod semijoin;
-mod wholes;
 
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{Bound, BoundAssignment, BoundKind, InsertRows, Logical};
@@ -137,7 +137,7 @@ impl Pass {
             BoundKind::Delete(delete) => self.run_tree(bound, &mut delete.source, switches),
         }
         if self == Pass::Parts {
-            make_wholes(bound, &mut kind);
+            make_references(bound, &mut kind);
         }
         bound.kind = kind;
     }
@@ -178,7 +178,7 @@ pub fn run(bound: &mut Bound, switches: Switches) {
 }
 
 /// The second half of `parts`: what of a statement's large columns is only carried.
-fn make_wholes(bound: &mut Bound, kind: &mut BoundKind) {
+fn make_references(bound: &mut Bound, kind: &mut BoundKind) {
     let mut read = Vec::new();
     let reads = |assignments: &[BoundAssignment], read: &mut Vec<ColumnId>| {
         let values = assignments.iter().filter_map(|assignment| assignment.value.as_ref());
@@ -187,31 +187,31 @@ fn make_wholes(bound: &mut Bound, kind: &mut BoundKind) {
     match kind {
         BoundKind::Query(tree) => {
             let mut given: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
-            wholes::run(bound, tree, &mut given, &[]);
+            references::run(bound, tree, &mut given, &[]);
             bound.output.iter_mut().zip(given).for_each(|(column, id)| column.id = id);
         }
         BoundKind::Do(tree) => {
             let read = tree.output(&bound.tables);
-            wholes::run(bound, tree, &mut [], &read);
+            references::run(bound, tree, &mut [], &read);
         }
         BoundKind::Insert(insert) => {
             reads(&insert.on_duplicate, &mut read);
             for query in &mut insert.row_queries {
-                wholes::run(bound, &mut query.tree, &mut [], &[query.column]);
+                references::run(bound, &mut query.tree, &mut [], &[query.column]);
             }
             if let InsertRows::Query(tree, columns) = &mut insert.rows {
                 // A row that is replaced or changed may be one that a later row refers to.
                 if insert.replace || !insert.on_duplicate.is_empty() {
                     read.extend(columns.iter());
                 }
-                wholes::run(bound, tree, columns, &read);
+                references::run(bound, tree, columns, &read);
             }
         }
         BoundKind::Update(update) => {
             reads(&update.assignments, &mut read);
-            wholes::run(bound, &mut update.source, &mut [], &read);
+            references::run(bound, &mut update.source, &mut [], &read);
         }
-        BoundKind::Delete(delete) => wholes::run(bound, &mut delete.source, &mut [], &[]),
+        BoundKind::Delete(delete) => references::run(bound, &mut delete.source, &mut [], &[]),
     }
 }
 

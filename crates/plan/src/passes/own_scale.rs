@@ -59,7 +59,7 @@ fn keep_own(bound: &mut Bound, items: &mut Vec<(ColumnId, Expr)>, is_shown: &dyn
             origin: None,
             coercibility: None,
             bits: None,
-            is_whole: false,
+            is_reference: false,
         });
         items.push((id, text));
     }

@@ -10,20 +10,20 @@
 //! 2. A part is used only where the column itself could be: the walk knows which columns of tables a node sees. Groups,
 //!    DISTINCT, unions and recursion give other columns; what stands above them stays as it is.
 //!
-//! Read next: `wholes`, which runs behind it.
+//! Read next: `references`, which runs behind it.
 
 use crate::expr::{ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId;
 use crate::logical::{
     AggregateFunction, Bound, ColumnInfo, JoinKind, Logical, PartKind, SortKey, TableIndex, TablePart,
-    TestKind, TextTest,
+    TextPredicate, TextPredicateKind,
 };
 use crate::rewrite::free_columns;
 use crate::text::{column_name, expr_text};
 use types::{CollationId, DataType, TypeKind, Value};
 
 /// Most texts of an IN list that a part looks for: longer lists are looked up in a set.
-const TEST_TEXTS_MAX: usize = 16;
+const PREDICATE_TEXTS_MAX: usize = 16;
 
 /// A column that a node sees and that is a large column of a table.
 #[derive(Clone, Copy)]
@@ -130,7 +130,7 @@ impl Parts<'_> {
             let Some(column) = key.expr.as_column().and_then(|id| find(scope, id)) else { continue };
             let stored = self.stored(column);
             if stored.is_string() && !self.is_key(column) && key.expr.data_type == stored {
-                key.expr.kind = ExprKind::Column(self.part(column, PartKind::Whole, stored));
+                key.expr.kind = ExprKind::Column(self.part(column, PartKind::Reference, stored));
             }
         }
     }
@@ -173,8 +173,8 @@ impl Parts<'_> {
     }
 
     fn expr(&mut self, expr: &mut Expr, scope: &[Seen]) {
-        if let Some((column, test)) = self.test(expr, scope) {
-            let part = self.test_part(column, test, expr);
+        if let Some((column, predicate)) = self.text_predicate(expr, scope) {
+            let part = self.predicate_part(column, predicate, expr);
             expr.kind = ExprKind::Column(part);
             return;
         }
@@ -219,18 +219,20 @@ impl Parts<'_> {
         expr.kind = ExprKind::Column(self.part(column, instead, expr.data_type.clone()));
     }
 
-    /// The test that an expression is, of which column. Indexes are found by the comparison itself: it stays where there
+    /// The predicate that an expression is, and its column. Indexes are found by the comparison itself: it stays where there
     /// might be one.
-    fn test(&self, expr: &Expr, scope: &[Seen]) -> Option<(Seen, TextTest)> {
-        let (kind, column, texts): (TestKind, &Expr, &[Expr]) = match &expr.kind {
-            ExprKind::Call { function, args, .. } => match (test_kind(*function)?, &args[..]) {
-                (kind @ TestKind::Between, [column, texts @ ..]) => (kind, column, texts),
+    fn text_predicate(&self, expr: &Expr, scope: &[Seen]) -> Option<(Seen, TextPredicate)> {
+        let (kind, column, texts): (TextPredicateKind, &Expr, &[Expr]) = match &expr.kind {
+            ExprKind::Call { function, args, .. } => match (predicate_kind(*function)?, &args[..]) {
+                (kind @ TextPredicateKind::Between, [column, texts @ ..]) => (kind, column, texts),
                 (kind, [column, _]) if column.as_column().is_some() => (kind, column, &args[1..]),
-                (TestKind::Like, _) => return None,
+                (TextPredicateKind::Like, _) => return None,
                 (kind, [_, column]) => (turned(kind), column, &args[..1]),
                 _ => return None,
             },
-            ExprKind::InList { expr, list } if list.len() <= TEST_TEXTS_MAX => (TestKind::In, expr, list),
+            ExprKind::InList { expr, list } if list.len() <= PREDICATE_TEXTS_MAX => {
+                (TextPredicateKind::In, expr, list)
+            }
             _ => return None,
         };
         let seen = find(scope, column.as_column()?)?;
@@ -247,11 +249,11 @@ impl Parts<'_> {
         if !is_text || self.is_key(seen) || !texts.iter().all(is_comparable) {
             return None;
         }
-        Some((seen, TextTest { kind, collation, texts: texts.to_vec() }))
+        Some((seen, TextPredicate { kind, collation, texts: texts.to_vec() }))
     }
 
-    /// The number of the part that a test is, called as the expression it stands for.
-    fn test_part(&mut self, column: Seen, test: TextTest, expr: &Expr) -> ColumnId {
+    /// The number of the part that a predicate is, named as the expression it replaces.
+    fn predicate_part(&mut self, column: Seen, predicate: TextPredicate, expr: &Expr) -> ColumnId {
         let bound = &*self.bound;
         let name = |column: crate::text::Column| match column {
             crate::text::Column::Id(id) => {
@@ -261,7 +263,7 @@ impl Parts<'_> {
             crate::text::Column::Input(_) | crate::text::Column::Outer(_) => String::new(),
         };
         let called = expr_text(expr, &name);
-        let id = self.part(column, PartKind::Test(test), expr.data_type.clone());
+        let id = self.part(column, PartKind::Predicate(predicate), expr.data_type.clone());
         self.bound.columns[id.0 as usize].name = called.into();
         id
     }
@@ -287,8 +289,8 @@ impl Parts<'_> {
         let name = &table.entry.definition.columns[column.ordinal].name;
         // What stands for a whole expression is called as that is, what stands for the column as the column.
         let called = match &kind {
-            PartKind::Nullness | PartKind::Start { .. } | PartKind::Whole => None,
-            PartKind::Test(_) => Some("test"),
+            PartKind::Nullness | PartKind::Start { .. } | PartKind::Reference => None,
+            PartKind::Predicate(_) => Some("predicate"),
             PartKind::Length { times: 1 } => Some("length"),
             PartKind::Length { .. } => Some("bit_length"),
             PartKind::Substring { .. } => Some("substring"),
@@ -300,35 +302,35 @@ impl Parts<'_> {
             origin: called.is_none().then_some((column.table, column.ordinal as u32)),
             coercibility: None,
             bits: None,
-            is_whole: kind == PartKind::Whole,
+            is_reference: kind == PartKind::Reference,
         });
         table.parts.push(TablePart { id, column: column.ordinal, kind, data_type });
         id
     }
 }
 
-/// Which test a function is, of its first argument.
-fn test_kind(function: FunctionId) -> Option<TestKind> {
+/// Which predicate a function is of its first argument.
+fn predicate_kind(function: FunctionId) -> Option<TextPredicateKind> {
     Some(match function {
-        FunctionId::Eq => TestKind::Eq,
-        FunctionId::Ne => TestKind::Ne,
-        FunctionId::Lt => TestKind::Lt,
-        FunctionId::Le => TestKind::Le,
-        FunctionId::Gt => TestKind::Gt,
-        FunctionId::Ge => TestKind::Ge,
-        FunctionId::Between => TestKind::Between,
-        FunctionId::Like => TestKind::Like,
+        FunctionId::Eq => TextPredicateKind::Eq,
+        FunctionId::Ne => TextPredicateKind::Ne,
+        FunctionId::Lt => TextPredicateKind::Lt,
+        FunctionId::Le => TextPredicateKind::Le,
+        FunctionId::Gt => TextPredicateKind::Gt,
+        FunctionId::Ge => TextPredicateKind::Ge,
+        FunctionId::Between => TextPredicateKind::Between,
+        FunctionId::Like => TextPredicateKind::Like,
         _ => return None,
     })
 }
 
 /// The same comparison, read from the other side.
-fn turned(kind: TestKind) -> TestKind {
+fn turned(kind: TextPredicateKind) -> TextPredicateKind {
     match kind {
-        TestKind::Lt => TestKind::Gt,
-        TestKind::Le => TestKind::Ge,
-        TestKind::Gt => TestKind::Lt,
-        TestKind::Ge => TestKind::Le,
+        TextPredicateKind::Lt => TextPredicateKind::Gt,
+        TextPredicateKind::Le => TextPredicateKind::Ge,
+        TextPredicateKind::Gt => TextPredicateKind::Lt,
+        TextPredicateKind::Ge => TextPredicateKind::Le,
         kind => kind,
     }
 }

@@ -422,7 +422,8 @@ pub(super) fn denied_instead(account: &SessionAccount, error: &PlanError) -> Opt
         }
         require_columns(account, &bound.columns, definition_of)?;
         if let Some(column) = &bound.missing_column {
-            for (entry, need) in bound.tables.iter().filter(|(_, need)| need.wanted == Privileges::SELECT) {
+            for (entry, need) in bound.tables.iter().filter(|(_, need)| need.privileges == Privileges::SELECT)
+            {
                 let definition = &entry.definition;
                 if definition.kind == TableKind::Base && need.alternative.is_empty() {
                     privilege::require_column(
@@ -510,7 +511,7 @@ fn require_need(account: &SessionAccount, table: &catalog::TableDefinition, need
     {
         return Ok(());
     }
-    privilege::require_table(account, schema, name, need.wanted)?;
+    privilege::require_table(account, schema, name, need.privileges)?;
     if need.locking {
         let one_of = Privileges::UPDATE | Privileges::DELETE | Privileges::LOCK_TABLES;
         let held = privilege::on_table(account, schema, name) | privilege::on_columns(account, schema, name);
@@ -539,13 +540,13 @@ fn require_columns<'d>(
         }
         let (schema, name) = (&table.schema, &table.name);
         let column = &table.columns[need.ordinal as usize].name;
-        let held = privilege::require_column(account, schema, name, column, need.wanted);
-        let group = (need.table, need.wanted);
+        let held = privilege::require_column(account, schema, name, column, need.privileges);
+        let group = (need.table, need.privileges);
         match held {
             Ok(()) => held_of_all = need.of_all.then_some(group),
             // Where all columns are meant, the table is named once any of them was allowed.
             Err(_) if need.of_all && held_of_all == Some(group) => {
-                return Err(privilege::table_denied(account, name, need.wanted));
+                return Err(privilege::table_denied(account, name, need.privileges));
             }
             Err(error) => return Err(error),
         }

@@ -52,7 +52,7 @@ const FILE_PIECE_BYTES: usize = 256 << 10;
 /// The INSERT of a LOAD DATA that goes on after errors.
 const IGNORING: &str = "INSERT IGNORE";
 
-/// How lines and fields are told apart.
+/// How lines and fields are distinguished.
 #[derive(Clone, Debug)]
 struct Format {
     field_end: Vec<u8>,

@@ -5,7 +5,7 @@
 //!    still uses the old one gets an error, unless the place has been reused 512 times since.
 //! 2. No number is 0.
 
-/// Of a number, the bits that say where the value lies; the others tell the values that have lain there apart. `max_prepared_stmt_count`
+/// Of a number, the bits that say where the value lies; the others distinguish the values that have lain there. `max_prepared_stmt_count`
 /// is at most half as many.
 const PLACE_BITS: u32 = 23;
 const PLACE_MASK: u32 = (1 << PLACE_BITS) - 1;

@@ -38,7 +38,7 @@ fn administered_accounts<'a>(context: &'a VirtualContext<'_>) -> impl Iterator<I
     })
 }
 
-/// Names of the single privileges of a set, USAGE for none; GRANT OPTION is told apart.
+/// Names of the single privileges of a set, USAGE for none; GRANT OPTION is distinguished.
 fn names(privileges: Privileges) -> impl Iterator<Item = &'static str> {
     let single = Privileges::ALL
         .iter()

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_tree_goes_in_passages_and_writers_go_on_between_them() {
+    fn a_large_tree_is_freed_in_steps_and_writers_continue_between_them() {
         let world = SimWorld::new(1);
         let (store, tree) = open(&world);
         let pages = store.status().page_count;
@@ -155,46 +155,46 @@ mod tests {
         assert!(leaves > 300, "{leaves}");
         drop_tree(&store, id);
         let freed = || store.inner.pool.counters().pages_freed.load(Ordering::Relaxed);
-        let mut passages = 0;
+        let mut steps = 0;
         loop {
             let before = freed();
             let done = store.inner.retry_misses(|| store.inner.free_tree_part(&id.0.to_be_bytes())).unwrap();
             let in_one_step = freed() - before;
             // The nodes above the leaves, and the root's old page.
             assert!(in_one_step <= u64::from(LEAVES_MAX) + 4, "{in_one_step} pages in one critical section");
-            assert!(store.tree(id).is_err(), "who comes now finds it gone");
-            passages += 1;
-            write(&store, &tree, passages);
-            if passages % 10 == 0 {
+            assert!(store.tree(id).is_err(), "it cannot be opened any more");
+            steps += 1;
+            write(&store, &tree, steps);
+            if steps % 10 == 0 {
                 store.checkpoint_now().unwrap();
             }
             if done {
                 break;
             }
         }
-        assert!(u64::from(passages) >= leaves / u64::from(LEAVES_MAX), "{passages} for {leaves} leaves");
+        assert!(u64::from(steps) >= leaves / u64::from(LEAVES_MAX), "{steps} for {leaves} leaves");
         while store.purge_tick().unwrap() {}
         assert_eq!(store.status().page_count, pages);
-        assert_eq!(store.check_tree(&tree).unwrap().1, u64::from(passages));
+        assert_eq!(store.check_tree(&tree).unwrap().1, u64::from(steps));
     }
 
     #[test]
-    fn a_crash_between_passages_goes_on_with_it() {
+    fn freeing_continues_after_a_crash_between_steps() {
         for (before, after) in [(0, 3), (1, 0), (1, 9), (20, 1), (39, 2)] {
             let world = SimWorld::new(2);
             let (store, _) = open(&world);
             let pages = store.status().page_count;
             let id = large_tree(&store);
             drop_tree(&store, id);
-            let passages = |count: u32| {
+            let steps = |count: u32| {
                 for _ in 0..count {
                     let some = || store.inner.free_tree_part(&id.0.to_be_bytes());
                     assert!(!store.inner.retry_misses(some).unwrap());
                 }
             };
-            passages(before);
+            steps(before);
             store.checkpoint_now().unwrap();
-            passages(after);
+            steps(after);
             store.sync_to(store.newest_position()).unwrap();
             drop(store);
             let world = world.crash();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_whose_making_is_taken_back_goes_in_passages_too() {
+    fn a_tree_whose_creation_is_rolled_back_is_freed_in_steps_too() {
         let world = SimWorld::new(3);
         let (store, tree) = open(&world);
         let pages = store.status().page_count;

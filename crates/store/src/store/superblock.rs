@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn torn_and_newer_are_told_apart() {
+    fn torn_and_newer_are_distinguished() {
         let superblock = Superblock { checkpoint: 7, page_end: 99, undo_bytes: 1, ..Superblock::default() };
         let bytes = superblock.encode();
         assert_eq!(Superblock::decode(&bytes), Found::Whole(superblock));

@@ -73,14 +73,14 @@ pub(super) struct Target {
     pub(super) index: usize,
     /// The values are the whole key of a unique index.
     pub(super) exact: bool,
-    /// How each value goes over.
-    passage: Vec<Passage>,
+    /// How each value of the key converts to the other table's column.
+    conversions: Vec<KeyConversion>,
 }
 
 /// Whether a value of one side can be a value of the other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Passage {
-    /// Both keep it alike.
+enum KeyConversion {
+    /// Both store it in the same bytes.
     Same,
     /// Integers of another width: those that fit.
     Fitting {
@@ -90,7 +90,7 @@ enum Passage {
     Never,
 }
 
-impl Passage {
+impl KeyConversion {
     fn between(from: &DataType, to: &DataType) -> Self {
         let (from, to) = (Field::of(from), Field::of(to));
         match (from, to) {
@@ -129,13 +129,13 @@ impl Target {
         columns: &[usize],
     ) -> Self {
         let types = |table: &TableDefinition, column: usize| table.columns[column].data_type.clone();
-        let passage = from
+        let conversions = from
             .1
             .iter()
             .zip(columns)
-            .map(|(&one, &two)| Passage::between(&types(from.0, one), &types(table.definition(), two)))
+            .map(|(&one, &two)| KeyConversion::between(&types(from.0, one), &types(table.definition(), two)))
             .collect();
-        Self { table: Arc::clone(table), index, exact, passage }
+        Self { table: Arc::clone(table), index, exact, conversions }
     }
 
     /// Makes `key` the bytes with which keys of the index begin that hold these values, none NULL. False: there are none.
@@ -147,8 +147,8 @@ impl Target {
     ) -> bool {
         key.clear();
         let codec = self.table.key_codec(self.index);
-        for (number, (cell, passage)) in cells.zip(&self.passage).enumerate() {
-            if !passage.admits(cell) {
+        for (number, (cell, conversion)) in cells.zip(&self.conversions).enumerate() {
+            if !conversion.admits(cell) {
                 return false;
             }
             codec.write_part(number, cell, zone, key);
@@ -301,7 +301,7 @@ impl Child {
             return self.target.table.definition().columns[column].nullable;
         }
         let data_type = &self.target.table.definition().columns[self.child_columns[number]].data_type;
-        if !self.target.passage[number].admits(cell) {
+        if !self.target.conversions[number].admits(cell) {
             return false;
         }
         match (data_type.physical(), cell) {
@@ -322,26 +322,29 @@ mod tests {
     #[test]
     fn integers_go_over_where_they_fit() {
         let small = DataType { kind: types::TypeKind::TinyInt, ..DataType::BIGINT };
-        let passage = Passage::between(&DataType::BIGINT, &small);
-        assert_eq!(passage, Passage::Fitting { width: 1, signed: true });
-        assert!(passage.admits(Cell::Int(-128)) && passage.admits(Cell::Int(127)));
-        assert!(!passage.admits(Cell::Int(128)) && !passage.admits(Cell::Int(-129)));
-        assert_eq!(Passage::between(&DataType::BIGINT, &DataType::BIGINT_UNSIGNED), Passage::Never);
-        assert_eq!(Passage::between(&DataType::BIGINT, &DataType::BIGINT), Passage::Same);
+        let conversion = KeyConversion::between(&DataType::BIGINT, &small);
+        assert_eq!(conversion, KeyConversion::Fitting { width: 1, signed: true });
+        assert!(conversion.admits(Cell::Int(-128)) && conversion.admits(Cell::Int(127)));
+        assert!(!conversion.admits(Cell::Int(128)) && !conversion.admits(Cell::Int(-129)));
+        assert_eq!(
+            KeyConversion::between(&DataType::BIGINT, &DataType::BIGINT_UNSIGNED),
+            KeyConversion::Never
+        );
+        assert_eq!(KeyConversion::between(&DataType::BIGINT, &DataType::BIGINT), KeyConversion::Same);
     }
 
     #[test]
     fn what_is_kept_differently_never_meets() {
         let decimal = DataType::decimal(10, 2);
-        assert_eq!(Passage::between(&decimal, &DataType::decimal(12, 3)), Passage::Never);
-        assert_eq!(Passage::between(&decimal, &decimal.clone()), Passage::Same);
+        assert_eq!(KeyConversion::between(&decimal, &DataType::decimal(12, 3)), KeyConversion::Never);
+        assert_eq!(KeyConversion::between(&decimal, &decimal.clone()), KeyConversion::Same);
         let text = |collation| DataType::varchar(10, collation);
         let (ai, binary) = (text(CollationId::UTF8MB4_0900_AI_CI), text(CollationId::BINARY));
         assert_eq!(
-            Passage::between(&ai, &DataType::varchar(20, CollationId::UTF8MB4_0900_AI_CI)),
-            Passage::Same
+            KeyConversion::between(&ai, &DataType::varchar(20, CollationId::UTF8MB4_0900_AI_CI)),
+            KeyConversion::Same
         );
-        assert_eq!(Passage::between(&ai, &binary), Passage::Never);
-        assert!(!Passage::Never.admits(Cell::Int(1)) && Passage::Same.admits(Cell::Int(1)));
+        assert_eq!(KeyConversion::between(&ai, &binary), KeyConversion::Never);
+        assert!(!KeyConversion::Never.admits(Cell::Int(1)) && KeyConversion::Same.admits(Cell::Int(1)));
     }
 }

@@ -55,7 +55,7 @@ impl Table {
         let row_max = spec.memory_bytes_max / VALUE_BYTES;
         let SampledRows { row_count, is_whole, .. } =
             visit_rows(self, row_max, go_on, &mut |_, locator, body| {
-                // A row that stands apart is not looked at.
+                // A row stored out of line is not read.
                 if spilled_reference(body).is_some() {
                     return;
                 }

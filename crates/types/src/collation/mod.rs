@@ -163,7 +163,7 @@ impl CollationId {
 
     /// A hash that equal texts share. Not stable between versions of the program: for hash tables, not for files.
     ///
-    /// Accents and letter case do not enter it even where the collation tells them apart.
+    /// Accents and letter case do not enter it even where the collation distinguishes them.
     #[must_use]
     pub fn hash(self, text: &[u8], seed: u64) -> u64 {
         let info = self.info();

@@ -117,7 +117,7 @@ impl StreamHasher {
 
     #[inline]
     pub(super) fn finish(mut self) -> u64 {
-        // The tail leaves the highest byte free. Its length there keeps a text apart from one with zero bytes behind.
+        // The tail leaves the highest byte free. Its length there distinguishes a text from one with trailing zero bytes.
         self.mix(self.tail | u64::from(self.tail_bits) << 56);
         self.state
     }

@@ -142,7 +142,7 @@ fn like_and_its_shapes() {
     assert!(!like(AI_CI, "ß", "ss")); // Equal, yet two characters.
     assert!(!like(GENERAL, "a ", "a")); // No padding.
     assert!(like(GENERAL, "😀", "😁"));
-    assert!(!like(UNICODE, "😀", "😁")); // Equal, yet MySQL tells them apart here.
+    assert!(!like(UNICODE, "😀", "😁")); // Equal, yet MySQL distinguishes them here.
     assert!(like(AI_CI, "abcabcabd", "%abd"));
     assert!(like(AI_CI, "xxabcabd", "%ab%bd"));
     assert!(like(AI_CI, "some Special handling requests", "%special%REQUESTS%"));

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn many_numbers_that_round_to_one_double_are_told_apart() {
+    fn many_numbers_that_round_to_one_double_are_distinguished() {
         const WHOLE: i64 = 1 << 53;
         let numbers = [Json::Int(WHOLE), Json::Int(WHOLE + 1), Json::Double(WHOLE as f64)];
         for has_odd in [false, true] {

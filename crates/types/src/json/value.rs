@@ -415,7 +415,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The number by its decimal digits, which tell a large integer and the DOUBLE next to it apart.
+    /// The number by its decimal digits, which distinguish a large integer from the DOUBLE next to it.
     fn digits(self) -> Option<Decimal> {
         self.exact().or_else(|| Decimal::from_f64(self.number()?).ok())
     }

@@ -190,7 +190,7 @@ pub(super) fn is_computed(table: &TableDefinition, mapping: &[Option<usize>], or
     mapping[ordinal].is_none() && matches!(table.columns[ordinal].default, ColumnDefault::Expression(_))
 }
 
-/// Whether a column of the same name has another type, apart from NULL and NOT NULL: such a change copies the rows in MySQL
+/// Whether a column of the same name has another type, NULL and NOT NULL not counted: such a change copies the rows in MySQL
 /// unless it only widens.
 pub(super) fn is_other_type(before: &ColumnDefinition, after: &ColumnDefinition) -> bool {
     let before = ColumnDefinition { nullable: after.nullable, ..before.clone() };

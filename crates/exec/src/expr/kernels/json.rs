@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::super::compile::{Class, Recipe};
+use super::super::compile::{Class, ScalarKernel};
 use super::super::context::SqlResult;
 use super::super::convert::{self, Target, as_utf8};
 use super::super::program::{Kernel, Row};
@@ -41,13 +41,15 @@ static MEMBERS: [Class; 254] = {
     classes
 };
 
-pub(super) fn recipe(function: FunctionId, args: &[Expr]) -> Option<Recipe> {
+pub(super) fn scalar_kernel(function: FunctionId, args: &[Expr]) -> Option<ScalarKernel> {
     use Class::{Any, Document, JsonText, JsonValue, Utf8};
     use FunctionId as F;
-    let plain =
-        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
-    let nulls =
-        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: false });
+    let plain = |kernel: Kernel, classes: &'static [Class]| {
+        Some(ScalarKernel { kernel, classes, null_propagates: true })
+    };
+    let nulls = |kernel: Kernel, classes: &'static [Class]| {
+        Some(ScalarKernel { kernel, classes, null_propagates: false })
+    };
     match function {
         F::JsonArray => nulls(array, &[JsonValue]),
         F::JsonObject if args.len() <= MEMBERS.len() => nulls(object, &MEMBERS),

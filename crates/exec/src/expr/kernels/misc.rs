@@ -1,6 +1,6 @@
 //! Hashes, compression, addresses, identifiers, and what a session knows.
 
-use super::super::compile::{Class, Recipe};
+use super::super::compile::{Class, ScalarKernel};
 use super::super::context::SqlResult;
 use super::super::program::{Kernel, Row};
 use plan::expr::Expr;
@@ -11,13 +11,15 @@ use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-pub(super) fn recipe(function: FunctionId, args: &[Expr]) -> Option<Recipe> {
+pub(super) fn scalar_kernel(function: FunctionId, args: &[Expr]) -> Option<ScalarKernel> {
     use Class::{Any, Bytes, Double, Int, Utf8};
     use FunctionId as F;
-    let plain =
-        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
-    let nulls =
-        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: false });
+    let plain = |kernel: Kernel, classes: &'static [Class]| {
+        Some(ScalarKernel { kernel, classes, null_propagates: true })
+    };
+    let nulls = |kernel: Kernel, classes: &'static [Class]| {
+        Some(ScalarKernel { kernel, classes, null_propagates: false })
+    };
     // What is no text is no address, NULL too.
     let is_number = args.first().is_some_and(|arg| arg.data_type.is_numeric());
     match function {

@@ -1,6 +1,6 @@
 //! Function kernels: one row in, one value out.
 //!
-//! Arguments arrive in the classes their recipe names, so a kernel only computes.
+//! Arguments arrive in the classes that the [`ScalarKernel`] names, so a kernel only computes.
 
 mod json;
 mod misc;
@@ -9,7 +9,7 @@ mod pattern;
 mod temporal;
 mod text;
 
-use super::compile::Recipe;
+use super::compile::ScalarKernel;
 use super::context::SqlResult;
 use super::program::Row;
 use plan::expr::{CallOption, Expr};
@@ -17,18 +17,18 @@ use plan::function::FunctionId;
 use types::{Column, DataType};
 
 /// How a function is computed, if it runs.
-pub(super) fn recipe(
+pub(super) fn scalar_kernel(
     function: FunctionId,
     args: &[Expr],
     option: &CallOption,
     result: &DataType,
-) -> Option<Recipe> {
-    text::recipe(function, args, result)
-        .or_else(|| number::recipe(function, args, result))
-        .or_else(|| temporal::recipe(function, args, option, result))
-        .or_else(|| pattern::recipe(function, args))
-        .or_else(|| json::recipe(function, args))
-        .or_else(|| misc::recipe(function, args))
+) -> Option<ScalarKernel> {
+    text::scalar_kernel(function, args, result)
+        .or_else(|| number::scalar_kernel(function, args, result))
+        .or_else(|| temporal::scalar_kernel(function, args, option, result))
+        .or_else(|| pattern::scalar_kernel(function, args))
+        .or_else(|| json::scalar_kernel(function, args))
+        .or_else(|| misc::scalar_kernel(function, args))
 }
 
 impl<'a> Row<'a, '_> {

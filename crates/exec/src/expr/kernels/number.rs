@@ -1,6 +1,6 @@
 //! Mathematical functions, GREATEST, LEAST.
 
-use super::super::compile::{Class, Recipe};
+use super::super::compile::{Class, ScalarKernel};
 use super::super::context::SqlResult;
 use super::super::convert;
 use super::super::program::{Kernel, Row};
@@ -12,11 +12,12 @@ use std::cmp::Ordering;
 use types::temporal::DateTime;
 use types::{Cell, Column, DataType, Decimal, Physical, TypeKind};
 
-pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
+pub(super) fn scalar_kernel(function: FunctionId, args: &[Expr], result: &DataType) -> Option<ScalarKernel> {
     use Class::{Any, Double, Int, Text};
     use FunctionId as F;
-    let plain =
-        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
+    let plain = |kernel: Kernel, classes: &'static [Class]| {
+        Some(ScalarKernel { kernel, classes, null_propagates: true })
+    };
     let class = args.first().map_or(Double, |arg| match arg.data_type.kind {
         TypeKind::Decimal => Class::Decimal,
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp if arg.data_type.scale > 0 => {
@@ -145,7 +146,7 @@ pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> 
             },
             &[Text],
         ),
-        F::Rand => Some(Recipe { kernel: rand, classes: &[Int], null_propagates: false }),
+        F::Rand => Some(ScalarKernel { kernel: rand, classes: &[Int], null_propagates: false }),
         F::Greatest | F::Least => {
             let is_of_dates = result.is_string() && args.iter().any(|arg| arg.data_type.has_date());
             match result.kind {

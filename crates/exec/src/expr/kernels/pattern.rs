@@ -4,7 +4,7 @@
 //! syntax as far as the engine at hand knows it; whether letters match without case follows the collation unless the
 //! match type says otherwise.
 
-use super::super::compile::{Class, Recipe};
+use super::super::compile::{Class, ScalarKernel};
 use super::super::context::{SqlResult, sql_mode};
 use super::super::program::{Kernel, Row};
 use fancy_regex::Regex;
@@ -19,11 +19,12 @@ use types::CollationId;
 use types::charset::{Charset, convert_lossy};
 use types::collation::LikePattern;
 
-pub(super) fn recipe(function: FunctionId, _args: &[Expr]) -> Option<Recipe> {
+pub(super) fn scalar_kernel(function: FunctionId, _args: &[Expr]) -> Option<ScalarKernel> {
     use Class::{Int, Text, Utf8};
     use FunctionId as F;
-    let plain =
-        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
+    let plain = |kernel: Kernel, classes: &'static [Class]| {
+        Some(ScalarKernel { kernel, classes, null_propagates: true })
+    };
     match function {
         F::Like => plain(like, &[Text]),
         F::RegexpLike => plain(regexp_like, &[Utf8]),

@@ -1,6 +1,6 @@
 //! Date and time functions.
 
-use super::super::compile::{Class, Recipe};
+use super::super::compile::{Class, ScalarKernel};
 use super::super::context::SqlResult;
 use super::super::convert::as_utf8;
 use super::super::program::{Kernel, Row};
@@ -19,21 +19,23 @@ use types::temporal::zone::{TimeZone, UNIX_TIME_MICROS_MAX};
 use types::temporal::{DateTime, MICROS_PER_DAY, MICROS_PER_SECOND, Time, round_micros, scan};
 use types::{Cell, DataType, Decimal, Physical, TypeKind};
 
-pub(super) fn recipe(
+pub(super) fn scalar_kernel(
     function: FunctionId,
     args: &[Expr],
     option: &CallOption,
     result: &DataType,
-) -> Option<Recipe> {
+) -> Option<ScalarKernel> {
     use Class::{
         Any, Checked, Date as Da, DateParts as Dp, DateTime as Dt, DateTimeOrZero, Decimal as Dec, Int,
         Time as Tm, Utf8, ZeroDate,
     };
     use FunctionId as F;
-    let plain =
-        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
-    let nulls =
-        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: false });
+    let plain = |kernel: Kernel, classes: &'static [Class]| {
+        Some(ScalarKernel { kernel, classes, null_propagates: true })
+    };
+    let nulls = |kernel: Kernel, classes: &'static [Class]| {
+        Some(ScalarKernel { kernel, classes, null_propagates: false })
+    };
     match function {
         F::Now => plain(|r| put_now(r, local_now), &[]),
         F::Sysdate => plain(

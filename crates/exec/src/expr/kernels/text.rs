@@ -1,6 +1,6 @@
 //! String functions. Positions and lengths count characters of the text's character set.
 
-use super::super::compile::{Class, Recipe};
+use super::super::compile::{Class, ScalarKernel};
 use super::super::context::{SqlResult, sql_mode};
 use super::super::convert::truncated;
 use super::super::program::{Kernel, Row};
@@ -16,13 +16,15 @@ use types::{Cell, CollationId, DataType, TypeKind, base64, number};
 /// Bytes from the first bad one on that error 1300 of CHAR shows.
 const SHOWN_BAD_BYTES: usize = 3;
 
-pub(super) fn recipe(function: FunctionId, args: &[Expr], result: &DataType) -> Option<Recipe> {
+pub(super) fn scalar_kernel(function: FunctionId, args: &[Expr], result: &DataType) -> Option<ScalarKernel> {
     use Class::{Any, Bytes, Double, Int, Text, Utf8};
     use FunctionId as F;
-    let plain =
-        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: true });
-    let nulls =
-        |kernel: Kernel, classes: &'static [Class]| Some(Recipe { kernel, classes, null_propagates: false });
+    let plain = |kernel: Kernel, classes: &'static [Class]| {
+        Some(ScalarKernel { kernel, classes, null_propagates: true })
+    };
+    let nulls = |kernel: Kernel, classes: &'static [Class]| {
+        Some(ScalarKernel { kernel, classes, null_propagates: false })
+    };
     let integer = args.first().is_some_and(|arg| arg.data_type.is_integer());
     match function {
         F::Ascii => plain(|r| r.put_int(i64::from(r.bytes(0).first().copied().unwrap_or(0))), &[Text]),

@@ -22,9 +22,9 @@ use super::sorter::Sorter;
 use super::{BoxOperator, Operator, RowKeys};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
-use crate::kept::columns;
 use crate::key::append_key;
 use crate::programs::Programs;
+use crate::row_buffer::columns;
 use crate::spill::{LIMIT_BYTES_MAX, SpillRows};
 use crate::status_counts::StatusKind;
 use ordered::OrderedGroups;
@@ -73,8 +73,8 @@ struct GroupBy<'p> {
     group_count: usize,
     order: Vec<u32>,
     /// Rows of groups that did not fit: keys, then arguments.
-    aside: Option<Partitions>,
-    aside_shapes: Arc<[Physical]>,
+    spilled: Option<Partitions>,
+    spilled_shapes: Arc<[Physical]>,
     work: Vec<(Arc<SpillRows>, u32)>,
     /// ROLLUP with groups on disk: all of them, in order.
     sorted: Option<Sorter>,
@@ -94,8 +94,10 @@ impl<'p> GroupBy<'p> {
     ) -> SqlResult<GroupBy<'p>> {
         let rows = Rows::new(plan, input, keys, calls, programs)?;
         let key_types = key_types(keys);
-        let row_keys =
-            RowKeys::new(keys.iter().map(|key| (key.data_type.clone(), plan.is_whole(input, key))), plan)?;
+        let row_keys = RowKeys::new(
+            keys.iter().map(|key| (key.data_type.clone(), plan.is_reference(input, key))),
+            plan,
+        )?;
         let shared = calls.iter().map(|call| Shared::new(plan, input, call)).collect::<SqlResult<_>>()?;
         let key_shapes = || key_types.iter().map(DataType::physical);
         Ok(GroupBy {
@@ -111,8 +113,8 @@ impl<'p> GroupBy<'p> {
             states: Vec::new(),
             group_count: 0,
             order: Vec::new(),
-            aside: None,
-            aside_shapes: key_shapes().chain(arg_shapes(calls)).collect(),
+            spilled: None,
+            spilled_shapes: key_shapes().chain(arg_shapes(calls)).collect(),
             work: Vec::new(),
             sorted: None,
             level: 0,
@@ -243,7 +245,7 @@ impl<'p> GroupBy<'p> {
                                 if number < level { column.cell(row) } else { Cell::Null }
                             });
                             let cells = keys.chain(args.iter().map(|arg| arg.cell(row)));
-                            put_aside(&mut self.aside, &self.aside_shapes, 0, limit, ctx)?
+                            spill_partitions(&mut self.spilled, &self.spilled_shapes, 0, limit, ctx)?
                                 .push(hash, &key, cells)?;
                         }
                         groups.push(group);
@@ -259,7 +261,7 @@ impl<'p> GroupBy<'p> {
         // Without GROUP BY there is a row even over nothing; so has WITH ROLLUP its last one.
         if key_count == 0 {
             self.group_count = 1;
-        } else if self.rollup && self.group_count == 0 && self.aside.is_none() {
+        } else if self.rollup && self.group_count == 0 && self.spilled.is_none() {
             let hash = self.table.hash(&[0]);
             keep_values(&mut self.key_values, (&self.rows.keys, 0, 0));
             self.table.plain.insert(hash, &[0]);
@@ -273,10 +275,10 @@ impl<'p> GroupBy<'p> {
             ctx.status.add(StatusKind::Update, row_count.saturating_sub(groups));
             ctx.status.add(StatusKind::ReadRndNext, groups + 1);
         }
-        self.settle(limit, ctx)
+        self.finish_spilled(limit, ctx)
     }
 
-    /// A later pass: rows that were put aside, all of one part.
+    /// A later pass: spilled rows, all of one part.
     fn fill_part(
         &mut self,
         rows: &Arc<SpillRows>,
@@ -289,7 +291,7 @@ impl<'p> GroupBy<'p> {
         self.level = level;
         let key_count = self.key_types.len();
         let mut reader = rows.reader()?;
-        let mut batch = Batch::new(self.aside_shapes.iter().copied());
+        let mut batch = Batch::new(self.spilled_shapes.iter().copied());
         let mut keys = BytesColumn::new();
         let mut groups: Vec<u32> = Vec::new();
         let mut is_full = false;
@@ -308,7 +310,7 @@ impl<'p> GroupBy<'p> {
                 if group == ELSEWHERE {
                     elsewhere = true;
                     let cells = batch.columns.iter().map(|column| column.cell(row));
-                    put_aside(&mut self.aside, &self.aside_shapes, level, limit, ctx)?
+                    spill_partitions(&mut self.spilled, &self.spilled_shapes, level, limit, ctx)?
                         .push(hash, key, cells)?;
                 }
                 groups.push(group);
@@ -320,7 +322,7 @@ impl<'p> GroupBy<'p> {
             keys.clear();
             ctx.check()?;
         }
-        self.settle(limit, ctx)
+        self.finish_spilled(limit, ctx)
     }
 
     fn begin(&mut self) {
@@ -362,15 +364,15 @@ impl<'p> GroupBy<'p> {
     }
 
     /// The rows of a pass have ended.
-    fn settle(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+    fn finish_spilled(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         for ((state, call), shared) in self.states.iter_mut().zip(self.calls).zip(&self.shared) {
             state.resize(self.group_count);
-            state.settle((call, shared), limit, ctx)?;
+            state.finish_spilled((call, shared), limit, ctx)?;
         }
         self.order = (0..self.group_count as u32).collect();
-        if let Some(aside) = self.aside.take() {
-            let level = aside.level() + 1;
-            let parts = aside.finish()?.into_iter().filter(|part| part.row_count() > 0);
+        if let Some(spilled) = self.spilled.take() {
+            let level = spilled.level() + 1;
+            let parts = spilled.finish()?.into_iter().filter(|part| part.row_count() > 0);
             self.work.extend(parts.map(|part| (part, level)));
         }
         Ok(())
@@ -459,26 +461,26 @@ fn keep_values(key_values: &mut [Column], (keys, row, part_count): (&[Column], u
     }
 }
 
-/// The parts for rows put aside, made at the first.
-fn put_aside<'a>(
-    aside: &'a mut Option<Partitions>,
+/// The parts for spilled rows, made at the first.
+fn spill_partitions<'a>(
+    spilled: &'a mut Option<Partitions>,
     shapes: &Arc<[Physical]>,
     level: u32,
     limit: usize,
     ctx: &mut ExecContext<'_>,
 ) -> SqlResult<&'a mut Partitions> {
-    if aside.is_none() {
+    if spilled.is_none() {
         ctx.count_disk_table(level);
-        *aside = Some(Partitions::new(shapes, level, limit, ctx)?);
+        *spilled = Some(Partitions::new(shapes, level, limit, ctx)?);
     }
-    aside.as_mut().ok_or_else(|| crate::error::internal("rows put aside"))
+    spilled.as_mut().ok_or_else(|| crate::error::internal("spilled rows"))
 }
 
 impl Operator for GroupBy<'_> {
     fn start(&mut self, _ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.done = false;
         self.clear();
-        self.aside = None;
+        self.spilled = None;
         self.work.clear();
         self.sorted = None;
         self.rows.reset();

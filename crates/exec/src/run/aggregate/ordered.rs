@@ -10,8 +10,8 @@ use super::rows::{Rows, key_types};
 use super::state::{Shared, State};
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
-use crate::kept::columns;
 use crate::programs::Programs;
+use crate::row_buffer::columns;
 use crate::run::Operator;
 use crate::spill::LIMIT_BYTES_MAX;
 

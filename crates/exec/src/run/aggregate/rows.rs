@@ -8,8 +8,8 @@ use types::{Column, DataType, Physical};
 
 use crate::context::ExecContext;
 use crate::expr::{Program, Scratch, SqlResult};
-use crate::kept::columns;
 use crate::programs::Programs;
+use crate::row_buffer::columns;
 use crate::run::Source;
 
 pub(super) struct Rows<'p> {

@@ -2,7 +2,7 @@
 //!
 //! States of fixed size lie in a vector by group; strings, the parts of GROUP_CONCAT and JSON values are counted in bytes.
 //! GROUP_CONCAT keeps no more than its longest result needs, a JSON aggregate fails above `max_allowed_packet`, and what
-//! DISTINCT has not seen for lack of memory waits on disk for the end of the input ([`State::settle`]).
+//! DISTINCT has not seen for lack of memory waits on disk for the end of the input ([`State::finish_spilled`]).
 
 use plan::logical::AggregateFunction;
 use plan::physical::{Aggregate, Node, PhysicalPlan};
@@ -14,12 +14,12 @@ use crate::context::ExecContext;
 use crate::error::{coded, internal};
 use crate::expr::SqlResult;
 use crate::key::append_key;
-use crate::run::row_keys::{compare_wholes, head_of};
-use crate::run::{RowKeys, Unseen};
+use crate::run::row_keys::{compare_large, head_of};
+use crate::run::{DistinctKeys, RowKeys};
 
-/// One value kept by itself.
+/// A cell that owns its value.
 #[derive(Clone, Debug, Default)]
-enum Held {
+enum OwnedCell {
     #[default]
     Nothing,
     Null,
@@ -29,20 +29,20 @@ enum Held {
     Bytes(Vec<u8>),
 }
 
-impl Held {
+impl OwnedCell {
     fn set(&mut self, cell: Cell<'_>) {
         match (self, cell) {
-            (Held::Bytes(bytes), Cell::Bytes(new)) => {
+            (OwnedCell::Bytes(bytes), Cell::Bytes(new)) => {
                 bytes.clear();
                 bytes.extend_from_slice(new);
             }
-            (held, cell) => {
-                *held = match cell {
-                    Cell::Null => Held::Null,
-                    Cell::Int(value) => Held::Int(value),
-                    Cell::Double(value) => Held::Double(value),
-                    Cell::Decimal(value) => Held::Decimal(*value),
-                    Cell::Bytes(value) => Held::Bytes(value.to_vec()),
+            (cell_slot, cell) => {
+                *cell_slot = match cell {
+                    Cell::Null => OwnedCell::Null,
+                    Cell::Int(value) => OwnedCell::Int(value),
+                    Cell::Double(value) => OwnedCell::Double(value),
+                    Cell::Decimal(value) => OwnedCell::Decimal(*value),
+                    Cell::Bytes(value) => OwnedCell::Bytes(value.to_vec()),
                 };
             }
         }
@@ -50,11 +50,11 @@ impl Held {
 
     fn cell(&self) -> Cell<'_> {
         match self {
-            Held::Nothing | Held::Null => Cell::Null,
-            Held::Int(value) => Cell::Int(*value),
-            Held::Double(value) => Cell::Double(*value),
-            Held::Decimal(value) => Cell::Decimal(value),
-            Held::Bytes(value) => Cell::Bytes(value),
+            OwnedCell::Nothing | OwnedCell::Null => Cell::Null,
+            OwnedCell::Int(value) => Cell::Int(*value),
+            OwnedCell::Double(value) => Cell::Double(*value),
+            OwnedCell::Decimal(value) => Cell::Decimal(value),
+            OwnedCell::Bytes(value) => Cell::Bytes(value),
         }
     }
 }
@@ -63,10 +63,10 @@ impl Held {
 type Member = (Vec<u8>, Json);
 
 /// A pending part of GROUP_CONCAT with its order.
-type Part = (Vec<u8>, Vec<u8>);
+type ConcatPart = (Vec<u8>, Vec<u8>);
 
 /// Bytes a part takes beside its own.
-const PART_BYTES: usize = size_of::<Part>() + 16;
+const CONCAT_PART_BYTES: usize = size_of::<ConcatPart>() + 16;
 /// Bytes a JSON value takes beside its text.
 const JSON_BYTES: usize = size_of::<Json>() + 16;
 /// Fewest bytes a JSON value has in the result.
@@ -74,11 +74,11 @@ const JSON_TEXT_BYTES_MIN: usize = 3;
 
 /// The GROUP_CONCAT of one group.
 #[derive(Clone, Debug, Default)]
-struct Parts {
+struct GroupConcat {
     /// Without an order: the result so far.
     text: Vec<u8>,
     /// With an order: the parts, none behind the place where the result is cut.
-    parts: Vec<Part>,
+    parts: Vec<ConcatPart>,
     /// Bytes of the parts' texts and separators.
     part_bytes: usize,
     /// Rows in `text`.
@@ -87,7 +87,7 @@ struct Parts {
     is_cut: bool,
 }
 
-impl Parts {
+impl GroupConcat {
     /// Appends a text where it comes. At most one byte more than `limit` is kept: it shows that the result is cut.
     fn push_text(&mut self, text: &[u8], separator: &[u8], limit: usize) {
         if self.is_cut {
@@ -133,7 +133,7 @@ impl Parts {
         let orders = self.parts.first().map_or(0, |(order, _)| order.len());
         self.text.capacity()
             + self.part_bytes
-            + self.parts.capacity() * PART_BYTES
+            + self.parts.capacity() * CONCAT_PART_BYTES
             + self.parts.len() * orders
     }
 }
@@ -147,14 +147,14 @@ enum Kind {
     Integers(Vec<(i128, u64)>),
     Decimals(Vec<(Decimal, u64)>),
     Doubles(Vec<(f64, u64)>),
-    Extreme(Vec<Held>),
-    First(Vec<Held>),
+    Extreme(Vec<OwnedCell>),
+    First(Vec<OwnedCell>),
     Bits(Vec<u64>),
     /// Bits of byte strings; nothing before the first.
     ByteBits(Vec<Option<Vec<u8>>>),
     /// Welford: count, mean, sum of squared distances.
     Variance(Vec<(u64, f64, f64)>),
-    Concat(Vec<Option<Parts>>),
+    Concat(Vec<Option<GroupConcat>>),
     JsonArray(Vec<Option<Items<Json>>>),
     JsonObject(Vec<Option<Items<Member>>>),
 }
@@ -163,16 +163,16 @@ enum Kind {
 pub(super) struct Shared {
     /// Keys of the arguments.
     keys: RowKeys,
-    /// The first argument's values are wholes: they may lie apart.
-    is_whole: bool,
+    /// The first argument's values may be references to values stored out of line.
+    is_reference: bool,
 }
 
 impl Shared {
     /// For an aggregate over the rows of `input`.
     pub(super) fn new(plan: &PhysicalPlan, input: &Node, call: &Aggregate) -> SqlResult<Shared> {
-        let args = call.args.iter().map(|arg| (arg.data_type.clone(), plan.is_whole(input, arg)));
-        let is_whole = call.args.first().is_some_and(|arg| plan.is_whole(input, arg));
-        Ok(Shared { keys: RowKeys::new(args, plan)?, is_whole })
+        let args = call.args.iter().map(|arg| (arg.data_type.clone(), plan.is_reference(input, arg)));
+        let is_reference = call.args.first().is_some_and(|arg| plan.is_reference(input, arg));
+        Ok(Shared { keys: RowKeys::new(args, plan)?, is_reference })
     }
 }
 
@@ -180,13 +180,13 @@ impl Shared {
 pub(super) struct State {
     kind: Kind,
     /// DISTINCT: keys of what was seen, each behind its group's number (big-endian).
-    seen: Option<Unseen>,
+    seen: Option<DistinctKeys>,
     key: Vec<u8>,
     /// Rows counted so far: the order of arrival of DISTINCT parts.
     arrival: u64,
     /// Bytes of strings, parts and JSON values.
     heap_bytes: usize,
-    /// Rows come from those put aside.
+    /// Rows come from the spilled ones.
     settling: bool,
 }
 
@@ -212,9 +212,9 @@ impl State {
         // MIN and MAX of different values are MIN and MAX of all.
         let distinct = call.distinct && !matches!(kind, Kind::Extreme(_));
         let shapes = call.args.iter().chain(call.order_by.iter().map(|(expr, _)| expr));
-        // The last column of a row put aside is its arrival.
+        // The last column of a spilled row is its arrival.
         let shapes = shapes.map(|expr| expr.data_type.physical()).chain([Physical::Int]);
-        let seen = distinct.then(|| Unseen::new(shapes, &shared.keys));
+        let seen = distinct.then(|| DistinctKeys::new(shapes, &shared.keys));
         State { kind, seen, key: Vec::new(), arrival: 0, heap_bytes: 0, settling: false }
     }
 
@@ -225,15 +225,15 @@ impl State {
             Kind::Integers(states) => states.capacity() * size_of::<(i128, u64)>(),
             Kind::Decimals(states) => states.capacity() * size_of::<(Decimal, u64)>(),
             Kind::Doubles(states) => states.capacity() * size_of::<(f64, u64)>(),
-            Kind::Extreme(states) | Kind::First(states) => states.capacity() * size_of::<Held>(),
+            Kind::Extreme(states) | Kind::First(states) => states.capacity() * size_of::<OwnedCell>(),
             Kind::Bits(states) => states.capacity() * size_of::<u64>(),
             Kind::ByteBits(states) => states.capacity() * size_of::<Option<Vec<u8>>>(),
             Kind::Variance(states) => states.capacity() * size_of::<(u64, f64, f64)>(),
-            Kind::Concat(states) => states.capacity() * size_of::<Option<Parts>>(),
+            Kind::Concat(states) => states.capacity() * size_of::<Option<GroupConcat>>(),
             Kind::JsonArray(states) => states.capacity() * size_of::<Option<Items<Json>>>(),
             Kind::JsonObject(states) => states.capacity() * size_of::<Option<Items<Member>>>(),
         };
-        states + self.heap_bytes + self.seen.as_ref().map_or(0, Unseen::bytes)
+        states + self.heap_bytes + self.seen.as_ref().map_or(0, DistinctKeys::bytes)
     }
 
     /// Makes room for this many groups.
@@ -243,7 +243,7 @@ impl State {
             Kind::Integers(states) => states.resize(groups, (0, 0)),
             Kind::Decimals(states) => states.resize(groups, (Decimal::ZERO, 0)),
             Kind::Doubles(states) => states.resize(groups, (0.0, 0)),
-            Kind::Extreme(states) | Kind::First(states) => states.resize(groups, Held::Nothing),
+            Kind::Extreme(states) | Kind::First(states) => states.resize(groups, OwnedCell::Nothing),
             // BIT_AND over nothing has all bits.
             Kind::Bits(states) => states.resize(groups, 0),
             Kind::ByteBits(states) => states.resize(groups, None),
@@ -275,7 +275,7 @@ impl State {
     }
 
     /// Whether the row counts: arguments that are NULL do not, nor those seen before under DISTINCT. `limit`: bytes of
-    /// memory for what was seen, if rows may be put aside.
+    /// memory for what was seen, if rows may be spilled.
     fn counts(
         &mut self,
         (call, shared): (&Aggregate, &Shared),
@@ -354,8 +354,8 @@ impl State {
         Ok(())
     }
 
-    /// The input has ended: rows that DISTINCT had to put aside are told apart.
-    pub(super) fn settle(
+    /// The input has ended: reads the spilled rows of DISTINCT.
+    pub(super) fn finish_spilled(
         &mut self,
         (call, shared): (&Aggregate, &Shared),
         seen_limit: usize,
@@ -366,7 +366,7 @@ impl State {
         let width = call.args.len() + call.order_by.len();
         let mut batch = Batch::new(seen.shapes());
         let mut keys = BytesColumn::new();
-        while seen.next_aside(&mut batch, &mut keys)? {
+        while seen.next_spilled(&mut batch, &mut keys)? {
             for (row, key) in keys.iter().enumerate() {
                 let cells = batch.columns.iter().map(|column| column.cell(row));
                 if seen.is_new(key, cells, &shared.keys, seen_limit, ctx)? {
@@ -417,14 +417,14 @@ impl State {
             }
             Kind::Extreme(states) => {
                 let cell = args[0].cell(row);
-                let held = &mut states[at];
-                let better = match &*held {
-                    Held::Nothing => true,
-                    held => {
+                let cell_slot = &mut states[at];
+                let better = match &*cell_slot {
+                    OwnedCell::Nothing => true,
+                    cell_slot => {
                         let data_type = &call.args[0].data_type;
-                        let order = match (cell, held.cell()) {
-                            (Cell::Bytes(a), Cell::Bytes(b)) if shared.is_whole => {
-                                compare_wholes(a, b, data_type, shared.keys.tables(), ctx)?
+                        let order = match (cell, cell_slot.cell()) {
+                            (Cell::Bytes(a), Cell::Bytes(b)) if shared.is_reference => {
+                                compare_large(a, b, data_type, shared.keys.tables(), ctx)?
                             }
                             (a, b) => compare(a, b, data_type),
                         };
@@ -432,12 +432,12 @@ impl State {
                     }
                 };
                 if better {
-                    self.heap_bytes = self.heap_bytes + cell_bytes(cell) - cell_bytes(held.cell());
-                    held.set(cell);
+                    self.heap_bytes = self.heap_bytes + cell_bytes(cell) - cell_bytes(cell_slot.cell());
+                    cell_slot.set(cell);
                 }
             }
             Kind::First(states) => {
-                if matches!(states[at], Held::Nothing) {
+                if matches!(states[at], OwnedCell::Nothing) {
                     self.heap_bytes += cell_bytes(args[0].cell(row));
                     states[at].set(args[0].cell(row));
                 }
@@ -461,17 +461,17 @@ impl State {
                         self.heap_bytes += bytes.len();
                         states[at] = Some(bytes.to_vec());
                     }
-                    Some(held) if held.len() != bytes.len() => {
+                    Some(cell_slot) if cell_slot.len() != bytes.len() => {
                         return Err(
                             service::error::ER_INVALID_BITWISE_OPERANDS_SIZE.with(&[&"bit aggregate"])
                         );
                     }
-                    Some(held) => {
-                        for (held, byte) in held.iter_mut().zip(bytes) {
+                    Some(cell_slot) => {
+                        for (cell_slot, byte) in cell_slot.iter_mut().zip(bytes) {
                             match call.function {
-                                A::BitAnd => *held &= byte,
-                                A::BitOr => *held |= byte,
-                                _ => *held ^= byte,
+                                A::BitAnd => *cell_slot &= byte,
+                                A::BitOr => *cell_slot |= byte,
+                                _ => *cell_slot ^= byte,
                             }
                         }
                     }

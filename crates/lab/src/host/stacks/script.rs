@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_frames_and_ends_are_told_apart() {
+    fn heads_frames_and_ends_are_distinguished() {
         assert_eq!(parse_line("connection 11009/11215 25071.115580: "), Line::Head("connection"));
         assert_eq!(parse_line("my thread 7 1.5:"), Line::Head("my thread"));
         assert_eq!(parse_line(" odd 11009/11215 25071.115580:"), Line::Head("odd"));

@@ -1,4 +1,4 @@
-//! Rows put by to be read again, in memory and on disk.
+//! Materialized rows, in memory and on disk.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use types::{Batch, Column, Physical};
 
 use super::ExecContext;
 use crate::expr::SqlResult;
-use crate::kept::Kept;
+use crate::row_buffer::RowBuffer;
 use crate::spill::{LIMIT_BYTES_MAX, SpillReader, SpillRows, SpillWriter, block_bytes};
 
 /// Rows in the order they came: in memory up to a limit, the later ones on disk. They can be read any number of times.
 #[derive(Default)]
-pub(crate) struct Keep {
-    memory: Kept,
+pub(crate) struct MaterializedRows {
+    memory: RowBuffer,
     writer: Option<SpillWriter>,
     disk: Option<Arc<SpillRows>>,
 }
 
-impl Keep {
+impl MaterializedRows {
     /// Appends the rows of `batch`.
     pub(crate) fn push(&mut self, batch: &Batch, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         if self.writer.is_none() {
@@ -52,23 +52,23 @@ impl Keep {
     }
 }
 
-/// A way through a [`Keep`].
+/// A cursor over [`MaterializedRows`].
 #[derive(Default)]
-pub(crate) struct KeepCursor {
+pub(crate) struct MaterializedCursor {
     next: usize,
     reader: Option<SpillReader>,
     batch: Batch,
     keys: BytesColumn,
 }
 
-impl KeepCursor {
-    /// The next rows of `keep`, always the same one.
-    pub(crate) fn next<'a>(&'a mut self, keep: &'a Keep) -> SqlResult<Option<&'a Batch>> {
-        if let Some(batch) = keep.memory.batches.get(self.next) {
+impl MaterializedCursor {
+    /// The next rows of `materialized`, the same at each call.
+    pub(crate) fn next<'a>(&'a mut self, materialized: &'a MaterializedRows) -> SqlResult<Option<&'a Batch>> {
+        if let Some(batch) = materialized.memory.batches.get(self.next) {
             self.next += 1;
             return Ok(Some(batch));
         }
-        let Some(disk) = &keep.disk else { return Ok(None) };
+        let Some(disk) = &materialized.disk else { return Ok(None) };
         if self.reader.is_none() {
             self.reader = Some(disk.reader()?);
             self.batch = Batch::new(disk.shapes());

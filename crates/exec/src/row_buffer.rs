@@ -1,4 +1,4 @@
-//! Rows kept in memory and known by number: the build side of joins, rows to be sorted. Whoever keeps them watches their
+//! Rows buffered in memory and known by number: the build side of joins, rows to be sorted. The operator that owns a buffer watches its
 //! bytes.
 
 use types::vector::{Batch, ColumnData, batch_rows_max};
@@ -6,14 +6,14 @@ use types::{Column, Physical};
 
 /// Rows in batches of at most 1,024; a row is known by its number.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct RowBuffer {
     pub(crate) batches: Vec<Batch>,
     rows: usize,
     bytes: usize,
     longest_row: usize,
 }
 
-impl Kept {
+impl RowBuffer {
     /// Appends the rows of `batch`.
     pub(crate) fn push(&mut self, batch: &Batch) {
         let mut start = 0;

@@ -1,18 +1,18 @@
 //! Comparisons of large values with known texts, decided by as little of the value as it takes.
 //!
-//! A test gives what the expression it stands for gives: NULL where a text is NULL and decides, else TRUE or FALSE.
+//! A predicate gives what the expression it replaces gives: NULL where a text is NULL and decides, else TRUE or FALSE.
 
 use std::cmp::Ordering;
 
 use access::{Predicate, PredicateResult};
-use plan::logical::{TestKind, TextTest};
+use plan::logical::{TextPredicate, TextPredicateKind};
 use types::collation::LikePattern;
 use types::{Cell, CollationId};
 
-/// A [`TextTest`] with the texts of this run.
+/// A [`TextPredicate`] with the texts of this execution.
 #[derive(Debug)]
-pub(super) struct Test {
-    kind: TestKind,
+pub(super) struct PreparedPredicate {
+    kind: TextPredicateKind,
     collation: CollationId,
     /// `None`: NULL.
     texts: Vec<Option<Text>>,
@@ -26,10 +26,14 @@ struct Text {
     sort_key: Vec<u8>,
 }
 
-impl Test {
+impl PreparedPredicate {
     /// `backslash`: it is the escape character of LIKE, which else has none.
-    pub(super) fn new<'c>(test: &TextTest, texts: impl Iterator<Item = Cell<'c>>, backslash: bool) -> Test {
-        let collation = test.collation;
+    pub(super) fn new<'c>(
+        predicate: &TextPredicate,
+        texts: impl Iterator<Item = Cell<'c>>,
+        backslash: bool,
+    ) -> PreparedPredicate {
+        let collation = predicate.collation;
         let texts: Vec<Option<Text>> = texts
             .map(|cell| match cell {
                 Cell::Bytes(bytes) => {
@@ -40,13 +44,13 @@ impl Test {
                 _ => None,
             })
             .collect();
-        let pattern = match (test.kind, texts.first()) {
-            (TestKind::Like, Some(Some(text))) => {
+        let pattern = match (predicate.kind, texts.first()) {
+            (TextPredicateKind::Like, Some(Some(text))) => {
                 Some(LikePattern::new(collation, &text.bytes, backslash.then_some(u32::from(b'\\'))))
             }
             _ => None,
         };
-        Test { kind: test.kind, collation, texts, pattern }
+        PreparedPredicate { kind: predicate.kind, collation, texts, pattern }
     }
 
     /// How the value compares with text `number`; `Err`: NULL, or it is not known yet.
@@ -78,28 +82,30 @@ impl Test {
     }
 }
 
-impl Predicate for Test {
+impl Predicate for PreparedPredicate {
     fn evaluate(&self, start: &[u8], length: u64) -> PredicateResult {
         let order = |number| self.order(number, start, length);
         let answer = match self.kind {
-            TestKind::Eq => self.equal(0, start, length),
-            TestKind::Ne => self.equal(0, start, length).map(|equal| !equal),
-            TestKind::Lt => order(0).map(Ordering::is_lt),
-            TestKind::Le => order(0).map(Ordering::is_le),
-            TestKind::Gt => order(0).map(Ordering::is_gt),
-            TestKind::Ge => order(0).map(Ordering::is_ge),
-            TestKind::Like => self.is_like(start, length),
-            TestKind::Between => match (order(0).map(Ordering::is_ge), order(1).map(Ordering::is_le)) {
-                (Ok(false), _) | (_, Ok(false)) => Ok(false),
-                (Err(PredicateResult::More), _) | (_, Err(PredicateResult::More)) => {
-                    Err(PredicateResult::More)
+            TextPredicateKind::Eq => self.equal(0, start, length),
+            TextPredicateKind::Ne => self.equal(0, start, length).map(|equal| !equal),
+            TextPredicateKind::Lt => order(0).map(Ordering::is_lt),
+            TextPredicateKind::Le => order(0).map(Ordering::is_le),
+            TextPredicateKind::Gt => order(0).map(Ordering::is_gt),
+            TextPredicateKind::Ge => order(0).map(Ordering::is_ge),
+            TextPredicateKind::Like => self.is_like(start, length),
+            TextPredicateKind::Between => {
+                match (order(0).map(Ordering::is_ge), order(1).map(Ordering::is_le)) {
+                    (Ok(false), _) | (_, Ok(false)) => Ok(false),
+                    (Err(PredicateResult::More), _) | (_, Err(PredicateResult::More)) => {
+                        Err(PredicateResult::More)
+                    }
+                    (Err(PredicateResult::Null), _) | (_, Err(PredicateResult::Null)) => {
+                        Err(PredicateResult::Null)
+                    }
+                    _ => Ok(true),
                 }
-                (Err(PredicateResult::Null), _) | (_, Err(PredicateResult::Null)) => {
-                    Err(PredicateResult::Null)
-                }
-                _ => Ok(true),
-            },
-            TestKind::In => {
+            }
+            TextPredicateKind::In => {
                 let mut answer = Ok(false);
                 for number in 0..self.texts.len() {
                     match (self.equal(number, start, length), answer) {

@@ -58,21 +58,21 @@ impl LargeTables {
     }
 }
 
-/// Where the values are that rows of a result refer to.
-pub struct Apart<'c> {
+/// The columns of a result whose cells may refer to values stored out of line.
+pub struct LargeColumns<'c> {
     tables: LargeTables,
     /// By column of the result: its cells may be references, see [`MaybeLarge`].
     columns: Vec<bool>,
     reader: LargeReader<'c>,
 }
 
-impl std::fmt::Debug for Apart<'_> {
+impl std::fmt::Debug for LargeColumns<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Apart").field("columns", &self.columns).finish_non_exhaustive()
+        f.debug_struct("LargeColumns").field("columns", &self.columns).finish_non_exhaustive()
     }
 }
 
-/// A large value that lies apart.
+/// A large value that is stored out of line.
 #[derive(Clone, Copy, Debug)]
 pub struct LargeValue<'a> {
     table: &'a dyn Table,
@@ -81,13 +81,13 @@ pub struct LargeValue<'a> {
 }
 
 impl LargeValue<'_> {
-    /// Its bytes.
+    /// Its length in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.reference.length
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -114,20 +114,20 @@ impl LargeValue<'_> {
 #[derive(Debug)]
 pub enum ResultCell<'a> {
     /// The value.
-    Here(Cell<'a>),
-    /// Where it is.
-    Apart(LargeValue<'a>),
+    Inline(Cell<'a>),
+    /// A value stored out of line.
+    OutOfLine(LargeValue<'a>),
 }
 
-impl<'c> Apart<'c> {
+impl<'c> LargeColumns<'c> {
     /// What a plan's result refers to; `None`: nothing.
-    pub(crate) fn of(plan: &PhysicalPlan, ctx: &ExecContext<'c>) -> SqlResult<Option<Apart<'c>>> {
-        if plan.apart.is_empty() {
+    pub(crate) fn of(plan: &PhysicalPlan, ctx: &ExecContext<'c>) -> SqlResult<Option<LargeColumns<'c>>> {
+        if plan.reference_columns.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Apart {
+        Ok(Some(LargeColumns {
             tables: LargeTables::of(plan)?,
-            columns: plan.apart.clone(),
+            columns: plan.reference_columns.clone(),
             reader: ctx.large_reader()?,
         }))
     }
@@ -141,14 +141,14 @@ impl<'c> Apart<'c> {
         let cell = batch.columns[column].cell(row);
         Ok(match (self.columns.get(column), cell) {
             (Some(true), Cell::Bytes(bytes)) => match MaybeLarge::read(bytes) {
-                MaybeLarge::Inline(bytes) => ResultCell::Here(Cell::Bytes(bytes)),
-                MaybeLarge::OutOfLine(place) => ResultCell::Apart(self.tables.value(place, self.reader)?),
+                MaybeLarge::Inline(bytes) => ResultCell::Inline(Cell::Bytes(bytes)),
+                MaybeLarge::OutOfLine(place) => ResultCell::OutOfLine(self.tables.value(place, self.reader)?),
             },
-            (_, cell) => ResultCell::Here(cell),
+            (_, cell) => ResultCell::Inline(cell),
         })
     }
 
-    /// The batch with all values in it, for who cannot send them in pieces.
+    /// The batch with all values inline, for sinks that cannot send them in pieces.
     ///
     /// # Errors
     /// The store's.
@@ -162,8 +162,8 @@ impl<'c> Apart<'c> {
             debug_assert_eq!(source.physical(), Physical::Bytes);
             for row in 0..batch.row_count {
                 match self.cell(batch, number, row)? {
-                    ResultCell::Here(cell) => target.push_cell(cell),
-                    ResultCell::Apart(value) => target.push_bytes_with(|out| value.read(out))?,
+                    ResultCell::Inline(cell) => target.push_cell(cell),
+                    ResultCell::OutOfLine(value) => target.push_bytes_with(|out| value.read(out))?,
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Rows put by to be read again: all of them ([`Keep`]), or each different one once ([`Unseen`]).
+//! Materializing rows to be read again: all of them ([`MaterializedRows`]), or the distinct ones ([`DistinctKeys`]).
 
 use std::sync::Arc;
 
@@ -8,43 +8,47 @@ use types::{Batch, Physical};
 use super::partition::Partitions;
 use super::row_keys::{Found, RowTable};
 use super::{RowKeys, Source};
-use crate::context::{ExecContext, Keep};
+use crate::context::{ExecContext, MaterializedRows};
 use crate::expr::SqlResult;
 use crate::spill::{LIMIT_BYTES_MAX, SpillReader, SpillRows};
 
-impl Keep {
+impl MaterializedRows {
     /// Everything that `source` gives, from its start on. `limit`: bytes of memory.
-    pub(crate) fn all(source: &mut Source<'_>, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<Keep> {
-        let mut keep = Keep::default();
+    pub(crate) fn all(
+        source: &mut Source<'_>,
+        limit: usize,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<MaterializedRows> {
+        let mut rows = MaterializedRows::default();
         source.start(ctx)?;
         while source.next(ctx)? {
-            keep.push(&source.batch, limit, ctx)?;
+            rows.push(&source.batch, limit, ctx)?;
             ctx.check()?;
         }
-        keep.finish()?;
-        Ok(keep)
+        rows.finish()?;
+        Ok(rows)
     }
 }
 
-/// Tells rows with new keys from those seen before. Above the limit rows with unknown keys are put aside on disk and told
-/// apart when the input has ended.
-pub(crate) struct Unseen {
+/// The set of keys seen so far. Above the memory limit rows whose keys are not in the table are spilled, and looked at
+/// when the input has ended.
+pub(crate) struct DistinctKeys {
     table: RowTable,
     shapes: Arc<[Physical]>,
     level: u32,
-    aside: Option<Partitions>,
+    spilled: Option<Partitions>,
     work: Vec<(Arc<SpillRows>, u32)>,
     reader: Option<SpillReader>,
 }
 
-impl Unseen {
+impl DistinctKeys {
     /// For rows of these shapes.
-    pub(crate) fn new(shapes: impl IntoIterator<Item = Physical>, keys: &RowKeys) -> Unseen {
-        Unseen {
+    pub(crate) fn new(shapes: impl IntoIterator<Item = Physical>, keys: &RowKeys) -> DistinctKeys {
+        DistinctKeys {
             table: RowTable::new(keys),
             shapes: shapes.into_iter().collect(),
             level: 0,
-            aside: None,
+            spilled: None,
             work: Vec::new(),
             reader: None,
         }
@@ -64,12 +68,12 @@ impl Unseen {
     pub(crate) fn reset(&mut self) {
         self.table.clear();
         self.level = 0;
-        self.aside = None;
+        self.spilled = None;
         self.work.clear();
         self.reader = None;
     }
 
-    /// Whether the key, made by `keys`, is new. False too for a row that was put aside: it comes again from [`Unseen::next_aside`].
+    /// Whether the key, made by `keys`, is new. False too for a spilled row: it comes again from [`DistinctKeys::next_spilled`].
     #[inline]
     pub(crate) fn is_new<'c>(
         &mut self,
@@ -81,24 +85,24 @@ impl Unseen {
     ) -> SqlResult<bool> {
         let hash = self.table.hash(key);
         let limit = limit.min(LIMIT_BYTES_MAX);
-        let bytes_max = self.aside.is_none().then_some(limit);
+        let bytes_max = self.spilled.is_none().then_some(limit);
         match self.table.look(hash, key, bytes_max, keys, ctx)? {
             Found::Known(_) => return Ok(false),
             Found::New(_) => return Ok(true),
             Found::Absent => {}
         }
-        if self.aside.is_none() {
+        if self.spilled.is_none() {
             ctx.count_disk_table(self.level);
-            self.aside = Some(Partitions::new(&self.shapes, self.level, limit, ctx)?);
+            self.spilled = Some(Partitions::new(&self.shapes, self.level, limit, ctx)?);
         }
-        if let Some(aside) = &mut self.aside {
-            aside.push(hash, key, cells)?;
+        if let Some(spilled) = &mut self.spilled {
+            spilled.push(hash, key, cells)?;
         }
         Ok(false)
     }
 
-    /// The input, or what was put aside before, has ended: rows put aside, each to be asked for again with its key.
-    pub(crate) fn next_aside(&mut self, out: &mut Batch, keys: &mut BytesColumn) -> SqlResult<bool> {
+    /// The input, or what was spilled before, has ended: spilled rows, each to be asked for again with its key.
+    pub(crate) fn next_spilled(&mut self, out: &mut Batch, keys: &mut BytesColumn) -> SqlResult<bool> {
         loop {
             if let Some(reader) = &mut self.reader
                 && reader.next_batch(out, keys)?
@@ -106,9 +110,9 @@ impl Unseen {
                 return Ok(true);
             }
             self.reader = None;
-            if let Some(aside) = self.aside.take() {
-                let level = aside.level() + 1;
-                let parts = aside.finish()?.into_iter().filter(|part| part.row_count() > 0);
+            if let Some(spilled) = self.spilled.take() {
+                let level = spilled.level() + 1;
+                let parts = spilled.finish()?.into_iter().filter(|part| part.row_count() > 0);
                 self.work.extend(parts.map(|part| (part, level)));
             }
             let Some((rows, level)) = self.work.pop() else { return Ok(false) };

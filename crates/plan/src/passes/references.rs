@@ -1,13 +1,14 @@
-//! Large columns that nothing computes with travel as *wholes*: the value if the row holds it, else the place where it lies.
+//! Large columns that nothing computes with are passed as *references*: the value if the row stores it inline, else a reference to
+//! where it is stored out of line.
 //!
 //! Columns that hold the same values are of one *class*: a column of a table, what a projection, a group, MIN, MAX, ANY_VALUE
 //! or a set operation make of it, and both sides of an equality by which two inputs are joined. A class whose columns are
-//! only carried, told apart, ordered and given to the client becomes wholes altogether: its tables give the part `Whole`, and
-//! operators read of the values what tells them apart. A class that an expression looks into stays values.
+//! only carried, compared for equality, ordered and sent to the client is passed by reference: its tables give the part `Reference`, and
+//! operators read as much of the values as the comparison needs. A class that an expression reads stays values.
 //!
 //! Invariants:
-//! 1. Either all columns of a class are wholes or none is: no operator sees both where it expects one.
-//! 2. A column is looked into unless this walk knows better: what a node does with its columns is said here for every node.
+//! 1. Either all columns of a class are references or none is: no operator sees both where it expects one.
+//! 2. A column counts as read unless this walk proves that it is not: every kind of node says here what it does with its columns.
 
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
 use crate::function::FunctionId;
@@ -21,8 +22,8 @@ use super::parts::{Parts, Seen, can_be_large};
 struct Class {
     /// Some node carries it.
     is_used: bool,
-    /// Something looks into its values.
-    is_looked_into: bool,
+    /// An expression reads its values.
+    is_read: bool,
     /// Its values are compared.
     is_key: bool,
     /// It has a column of a table whose values may be large.
@@ -45,26 +46,27 @@ struct Classes<'b> {
     classes: Vec<Class>,
 }
 
-/// Makes wholes of the classes of a statement that can be. `given`: columns of the tree that whoever takes its rows may get as
-/// wholes; `read`: those that are looked into there.
+/// Makes references of the classes of a statement that can be. `given`: output columns of the tree that its consumer accepts as
+/// references; `read`: those whose values it reads.
 pub(super) fn run(bound: &mut Bound, tree: &mut Logical, given: &mut [ColumnId], read: &[ColumnId]) {
     let mut classes = Classes::new(bound);
     classes.tree(tree);
-    read.iter().for_each(|id| classes.look_into(*id));
+    read.iter().for_each(|id| classes.read(*id));
     given.iter().for_each(|id| classes.class(*id).is_used = true);
-    let whole: Vec<bool> = (0..bound.columns.len()).map(|id| classes.is_whole(ColumnId(id as u32))).collect();
-    if !whole.contains(&true) {
+    let references: Vec<bool> =
+        (0..bound.columns.len()).map(|id| classes.is_reference(ColumnId(id as u32))).collect();
+    if !references.contains(&true) {
         return;
     }
-    // Columns of tables give way to parts, the others become wholes themselves.
-    let mut instead: Vec<Option<ColumnId>> = vec![None; whole.len()];
-    for id in (0..whole.len() as u32).map(ColumnId).filter(|id| whole[id.0 as usize]) {
+    // Columns of tables are replaced by parts, the others become references themselves.
+    let mut instead: Vec<Option<ColumnId>> = vec![None; references.len()];
+    for id in (0..references.len() as u32).map(ColumnId).filter(|id| references[id.0 as usize]) {
         match source(bound, id) {
             Some(seen) => {
                 let stored = bound.columns[id.0 as usize].data_type.clone();
-                instead[id.0 as usize] = Some(Parts { bound }.part(seen, PartKind::Whole, stored));
+                instead[id.0 as usize] = Some(Parts { bound }.part(seen, PartKind::Reference, stored));
             }
-            None => bound.columns[id.0 as usize].is_whole = true,
+            None => bound.columns[id.0 as usize].is_reference = true,
         }
     }
     let new = |id: ColumnId| instead.get(id.0 as usize).copied().flatten().unwrap_or(id);
@@ -119,13 +121,13 @@ impl<'b> Classes<'b> {
                         .flat_map(|index| &index.parts)
                         .any(|part| part.column == ordinal)
                 };
-                class.is_looked_into = table.entry.source.as_virtual().is_some();
+                class.is_read = table.entry.source.as_virtual().is_some();
                 class.is_large = can_be_large(&column.data_type);
                 class.is_bound = !column.data_type.is_string() || in_index();
             }
             // What is only a part of a value is computed.
-            for part in table.parts.iter().filter(|part| part.kind != PartKind::Whole) {
-                classes[part.id.0 as usize].is_looked_into = true;
+            for part in table.parts.iter().filter(|part| part.kind != PartKind::Reference) {
+                classes[part.id.0 as usize].is_read = true;
             }
         }
         Classes { bound, parents: (0..bound.columns.len() as u32).collect(), classes }
@@ -146,21 +148,21 @@ impl<'b> Classes<'b> {
         &mut self.classes[at]
     }
 
-    fn is_whole(&mut self, id: ColumnId) -> bool {
+    fn is_reference(&mut self, id: ColumnId) -> bool {
         let class = *self.class(id);
-        class.is_used && class.is_large && !class.is_looked_into && !(class.is_key && class.is_bound)
+        class.is_used && class.is_large && !class.is_read && !(class.is_key && class.is_bound)
     }
 
-    fn look_into(&mut self, id: ColumnId) {
-        self.class(id).is_looked_into = true;
+    fn read(&mut self, id: ColumnId) {
+        self.class(id).is_read = true;
     }
 
-    fn look_into_all(&mut self, ids: &[ColumnId]) {
-        ids.iter().for_each(|id| self.look_into(*id));
+    fn read_all(&mut self, ids: &[ColumnId]) {
+        ids.iter().for_each(|id| self.read(*id));
     }
 
-    fn look_into_expr(&mut self, expr: &Expr) {
-        expr.each_column(&mut |id| self.look_into(id));
+    fn read_expr(&mut self, expr: &Expr) {
+        expr.each_column(&mut |id| self.read(id));
     }
 
     /// Two columns have the same values.
@@ -176,7 +178,7 @@ impl<'b> Classes<'b> {
         self.parents[b] = a as u32;
         self.classes[a] = Class {
             is_used: true,
-            is_looked_into: one.is_looked_into || other.is_looked_into || !is_alike,
+            is_read: one.is_read || other.is_read || !is_alike,
             is_key: one.is_key || other.is_key,
             is_large: one.is_large || other.is_large,
             is_bound: one.is_bound || other.is_bound,
@@ -191,17 +193,17 @@ impl<'b> Classes<'b> {
                 self.class(id).is_key |= is_key;
             }
             None => {
-                self.look_into_expr(expr);
-                self.look_into(id);
+                self.read_expr(expr);
+                self.read(id);
             }
         }
     }
 
-    /// A node tells the values of an expression apart.
+    /// A node compares the values of an expression for equality.
     fn key(&mut self, expr: &Expr) {
         match expr.as_column() {
             Some(id) => self.compare(id),
-            None => self.look_into_expr(expr),
+            None => self.read_expr(expr),
         }
     }
 
@@ -216,20 +218,20 @@ impl<'b> Classes<'b> {
         match tree {
             Logical::OneRow | Logical::Scan { .. } | Logical::Empty { .. } => {}
             Logical::Values { columns, rows } => {
-                rows.iter().flatten().for_each(|expr| self.look_into_expr(expr));
-                self.look_into_all(columns);
+                rows.iter().flatten().for_each(|expr| self.read_expr(expr));
+                self.read_all(columns);
             }
-            Logical::WorkingTable { columns, .. } => self.look_into_all(columns),
+            Logical::WorkingTable { columns, .. } => self.read_all(columns),
             Logical::Recursive { seed_columns, step_columns, columns, .. } => {
-                self.look_into_all(seed_columns);
-                self.look_into_all(step_columns);
-                self.look_into_all(columns);
+                self.read_all(seed_columns);
+                self.read_all(step_columns);
+                self.read_all(columns);
             }
             Logical::Filter { conditions, .. } => {
-                conditions.iter().for_each(|condition| self.look_into_expr(condition));
+                conditions.iter().for_each(|condition| self.read_expr(condition));
             }
             Logical::Limit { count, offset, .. } => {
-                count.iter().chain(offset).for_each(|expr| self.look_into_expr(expr));
+                count.iter().chain(offset).for_each(|expr| self.read_expr(expr));
             }
             Logical::Project { items, .. } => {
                 for (id, expr) in items {
@@ -247,21 +249,21 @@ impl<'b> Classes<'b> {
                 for (id, expr) in keys {
                     self.made(*id, expr, true);
                     if *rollup {
-                        self.look_into(*id);
+                        self.read(*id);
                     }
                 }
                 for (id, call) in calls {
-                    call.order_by.iter().for_each(|key| self.look_into_expr(&key.expr));
+                    call.order_by.iter().for_each(|key| self.read_expr(&key.expr));
                     match (call.function, &call.args[..]) {
                         (AggregateFunction::Min | AggregateFunction::Max, [arg]) => self.made(*id, arg, true),
                         (AggregateFunction::AnyValue, [arg]) => self.made(*id, arg, false),
                         (AggregateFunction::Count, args) if call.distinct => {
                             args.iter().for_each(|arg| self.key(arg));
-                            self.look_into(*id);
+                            self.read(*id);
                         }
                         (_, args) => {
-                            args.iter().for_each(|arg| self.look_into_expr(arg));
-                            self.look_into(*id);
+                            args.iter().for_each(|arg| self.read_expr(arg));
+                            self.read(*id);
                         }
                     }
                 }
@@ -277,11 +279,11 @@ impl<'b> Classes<'b> {
             }
             Logical::Apply { subquery, column, .. } => {
                 self.tree(&subquery.plan);
-                self.look_into_all(&subquery.columns);
-                self.look_into_all(&subquery.outer);
-                self.look_into(*column);
+                self.read_all(&subquery.columns);
+                self.read_all(&subquery.outer);
+                self.read(*column);
                 if let SubqueryKind::Quantified { condition, .. } = &subquery.kind {
-                    condition.iter().for_each(|part| self.look_into_expr(part));
+                    condition.iter().for_each(|part| self.read_expr(part));
                 }
             }
         }
@@ -292,12 +294,12 @@ impl<'b> Classes<'b> {
         if let Some(id) = expr.as_column()
             && self.bound.columns[id.0 as usize].data_type != expr.data_type
         {
-            self.look_into(id);
+            self.read(id);
         }
     }
 
-    /// The conditions of a join. Equalities of a column on either side tell values apart if all equalities are such: then
-    /// it is a hash join. By any other an index might find the rows, and would leave them to be compared one by one.
+    /// The conditions of a join. If all equalities are of one column on either side,
+    /// it is a hash join, which compares references. By any other an index might find the rows, whose values would then be read.
     fn conditions(&mut self, left: &Logical, right: &Logical, conditions: &[Expr]) {
         let tables = &self.bound.tables;
         let (left, right) = (left.output(tables), right.output(tables));
@@ -334,14 +336,14 @@ impl<'b> Classes<'b> {
             };
             match pair {
                 Some(pair) => pairs.push(pair),
-                None => self.look_into_expr(condition),
+                None => self.read_expr(condition),
             }
         }
         for (a, b) in pairs {
             self.join(a, b);
             self.compare(a);
             if !all_are {
-                self.look_into(a);
+                self.read(a);
             }
         }
     }
