@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Steps between two looks, of about 0.1 to 1 us each.
-const STEPS_PER_LOOK: u32 = 256;
+const STEPS_PER_CHECK: u32 = 256;
 
 thread_local! {
     static STEPS: Cell<u32> = const { Cell::new(0) };
@@ -33,8 +33,8 @@ pub enum Stop {
 pub fn step() {
     let steps = STEPS.get().wrapping_add(1);
     STEPS.set(steps);
-    if steps.is_multiple_of(STEPS_PER_LOOK) {
-        look();
+    if steps.is_multiple_of(STEPS_PER_CHECK) {
+        check();
     }
 }
 
@@ -44,8 +44,8 @@ pub fn steps(count: usize) {
     let before = STEPS.get();
     let after = before.wrapping_add(count as u32);
     STEPS.set(after);
-    if before / STEPS_PER_LOOK != after / STEPS_PER_LOOK {
-        look();
+    if before / STEPS_PER_CHECK != after / STEPS_PER_CHECK {
+        check();
     }
 }
 
@@ -56,9 +56,9 @@ fn stop(why: Stop) {
     }
 }
 
-/// Because depth is checked here only, a recursion may exceed the limit by `STEPS_PER_LOOK` levels; the other half of the stack has room for them.
+/// Because depth is checked here only, a recursion may exceed the limit by `STEPS_PER_CHECK` levels; the other half of the stack has room for them.
 #[cold]
-fn look() {
+fn check() {
     if env::stack::is_deep() {
         stop(Stop::TooDeep);
     }
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn only_what_is_beyond_its_limit_is_stopped() {
-        let walk = || (0..10 * STEPS_PER_LOOK).for_each(|_| step());
+        let walk = || (0..10 * STEPS_PER_CHECK).for_each(|_| step());
         assert_eq!(stoppable(walk), Ok(()));
         let _command = env::memory::begin_command();
         let limits = env::memory::Limits { statement: 1, ..env::memory::Limits::NONE };

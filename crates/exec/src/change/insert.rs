@@ -599,7 +599,7 @@ impl<'p> Insert<'p, '_> {
         }
         if self.writer.checks_rows() && self.number_is_key && !self.has_parents(ctx)? {
             if let (Some(numbers), Some(number)) = (&mut self.numbers, number) {
-                numbers.give_back(number);
+                numbers.return_number(number);
             }
             return Ok(());
         }
@@ -616,7 +616,7 @@ impl<'p> Insert<'p, '_> {
                     Number::Given(value) => self.counts.last_given = Some(value),
                 }
             } else {
-                numbers.give_back(number);
+                numbers.return_number(number);
                 match (written, number) {
                     // As if its parents had been looked for before it got a number.
                     (Written::LeftOut | Written::Inserted, _) => {}

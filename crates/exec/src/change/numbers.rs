@@ -152,7 +152,7 @@ impl Numbers {
     }
 
     /// The row with this number was not written: the next one gets it.
-    pub(super) fn give_back(&mut self, number: Number) {
+    pub(super) fn return_number(&mut self, number: Number) {
         if let Number::Generated(value) = number
             && self.run_count > 0
             && (self.left == 0 || self.next == value.saturating_add(self.increment))

@@ -102,8 +102,8 @@ impl Arith {
             ArithClass::Double => self.doubles(a, b, count, &mut out, run)?,
             ArithClass::Decimal { scale, .. } => self.decimals(a, b, count, scale, &mut out, run)?,
         }
-        run.scratch.pool.give(left);
-        run.scratch.pool.give(right);
+        run.scratch.pool.release(left);
+        run.scratch.pool.release(right);
         Ok(if constant { Operand::owned_constant(out) } else { Operand::owned(out) })
     }
 

@@ -154,8 +154,8 @@ impl Comparison {
                 }
             }
         }
-        run.scratch.pool.give(left);
-        run.scratch.pool.give(right);
+        run.scratch.pool.release(left);
+        run.scratch.pool.release(right);
         Ok(if constant { Operand::owned_constant(out) } else { Operand::owned(out) })
     }
 }
@@ -181,7 +181,7 @@ impl TimeComparison {
         }
         let time = self.time.eval(input, run, Rows::Some(&[0]))?;
         let is_time = !time.view().is_null(0);
-        run.scratch.pool.give(time);
+        run.scratch.pool.release(time);
         if is_time { self.as_times.eval(input, run, rows) } else { self.as_texts.eval(input, run, rows) }
     }
 }
@@ -238,7 +238,7 @@ pub(super) fn eval_in<'b>(
         let mut open: Vec<u32> = Vec::new();
         let mut input_rows: Vec<u32> = Vec::new();
         for (how, item) in items {
-            run.look(items.len(), count)?;
+            run.check_progress(items.len(), count)?;
             let is_whole = item.is_harmless() || !results.contains(&Some(true));
             let listed = if is_whole {
                 item.eval(input, run, rows)?
@@ -265,13 +265,13 @@ pub(super) fn eval_in<'b>(
                     results[i] = Some(true);
                 }
             }
-            run.scratch.pool.give(listed);
+            run.scratch.pool.release(listed);
         }
         for result in results {
             push_tri(&mut out, result);
         }
     }
-    run.scratch.pool.give(operand);
+    run.scratch.pool.release(operand);
     Ok(Operand::owned(out))
 }
 

@@ -272,7 +272,7 @@ pub(super) fn eval<'b>(
             }
         }
     }
-    run.scratch.pool.give(operand);
+    run.scratch.pool.release(operand);
     Ok(if constant { Operand::owned_constant(out) } else { Operand::owned(out) })
 }
 

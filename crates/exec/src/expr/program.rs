@@ -32,7 +32,7 @@ const WIDE_BYTES: u32 = 64 << 10;
 const LOOK_BYTES: usize = 1 << 20;
 /// Values computed between two such looks, by expressions of many parts.
 const LOOK_VALUES: usize = 64 << 10;
-/// Parts of an expression whose computing ends sooner than anybody would look.
+/// Parts of an expression whose computing takes less time than a check of the progress.
 const FEW_PARTS: usize = 8;
 /// The most bytes of a column: no batch may come near 4 GiB.
 const COLUMN_BYTES_MAX: usize = 2 << 30;
@@ -47,7 +47,7 @@ pub struct Scratch {
     wide_bytes: usize,
     /// Rows that a wide program takes at a time.
     rows_max: usize,
-    /// Values of expressions of many parts computed since the last look whether the statement must end.
+    /// Values of expressions of many parts computed since the last check whether the statement must end.
     values_since_look: usize,
     /// What is wrong with the row after those that [`Program::filter_to_error`] gave.
     failure: Option<Box<service::SqlError>>,
@@ -337,12 +337,12 @@ impl Program {
                 for row in 0..count {
                     out.push_cell(view.cell(row));
                 }
-                scratch.pool.give(operand);
+                scratch.pool.release(operand);
             } else {
                 match operand.into_owned_or_borrowed() {
                     Ok(mut column) => {
                         std::mem::swap(out, &mut column);
-                        scratch.pool.give_column(column);
+                        scratch.pool.release_column(column);
                     }
                     Err(operand) => out.copy_from(operand.column()),
                 }
@@ -366,7 +366,7 @@ impl Program {
                     out.reset(operand.column().physical());
                 }
                 out.push_cell(operand.view().cell(0));
-                scratch.pool.give(operand);
+                scratch.pool.release(operand);
             }
         }
         if input.row_count == 0 {
@@ -434,7 +434,7 @@ impl Program {
                 for node in &self.nodes {
                     let truth = node.eval(input, &mut Run { scratch, ctx }, Rows::Some(&[row]))?;
                     all = !truth.view().is_null(0) && is_true(truth.view(), 0);
-                    scratch.pool.give(truth);
+                    scratch.pool.release(truth);
                     if !all {
                         break;
                     }
@@ -472,7 +472,7 @@ impl Program {
                         next.push(rows.input_row(i));
                     }
                 }
-                scratch.pool.give(truth);
+                scratch.pool.release(truth);
             }
             std::mem::swap(selected, &mut next);
             scratch.next_rows = next;
@@ -535,7 +535,7 @@ impl Program {
                 at += 1;
                 is_kept
             });
-            scratch.pool.give(truth);
+            scratch.pool.release(truth);
         }
         Ok(())
     }
@@ -560,7 +560,7 @@ impl Run<'_, '_> {
     /// Called before each of `parts` parts of an expression is computed for `values` rows, or for each row of a call: one row or one
     /// batch of many thousand parts may be a long work, and what it takes is looked at in between.
     #[inline]
-    pub(super) fn look(&mut self, parts: usize, values: usize) -> SqlResult<()> {
+    pub(super) fn check_progress(&mut self, parts: usize, values: usize) -> SqlResult<()> {
         if parts <= FEW_PARTS {
             return Ok(());
         }
@@ -638,7 +638,7 @@ impl Node {
                 let operand = node.eval(input, run, Rows::Some(&[0]))?;
                 let mut column = Column::new(operand.column().physical());
                 column.push_cell(operand.view().cell(0));
-                run.scratch.pool.give(operand);
+                run.scratch.pool.release(operand);
                 let column = Arc::new(column);
                 run.scratch.slots[*slot].constant = Some(Arc::clone(&column));
                 Ok(Operand::shared(column))
@@ -667,8 +667,8 @@ impl Node {
                 for i in 0..count {
                     push_tri(&mut out, and3(tri(a, i), tri(b, i)));
                 }
-                run.scratch.pool.give(low);
-                run.scratch.pool.give(high);
+                run.scratch.pool.release(low);
+                run.scratch.pool.release(high);
                 Ok(Operand::owned(out))
             }
             Node::In { value, items, slot } => compare::eval_in(value, items, *slot, input, run, rows),
@@ -682,8 +682,8 @@ impl Node {
                 for i in 0..count {
                     push_tri(&mut out, tri(a, i).zip(tri(b, i)).map(|(a, b)| a != b));
                 }
-                run.scratch.pool.give(left);
-                run.scratch.pool.give(right);
+                run.scratch.pool.release(left);
+                run.scratch.pool.release(right);
                 Ok(Operand::owned(out))
             }
             Node::Not(node) => map_bool(node, input, run, rows, |value| value.map(|value| !value)),
@@ -697,7 +697,7 @@ impl Node {
                 for i in 0..count {
                     out.push_int(i64::from(view.is_null(i)));
                 }
-                run.scratch.pool.give(operand);
+                run.scratch.pool.release(operand);
                 Ok(Operand::owned(out))
             }
             Node::Truth(node) => {
@@ -713,7 +713,7 @@ impl Node {
                     }
                 }
                 let constant = view.is_constant() && count > 0;
-                run.scratch.pool.give(operand);
+                run.scratch.pool.release(operand);
                 Ok(if constant { Operand::owned_constant(out) } else { Operand::owned(out) })
             }
             Node::Case { whens, otherwise, physical } => {
@@ -723,9 +723,9 @@ impl Node {
             Node::Interval { value, bounds, is_early, are_searched } => {
                 if *is_early {
                     for constant in bounds.iter().filter(|bound| matches!(bound, Node::Once { .. })) {
-                        run.look(bounds.len(), 1)?;
+                        run.check_progress(bounds.len(), 1)?;
                         let operand = constant.eval(input, run, rows)?;
-                        run.scratch.pool.give(operand);
+                        run.scratch.pool.release(operand);
                     }
                 }
                 if *are_searched && count > 0 {
@@ -821,7 +821,7 @@ fn map_bool<'b>(
     for i in 0..rows.len() {
         push_tri(&mut out, map(tri(view, i)));
     }
-    run.scratch.pool.give(operand);
+    run.scratch.pool.release(operand);
     Ok(Operand::owned(out))
 }
 
@@ -839,7 +839,7 @@ fn eval_logic<'b>(
     let mut open: Vec<u32> = (0..count as u32).collect();
     let mut open_rows: Vec<u32> = Vec::new();
     for node in nodes {
-        run.look(nodes.len(), open.len())?;
+        run.check_progress(nodes.len(), open.len())?;
         let all = open.len() == count || node.is_harmless();
         let operand = if all {
             node.eval(input, run, rows)?
@@ -866,7 +866,7 @@ fn eval_logic<'b>(
                 }
             }
         });
-        run.scratch.pool.give(operand);
+        run.scratch.pool.release(operand);
         if open.is_empty() {
             break;
         }
@@ -910,7 +910,7 @@ impl<'b> Pieces<'b> {
             }
         }
         for operand in self.operands {
-            run.scratch.pool.give(operand);
+            run.scratch.pool.release(operand);
         }
         Operand::owned(out)
     }
@@ -932,7 +932,7 @@ fn eval_case<'b>(
         if open.is_empty() {
             break;
         }
-        run.look(whens.len(), open.len())?;
+        run.check_progress(whens.len(), open.len())?;
         input_rows.clear();
         input_rows.extend(open.iter().map(|&i| rows.input_row(i as usize)));
         let truth = when.eval(input, run, Rows::Some(&input_rows))?;
@@ -947,7 +947,7 @@ fn eval_case<'b>(
             }
             !hit
         });
-        run.scratch.pool.give(truth);
+        run.scratch.pool.release(truth);
         if !hits.is_empty() {
             input_rows.clear();
             input_rows.extend(hits.iter().map(|&i| rows.input_row(i as usize)));
@@ -980,7 +980,7 @@ fn eval_coalesce<'b>(
         if open.is_empty() {
             break;
         }
-        run.look(items.len(), open.len())?;
+        run.check_progress(items.len(), open.len())?;
         input_rows.clear();
         input_rows.extend(open.iter().map(|&i| rows.input_row(i as usize)));
         let value = item.eval(input, run, Rows::Some(&input_rows))?;
@@ -1016,7 +1016,7 @@ fn search_interval<'b>(
 ) -> SqlResult<Operand<'b>> {
     let mut operands = Vec::with_capacity(bounds.len());
     for bound in bounds {
-        run.look(bounds.len(), 1)?;
+        run.check_progress(bounds.len(), 1)?;
         operands.push(bound.eval(input, run, Rows::Some(&[0]))?);
     }
     if operands.iter().any(|bound| bound.view().is_null(0)) {
@@ -1045,9 +1045,9 @@ fn search_interval<'b>(
         }
     }
     for operand in operands {
-        run.scratch.pool.give(operand);
+        run.scratch.pool.release(operand);
     }
-    run.scratch.pool.give(value);
+    run.scratch.pool.release(value);
     Ok(Operand::owned(out))
 }
 
@@ -1069,7 +1069,7 @@ fn eval_interval<'b>(
         if open.is_empty() {
             break;
         }
-        run.look(bounds.len(), open.len())?;
+        run.check_progress(bounds.len(), open.len())?;
         input_rows.clear();
         input_rows.extend(open.iter().map(|&i| rows.input_row(i as usize)));
         let bound = bound.eval(input, run, Rows::Some(&input_rows))?;
@@ -1083,9 +1083,9 @@ fn eval_interval<'b>(
             }
             !is_above
         });
-        run.scratch.pool.give(bound);
+        run.scratch.pool.release(bound);
     }
-    run.scratch.pool.give(value);
+    run.scratch.pool.release(value);
     let mut out = run.scratch.pool.take(Physical::Int);
     result.into_iter().for_each(|value| out.push_int(value));
     Ok(Operand::owned(out))
@@ -1100,7 +1100,7 @@ fn eval_call<'b>(
     let count = rows.len();
     let mut operands = smallvec::SmallVec::<[Operand<'b>; 4]>::new();
     for arg in &call.args {
-        run.look(call.args.len(), count)?;
+        run.check_progress(call.args.len(), count)?;
         let operand = if call.stops_at_null {
             eval_without_nulls(arg, &operands, call.result.physical(), input, run, rows)?
         } else {
@@ -1120,7 +1120,7 @@ fn eval_call<'b>(
                 out.push_null();
                 continue;
             }
-            run.look(views.len(), views.len())?;
+            run.check_progress(views.len(), views.len())?;
             (call.kernel)(&mut Row {
                 args: &views,
                 row,
@@ -1143,7 +1143,7 @@ fn eval_call<'b>(
     }
     run.scratch.slots[call.slot].state = state;
     for operand in operands {
-        run.scratch.pool.give(operand);
+        run.scratch.pool.release(operand);
     }
     Ok(Operand::owned(out))
 }

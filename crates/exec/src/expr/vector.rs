@@ -172,13 +172,13 @@ impl Pool {
         }
     }
 
-    pub(super) fn give(&mut self, operand: Operand<'_>) {
+    pub(super) fn release(&mut self, operand: Operand<'_>) {
         if let Some(column) = operand.into_owned() {
-            self.give_column(column);
+            self.release_column(column);
         }
     }
 
-    pub(super) fn give_column(&mut self, column: Column) {
+    pub(super) fn release_column(&mut self, column: Column) {
         let list = &mut self.free[index(column.physical())];
         if list.len() < 16 {
             list.push(column);

@@ -106,7 +106,7 @@ impl<'p> Apply<'p> {
                 let mut rows = 0;
                 // All rows are counted where only one may be.
                 let goes_on = |result: &QuantifiedResult| *single || result.decided.is_none();
-                if self.materialized.is_some() && self.ask_members(row, &mut result, ctx)? {
+                if self.materialized.is_some() && self.probe_members(row, &mut result, ctx)? {
                     // The set knows.
                 } else if let Some(materialized) = self.materialized.take() {
                     let mut cursor = MaterializedCursor::default();
@@ -115,7 +115,7 @@ impl<'p> Apply<'p> {
                     {
                         rows += batch.row_count;
                         check_single(*single, rows)?;
-                        self.judge(row, batch, &mut result, ctx)?;
+                        self.compare_rows(row, batch, &mut result, ctx)?;
                     }
                     self.materialized = Some(materialized);
                 } else {
@@ -126,7 +126,7 @@ impl<'p> Apply<'p> {
                         let shapes: Vec<Physical> =
                             self.subquery.batch.columns.iter().map(Column::physical).collect();
                         let batch = std::mem::replace(&mut self.subquery.batch, Batch::new(shapes));
-                        self.judge(row, &batch, &mut result, ctx)?;
+                        self.compare_rows(row, &batch, &mut result, ctx)?;
                         self.subquery.batch = batch;
                     }
                 }
@@ -157,14 +157,14 @@ impl<'p> Apply<'p> {
     }
 
     /// Asks the set of values for one input row. False: there is none, or it does not know.
-    fn ask_members(
+    fn probe_members(
         &mut self,
         row: usize,
         result: &mut QuantifiedResult,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<bool> {
         let Some(mut members) = self.members.take() else { return Ok(false) };
-        let member = members.ask(row, ctx)?;
+        let member = members.probe(row, ctx)?;
         let known = match member {
             None => false,
             Some(Member::Yes) => {
@@ -180,7 +180,7 @@ impl<'p> Apply<'p> {
             Some(Member::AskRowsWithNull) => {
                 for batch in members.rows_with_null() {
                     if result.decided.is_none() {
-                        self.judge(row, batch, result, ctx)?;
+                        self.compare_rows(row, batch, result, ctx)?;
                     }
                 }
                 true
@@ -191,7 +191,7 @@ impl<'p> Apply<'p> {
     }
 
     /// Compares the outer row with every row of `batch`.
-    fn judge(
+    fn compare_rows(
         &mut self,
         row: usize,
         batch: &Batch,

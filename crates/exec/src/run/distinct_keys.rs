@@ -86,7 +86,7 @@ impl DistinctKeys {
         let hash = self.table.hash(key);
         let limit = limit.min(LIMIT_BYTES_MAX);
         let bytes_max = self.spilled.is_none().then_some(limit);
-        match self.table.look(hash, key, bytes_max, keys, ctx)? {
+        match self.table.find_or_insert(hash, key, bytes_max, keys, ctx)? {
             Found::Known(_) => return Ok(false),
             Found::New(_) => return Ok(true),
             Found::Absent => {}

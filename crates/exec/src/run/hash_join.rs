@@ -49,15 +49,15 @@ struct Build {
     /// The next row with the same key.
     chain: Vec<u32>,
     hasher: foldhash::fast::FixedState,
-    /// Keys that are seeds are known by number; by number the first row of its chain.
-    seeds: Option<(RowTable, Vec<u32>)>,
+    /// Keys that are prefix keys are known by number; by number the first row of its chain.
+    prefix_keys: Option<(RowTable, Vec<u32>)>,
 }
 
 impl Build {
     fn new(keys: &Keys) -> Build {
         let row_keys = &keys.row_keys;
         Build {
-            seeds: row_keys.are_seeds().then(|| (RowTable::new(row_keys), Vec::new())),
+            prefix_keys: row_keys.are_prefix_keys().then(|| (RowTable::new(row_keys), Vec::new())),
             numbers: keys.are_numbers().then(Vec::new),
             ..Build::default()
         }
@@ -71,7 +71,7 @@ impl Build {
                 self.table.reserve(rows, |&other| hasher.hash_one(numbers[other as usize]));
                 numbers.reserve(rows);
             }
-            None if self.seeds.is_some() => return,
+            None if self.prefix_keys.is_some() => return,
             None => self.table.reserve(rows, |&other| hasher.hash_one(key_bytes.get(other as usize))),
         }
         self.chain.reserve(rows);
@@ -110,7 +110,7 @@ impl Build {
     /// The hash by which rows are partitioned.
     #[inline(always)]
     fn hash(&self, key: &[u8]) -> u64 {
-        match &self.seeds {
+        match &self.prefix_keys {
             Some((table, _)) => table.hash(key),
             None => self.hasher.hash_one(key),
         }
@@ -120,8 +120,8 @@ impl Build {
     #[inline(always)]
     fn insert(&mut self, key: &[u8], keys: &RowKeys, ctx: &ExecContext<'_>) -> SqlResult<()> {
         let number = self.chain.len() as u32;
-        if self.seeds.is_some() {
-            return self.insert_seed(key, keys, ctx);
+        if self.prefix_keys.is_some() {
+            return self.insert_prefix_key(key, keys, ctx);
         }
         if self.numbers.is_some() {
             self.insert_number(number_of(key));
@@ -150,8 +150,8 @@ impl Build {
 
     #[inline(always)]
     fn find(&mut self, key: &[u8], keys: &RowKeys, ctx: &ExecContext<'_>) -> SqlResult<u32> {
-        if self.seeds.is_some() {
-            return self.find_seed(key, keys, ctx);
+        if self.prefix_keys.is_some() {
+            return self.find_prefix_key(key, keys, ctx);
         }
         if self.numbers.is_some() {
             return Ok(self.find_number(number_of(key)));
@@ -162,11 +162,11 @@ impl Build {
     }
 
     #[inline(never)]
-    fn insert_seed(&mut self, key: &[u8], keys: &RowKeys, ctx: &ExecContext<'_>) -> SqlResult<()> {
+    fn insert_prefix_key(&mut self, key: &[u8], keys: &RowKeys, ctx: &ExecContext<'_>) -> SqlResult<()> {
         let number = self.chain.len() as u32;
-        let Some((table, heads)) = &mut self.seeds else { return Ok(()) };
+        let Some((table, heads)) = &mut self.prefix_keys else { return Ok(()) };
         self.key_bytes.push(key);
-        match table.look(table.hash(key), key, Some(usize::MAX), keys, ctx)? {
+        match table.find_or_insert(table.hash(key), key, Some(usize::MAX), keys, ctx)? {
             Found::Known(of) => self.chain.push(std::mem::replace(&mut heads[of as usize], number)),
             Found::New(_) | Found::Absent => {
                 self.chain.push(NONE);
@@ -177,9 +177,9 @@ impl Build {
     }
 
     #[inline(never)]
-    fn find_seed(&mut self, key: &[u8], keys: &RowKeys, ctx: &ExecContext<'_>) -> SqlResult<u32> {
-        let Some((table, heads)) = &mut self.seeds else { return Ok(NONE) };
-        Ok(match table.look(table.hash(key), key, None, keys, ctx)? {
+    fn find_prefix_key(&mut self, key: &[u8], keys: &RowKeys, ctx: &ExecContext<'_>) -> SqlResult<u32> {
+        let Some((table, heads)) = &mut self.prefix_keys else { return Ok(NONE) };
+        Ok(match table.find_or_insert(table.hash(key), key, None, keys, ctx)? {
             Found::Known(of) => heads[of as usize],
             Found::New(_) | Found::Absent => NONE,
         })
@@ -187,12 +187,17 @@ impl Build {
 
     fn bytes(&self) -> usize {
         let chain = self.chain.capacity() * size_of::<u32>();
-        let seeds = self
-            .seeds
+        let prefix_keys = self
+            .prefix_keys
             .as_ref()
             .map_or(0, |(table, heads)| table.bytes() + heads.capacity() * size_of::<u32>());
         let numbers = self.numbers.as_ref().map_or(0, |numbers| numbers.capacity() * size_of::<u64>());
-        self.kept.bytes() + self.key_bytes.memory_bytes() + numbers + chain + slot_bytes(&self.table) + seeds
+        self.kept.bytes()
+            + self.key_bytes.memory_bytes()
+            + numbers
+            + chain
+            + slot_bytes(&self.table)
+            + prefix_keys
     }
 
     fn clear(&mut self) {
@@ -201,7 +206,7 @@ impl Build {
         self.numbers.iter_mut().for_each(Vec::clear);
         self.table.clear();
         self.chain.clear();
-        if let Some((table, heads)) = &mut self.seeds {
+        if let Some((table, heads)) = &mut self.prefix_keys {
             table.clear();
             heads.clear();
         }
@@ -658,7 +663,7 @@ impl Operator for HashJoin<'_> {
             return Ok(false);
         }
         let mut key = Vec::new();
-        let only_matched = !self.pairs.gives_pairs() && !self.pairs.filter.has_conditions();
+        let only_matched = !self.pairs.emits_pairs() && !self.pairs.filter.has_conditions();
         loop {
             if !self.active {
                 if !self.next_left(limit, ctx)? {

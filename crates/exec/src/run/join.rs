@@ -102,7 +102,7 @@ impl Pairs {
         self.padded = 0;
     }
 
-    pub(super) fn gives_pairs(&self) -> bool {
+    pub(super) fn emits_pairs(&self) -> bool {
         matches!(self.kind, JoinKind::Inner | JoinKind::Straight | JoinKind::Left)
     }
 
@@ -121,7 +121,7 @@ impl Pairs {
             self.matched.fill(false);
         }
         // Without conditions and without pairs to give, knowing that there is a partner is all.
-        if self.filter.program.is_none() && !self.gives_pairs() {
+        if self.filter.program.is_none() && !self.emits_pairs() {
             for &row in &self.left_rows {
                 self.matched[row as usize] = true;
             }
@@ -135,7 +135,7 @@ impl Pairs {
             std::mem::swap(target, source);
         }
         pairs.row_count = self.left_rows.len();
-        let gives_pairs = self.gives_pairs();
+        let emits_pairs = self.emits_pairs();
         let selected = self.filter.select(&pairs, ctx)?;
         if self.kind == JoinKind::Left {
             self.given.clear();
@@ -144,7 +144,7 @@ impl Pairs {
         for &row in selected {
             self.matched[self.left_rows[row as usize] as usize] = true;
         }
-        if gives_pairs && !selected.is_empty() {
+        if emits_pairs && !selected.is_empty() {
             if selected.len() == pairs.row_count && out.row_count == 0 {
                 std::mem::swap(out, &mut pairs);
             } else {
@@ -168,7 +168,7 @@ impl Pairs {
             return;
         }
         let before = out.row_count as u32;
-        self.give_left(left, &lonely, out);
+        self.emit_left(left, &lonely, out);
         if before == 0 {
             return;
         }
@@ -199,11 +199,11 @@ impl Pairs {
         if rows.is_empty() {
             return;
         }
-        self.give_left(left, &rows, out);
+        self.emit_left(left, &rows, out);
     }
 
     /// Appends left rows by themselves; those of a LEFT join have NULLs in the columns of the right side.
-    fn give_left(&self, left: &Batch, rows: &[u32], out: &mut Batch) {
+    fn emit_left(&self, left: &Batch, rows: &[u32], out: &mut Batch) {
         for (column, target) in left.columns.iter().zip(&mut out.columns) {
             target.gather_from(column, rows);
         }
@@ -391,7 +391,7 @@ impl LookupJoin<'_> {
                 self.pairs.left_rows.extend(std::iter::repeat_n(row, found.row_count));
                 right.extend_from(&found);
                 // One partner is enough for a semi or anti join that checks nothing more.
-                if found.row_count > 0 && !self.pairs.gives_pairs() && !self.pairs.filter.has_conditions() {
+                if found.row_count > 0 && !self.pairs.emits_pairs() && !self.pairs.filter.has_conditions() {
                     break;
                 }
                 if right.is_full() {

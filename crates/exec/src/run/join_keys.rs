@@ -82,7 +82,7 @@ impl Keys {
     #[inline(always)]
     pub(super) fn key(&self, row: usize, ctx: &ExecContext<'_>, out: &mut Vec<u8>) -> SqlResult<bool> {
         out.clear();
-        if self.row_keys.are_seeds() {
+        if self.row_keys.are_prefix_keys() {
             return self.seed(row, ctx, out);
         }
         if self.any_mixed {

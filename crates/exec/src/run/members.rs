@@ -152,7 +152,7 @@ impl Members {
     }
 
     /// What the set says of a row of the input that was prepared; `None`: it was given up.
-    pub(super) fn ask(&mut self, row: usize, ctx: &ExecContext<'_>) -> SqlResult<Option<Member>> {
+    pub(super) fn probe(&mut self, row: usize, ctx: &ExecContext<'_>) -> SqlResult<Option<Member>> {
         if self.is_given_up {
             return Ok(None);
         }

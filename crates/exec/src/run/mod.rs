@@ -57,7 +57,7 @@ pub(crate) struct Source<'p> {
     pub(crate) operator: BoxOperator<'p>,
     pub(crate) batch: Batch,
     number: u32,
-    /// Rows that are wanted at a time; see [`Source::want_rows`].
+    /// Rows that are wanted at a time; see [`Source::limit_rows`].
     rows_max: usize,
     /// A batch that is given in pieces, and its next row.
     pieces: Option<Box<(Batch, usize)>>,
@@ -75,7 +75,7 @@ impl<'p> Source<'p> {
     }
 
     /// Limits later batches to `rows_max` rows, because values computed from them may be long.
-    pub(crate) fn want_rows(&mut self, rows_max: usize) {
+    pub(crate) fn limit_rows(&mut self, rows_max: usize) {
         self.rows_max = rows_max;
     }
 

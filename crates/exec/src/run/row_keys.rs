@@ -1,9 +1,9 @@
 //! By what groups, DISTINCT, set operations and hash joins distinguish rows, where some values may be large and stored out of line:
 //! as little of these is read as distinguishes them, and a piece at a time.
 //!
-//! Without such values a row's key is the bytes of its values ([`append_key`]). With them it is a *seed*: the key as far as a
+//! Without such values a row's key is the bytes of its values ([`append_key`]). With them it is a *prefix key*: the key as far as a
 //! few bytes of each value say it, and behind it, for each value that has more, the value or where it lies. A
-//! [`SeedTable`] looks at the first part alone until two rows share it; then it puts both one level down, where the
+//! [`PrefixKeyTable`] looks at the first part alone until two rows share it; then it puts both one level down, where the
 //! values take part with more of their keys ([`DEPTHS`]), and so on until they differ or are known to be equal.
 //!
 //! Invariants:
@@ -232,8 +232,8 @@ pub(crate) struct RowKeys {
     tables: LargeTables,
 }
 
-/// Bytes before the first part of a seed: how long it is, and the mark of depth 0.
-const SEED_HEADER_BYTES: usize = 5;
+/// Bytes before the first part of a prefix key: how long it is, and the mark of depth 0.
+const PREFIX_KEY_HEADER_BYTES: usize = 5;
 
 impl RowKeys {
     /// `columns`: types, and whether the cells may be references.
@@ -257,9 +257,9 @@ impl RowKeys {
         }
     }
 
-    /// Whether keys are seeds.
+    /// Whether keys are prefix keys.
     #[inline]
-    pub(crate) fn are_seeds(&self) -> bool {
+    pub(crate) fn are_prefix_keys(&self) -> bool {
         self.any_reference
     }
 
@@ -279,7 +279,7 @@ impl RowKeys {
         out: &mut Vec<u8>,
     ) -> SqlResult<()> {
         if self.any_reference {
-            return self.append_seed(head, columns, row, ctx, out);
+            return self.append_prefix_key(head, columns, row, ctx, out);
         }
         out.extend_from_slice(head);
         for (column, of) in columns.iter().zip(&self.columns) {
@@ -289,7 +289,7 @@ impl RowKeys {
     }
 
     #[inline(never)]
-    fn append_seed(
+    fn append_prefix_key(
         &self,
         head: &[u8],
         columns: &[Column],
@@ -297,7 +297,7 @@ impl RowKeys {
         ctx: &ExecContext<'_>,
         out: &mut Vec<u8>,
     ) -> SqlResult<()> {
-        out.extend_from_slice(&[0; SEED_HEADER_BYTES]);
+        out.extend_from_slice(&[0; PREFIX_KEY_HEADER_BYTES]);
         out.extend_from_slice(head);
         let mut open: Vec<usize> = Vec::new();
         for (number, (column, of)) in columns.iter().zip(&self.columns).enumerate() {
@@ -318,7 +318,7 @@ impl RowKeys {
                 open.push(number);
             }
         }
-        let first = ((out.len() - SEED_HEADER_BYTES) as u32).to_le_bytes();
+        let first = ((out.len() - PREFIX_KEY_HEADER_BYTES) as u32).to_le_bytes();
         out[..first.len()].copy_from_slice(&first);
         for number in open {
             let Cell::Bytes(bytes) = columns[number].cell(row) else { continue };
@@ -329,15 +329,15 @@ impl RowKeys {
         Ok(())
     }
 
-    /// The key of a seed at a depth; answers whether nothing of it is open.
-    fn seed_to_depth(
+    /// The key of a prefix key at a depth; answers whether nothing of it is open.
+    fn prefix_key_to_depth(
         &self,
-        seed: &[u8],
+        prefix_key: &[u8],
         depth: usize,
         ctx: &ExecContext<'_>,
         out: &mut Vec<u8>,
     ) -> SqlResult<bool> {
-        let (first, mut rest) = split_seed(seed)?;
+        let (first, mut rest) = split_prefix_key(prefix_key)?;
         let mut raw = first[1..].to_vec();
         let mut digest: Option<Sha256> = None;
         let mut closed = true;
@@ -354,7 +354,7 @@ impl RowKeys {
         while !rest.is_empty() {
             let (number, cell, behind) = open_value(rest)?;
             rest = behind;
-            let Some(of) = self.columns.get(number) else { return Err(internal("a seed's column")) };
+            let Some(of) = self.columns.get(number) else { return Err(internal("a prefix key's column")) };
             let value = Value::read(cell, &self.tables, ctx)?;
             closed &= key_to_depth(value, &of.data_type, depth, &mut take)?;
         }
@@ -373,29 +373,29 @@ impl RowKeys {
     }
 }
 
-/// The first part of a seed, with its mark, and the open values.
-fn split_seed(seed: &[u8]) -> SqlResult<(&[u8], &[u8])> {
-    let split = seed.split_first_chunk::<4>().and_then(|(length, rest)| {
-        rest.split_at_checked(u32::from_le_bytes(*length) as usize + SEED_HEADER_BYTES - length.len())
+/// The first part of a prefix key, with its mark, and the open values.
+fn split_prefix_key(prefix_key: &[u8]) -> SqlResult<(&[u8], &[u8])> {
+    let split = prefix_key.split_first_chunk::<4>().and_then(|(length, rest)| {
+        rest.split_at_checked(u32::from_le_bytes(*length) as usize + PREFIX_KEY_HEADER_BYTES - length.len())
     });
-    split.ok_or_else(|| internal("a seed without its key"))
+    split.ok_or_else(|| internal("a prefix key without its key"))
 }
 
-/// The next open value of a seed: column, cell, and what is behind it.
-fn open_value(seed: &[u8]) -> SqlResult<(usize, &[u8], &[u8])> {
-    let found = seed.split_first_chunk::<4>().and_then(|(number, rest)| {
+/// The next open value of a prefix key: column, cell, and what is behind it.
+fn open_value(prefix_key: &[u8]) -> SqlResult<(usize, &[u8], &[u8])> {
+    let found = prefix_key.split_first_chunk::<4>().and_then(|(number, rest)| {
         let (length, rest) = rest.split_first_chunk::<4>()?;
         let (cell, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
         Some((u32::from_le_bytes(*number) as usize, cell, rest))
     });
-    found.ok_or_else(|| internal("a seed without its value"))
+    found.ok_or_else(|| internal("a prefix key without its value"))
 }
 
-/// Different keys, numbered in the order they came: plain ones, or seeds.
+/// Different keys, numbered in the order they came: plain ones, or prefix keys.
 pub(super) struct RowTable {
-    /// Keys, where they are no seeds: who looks for many goes straight to them.
+    /// Keys, where they are no prefix keys: who looks for many goes straight to them.
     pub(super) plain: KeyTable,
-    seeds: Option<Box<SeedTable>>,
+    prefix_keys: Option<Box<PrefixKeyTable>>,
 }
 
 /// What a table knows of a key.
@@ -412,18 +412,18 @@ pub(super) enum Found {
 impl RowTable {
     /// For keys that [`RowKeys::append`] makes.
     pub(super) fn new(keys: &RowKeys) -> RowTable {
-        RowTable { plain: KeyTable::default(), seeds: keys.are_seeds().then(Box::default) }
+        RowTable { plain: KeyTable::default(), prefix_keys: keys.are_prefix_keys().then(Box::default) }
     }
 
     /// The hash by which rows part: of equal rows the same.
     #[inline]
     pub(super) fn hash(&self, key: &[u8]) -> u64 {
-        if self.seeds.is_some() { self.plain.hash(first_part(key)) } else { self.plain.hash(key) }
+        if self.prefix_keys.is_some() { self.plain.hash(first_part(key)) } else { self.plain.hash(key) }
     }
 
     /// Looks for a key with this hash. If it is not there it is added, unless the table has `bytes_max` already; `None`: never.
     #[inline]
-    pub(super) fn look(
+    pub(super) fn find_or_insert(
         &mut self,
         hash: u64,
         key: &[u8],
@@ -431,8 +431,8 @@ impl RowTable {
         keys: &RowKeys,
         ctx: &ExecContext<'_>,
     ) -> SqlResult<Found> {
-        if self.seeds.is_some() {
-            return self.look_for_seed(key, bytes_max, keys, ctx);
+        if self.prefix_keys.is_some() {
+            return self.find_or_insert_prefix_key(key, bytes_max, keys, ctx);
         }
         Ok(match self.plain.find(hash, key) {
             Some(number) => Found::Known(number),
@@ -442,7 +442,7 @@ impl RowTable {
     }
 
     #[inline(never)]
-    fn look_for_seed(
+    fn find_or_insert_prefix_key(
         &mut self,
         key: &[u8],
         bytes_max: Option<usize>,
@@ -450,8 +450,8 @@ impl RowTable {
         ctx: &ExecContext<'_>,
     ) -> SqlResult<Found> {
         let insert = self.has_room(bytes_max);
-        match &mut self.seeds {
-            Some(seeds) => seeds.look(key, insert, keys, ctx),
+        match &mut self.prefix_keys {
+            Some(prefix_keys) => prefix_keys.find_or_insert(key, insert, keys, ctx),
             None => Ok(Found::Absent),
         }
     }
@@ -463,7 +463,7 @@ impl RowTable {
 
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.seeds.as_ref().map_or(self.plain.len(), |seeds| seeds.count as usize)
+        self.prefix_keys.as_ref().map_or(self.plain.len(), |prefix_keys| prefix_keys.count as usize)
     }
 
     /// The keys, if they are plain.
@@ -473,52 +473,58 @@ impl RowTable {
 
     /// Bytes of memory it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.plain.bytes() + self.seeds.as_ref().map_or(0, |seeds| seeds.bytes())
+        self.plain.bytes() + self.prefix_keys.as_ref().map_or(0, |prefix_keys| prefix_keys.bytes())
     }
 
     /// No keys; memory stays only if it is little.
     pub(super) fn clear(&mut self) {
         self.plain.clear();
-        if let Some(seeds) = &mut self.seeds {
-            **seeds = SeedTable::default();
+        if let Some(prefix_keys) = &mut self.prefix_keys {
+            **prefix_keys = PrefixKeyTable::default();
         }
     }
 }
 
-/// The part of a seed that all equal rows share; what a hash goes by.
-fn first_part(seed: &[u8]) -> &[u8] {
-    split_seed(seed).map_or(&[], |(first, _)| first)
+/// The part of a prefix key that all equal rows share; what a hash goes by.
+fn first_part(prefix_key: &[u8]) -> &[u8] {
+    split_prefix_key(prefix_key).map_or(&[], |(first, _)| first)
 }
 
 /// The bytes of `head` of a key, see [`RowKeys::append`].
-pub(super) fn head_of(key: &[u8], are_seeds: bool) -> &[u8] {
-    if are_seeds { key.get(SEED_HEADER_BYTES..).unwrap_or(&[]) } else { key }
+pub(super) fn head_of(key: &[u8], are_prefix_keys: bool) -> &[u8] {
+    if are_prefix_keys { key.get(PREFIX_KEY_HEADER_BYTES..).unwrap_or(&[]) } else { key }
 }
 
 /// A node under which there are several keys.
 const SPLIT: u32 = u32::MAX;
 
-/// Different seeds.
+/// Different prefix keys.
 #[derive(Default)]
-pub(super) struct SeedTable {
+pub(super) struct PrefixKeyTable {
     /// Keys of some depth, the depth first.
     nodes: KeyTable,
-    /// By node: the only seed that has this key, or [`SPLIT`].
+    /// By node: the only prefix key that has this key, or [`SPLIT`].
     members: Vec<u32>,
-    /// By number: the seed if it has open values, else nothing.
-    seeds: BytesColumn,
+    /// By number: the prefix key if it has open values, else nothing.
+    prefix_keys: BytesColumn,
     count: u32,
 }
 
-impl SeedTable {
-    fn look(&mut self, seed: &[u8], insert: bool, keys: &RowKeys, ctx: &ExecContext<'_>) -> SqlResult<Found> {
-        let (first, open) = split_seed(seed)?;
+impl PrefixKeyTable {
+    fn find_or_insert(
+        &mut self,
+        prefix_key: &[u8],
+        insert: bool,
+        keys: &RowKeys,
+        ctx: &ExecContext<'_>,
+    ) -> SqlResult<Found> {
+        let (first, open) = split_prefix_key(prefix_key)?;
         let mut closed = open.is_empty();
         let mut key = first.to_vec();
         let mut other_key = Vec::new();
         for depth in 0..DEPTHS.len() {
             if depth > 0 {
-                closed = keys.seed_to_depth(seed, depth, ctx, &mut key)?;
+                closed = keys.prefix_key_to_depth(prefix_key, depth, ctx, &mut key)?;
             }
             let hash = self.nodes.hash(&key);
             let Some(node) = self.nodes.find(hash, &key) else {
@@ -529,7 +535,7 @@ impl SeedTable {
                 self.count += 1;
                 self.nodes.insert(hash, &key);
                 self.members.push(number);
-                self.seeds.push(if closed { &[] } else { seed });
+                self.prefix_keys.push(if closed { &[] } else { prefix_key });
                 return Ok(Found::New(number));
             };
             let member = self.members[node as usize];
@@ -537,12 +543,17 @@ impl SeedTable {
                 return Ok(Found::Known(member));
             }
             if member != SPLIT {
-                if self.seeds.get(member as usize) == seed {
+                if self.prefix_keys.get(member as usize) == prefix_key {
                     // The same values, in the same place.
                     return Ok(Found::Known(member));
                 }
                 // Two with the same key, both open: what is known already goes one level down.
-                keys.seed_to_depth(self.seeds.get(member as usize), depth + 1, ctx, &mut other_key)?;
+                keys.prefix_key_to_depth(
+                    self.prefix_keys.get(member as usize),
+                    depth + 1,
+                    ctx,
+                    &mut other_key,
+                )?;
                 let hash = self.nodes.hash(&other_key);
                 self.nodes.insert(hash, &other_key);
                 self.members.push(member);
@@ -553,6 +564,6 @@ impl SeedTable {
     }
 
     fn bytes(&self) -> usize {
-        self.nodes.bytes() + self.seeds.memory_bytes() + self.members.capacity() * size_of::<u32>()
+        self.nodes.bytes() + self.prefix_keys.memory_bytes() + self.members.capacity() * size_of::<u32>()
     }
 }

@@ -73,7 +73,7 @@ impl Asked {
     fn count(&mut self, key: &[u8], limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         let hash = self.table.hash(key);
         let bytes_max = self.right.is_none().then(|| self.table_bytes_max(limit));
-        match self.table.look(hash, key, bytes_max, &self.keys, ctx)? {
+        match self.table.find_or_insert(hash, key, bytes_max, &self.keys, ctx)? {
             Found::Known(number) => {
                 self.states[number as usize].0 += 1;
                 return Ok(());
@@ -95,7 +95,7 @@ impl Asked {
     }
 
     /// A row of the left side: is it given now? If that cannot be told yet it goes to disk.
-    fn ask(
+    fn probe(
         &mut self,
         key: &[u8],
         (columns, row): (&[Column], usize),
@@ -107,7 +107,7 @@ impl Asked {
         let remembers =
             self.op != SetOp::Intersect && !self.all && self.right.is_none() && self.left.is_none();
         let bytes_max = remembers.then(|| self.table_bytes_max(limit));
-        let found = self.table.look(hash, key, bytes_max, &self.keys, ctx)?;
+        let found = self.table.find_or_insert(hash, key, bytes_max, &self.keys, ctx)?;
         if let Found::Known(number) = found {
             let (count, given) = &mut self.states[number as usize];
             let found = *count > 0;
@@ -264,7 +264,7 @@ impl Operator for SetOperation<'_> {
             for row in 0..self.left.batch.row_count {
                 key.clear();
                 self.state.keys.append(&[], columns, row, ctx, &mut key)?;
-                if self.state.ask(&key, (columns, row), limit, ctx)? {
+                if self.state.probe(&key, (columns, row), limit, ctx)? {
                     rows.push(row as u32);
                 }
             }
@@ -290,7 +290,7 @@ impl Operator for SetOperation<'_> {
             }
             rows.clear();
             for (row, key) in self.spilled_keys.iter().enumerate() {
-                if self.state.ask(key, (&self.spilled.columns, row), limit, ctx)? {
+                if self.state.probe(key, (&self.spilled.columns, row), limit, ctx)? {
                     rows.push(row as u32);
                 }
             }

@@ -111,7 +111,7 @@ impl Operator for Filter<'_> {
             return if self.is_empty { Ok(()) } else { self.input.start(ctx) };
         }
         if self.program.is_wide() {
-            self.input.want_rows(1);
+            self.input.limit_rows(1);
         }
         self.input.start(ctx)
     }
@@ -130,7 +130,7 @@ impl Operator for Filter<'_> {
             self.program.filter_to_error(&mut self.scratch, batch, &mut ctx.eval, &mut self.selected)?;
             if self.program.is_wide() {
                 let rows = batch.row_count;
-                self.input.want_rows(self.scratch.rows_next(rows, &[]));
+                self.input.limit_rows(self.scratch.rows_next(rows, &[]));
             }
             let batch = &mut self.input.batch;
             if self.selected.len() == batch.row_count {
@@ -182,7 +182,7 @@ impl Operator for Project<'_> {
     fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         self.scratch.reset();
         if self.program.is_wide() {
-            self.input.want_rows(1);
+            self.input.limit_rows(1);
         }
         self.input.start(ctx)
     }
@@ -202,7 +202,7 @@ impl Operator for Project<'_> {
         }
         out.row_count = batch.row_count;
         if self.program.is_wide() {
-            self.input.want_rows(self.scratch.rows_next(out.row_count, &out.columns));
+            self.input.limit_rows(self.scratch.rows_next(out.row_count, &out.columns));
         }
         Ok(true)
     }

@@ -110,7 +110,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Makes the columns of the tables of an INSERT's query that ON DUPLICATE KEY UPDATE reads columns of the query.
-    fn give_read_columns(&self, rows: &mut InsertRows, tables: &[ScopeTable], read: &[ColumnId]) {
+    fn add_read_columns(&self, rows: &mut InsertRows, tables: &[ScopeTable], read: &[ColumnId]) {
         let InsertRows::Query(tree, ids) = rows else { return };
         let is_shown = |id: ColumnId| {
             tables.iter().any(|table| match &table.columns {
@@ -265,9 +265,9 @@ impl<'a> Binder<'a> {
                     assignment.query = Some(self.row_query(value));
                 }
             }
-            self.give_read_columns(&mut rows, &selected, &read);
+            self.add_read_columns(&mut rows, &selected, &read);
         }
-        self.give_columns(&mut rows, &entry.definition, &columns);
+        self.add_columns(&mut rows, &entry.definition, &columns);
         self.blocks.pop();
         Ok(BoundInsert {
             table,

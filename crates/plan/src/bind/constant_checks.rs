@@ -137,7 +137,7 @@ pub(super) fn of(kind: &BoundKind, columns: Columns<'_>, parameters: Parameters<
     let literals_are_parameters = matches!(parameters, Parameters::Literals);
     let mut found = Found { parameters, ..Found::default() };
     found.statement(kind);
-    found.leave_out_conditions();
+    found.drop_conditions();
     if found.comparisons.is_empty() && found.conditions.is_empty() {
         return Vec::new();
     }
@@ -493,7 +493,7 @@ impl<'t> Found<'t> {
     }
 
     /// Those without a constant whose columns no query computes: most conditions of small statements.
-    fn leave_out_conditions(&mut self) {
+    fn drop_conditions(&mut self) {
         let projections = &self.projections;
         if projections.iter().map(|items| items.len()).sum::<usize>() > SEARCHED_ITEMS_MAX {
             return;

@@ -25,7 +25,7 @@ const INTEGER_CAST_WIDTH: u32 = 21;
 
 /// 1267 of a comparison that NOT turns round: it names the one that is left.
 #[cold]
-fn turned(mut error: Box<PlanError>, op: CompareOp) -> Box<PlanError> {
+fn negated_error(mut error: Box<PlanError>, op: CompareOp) -> Box<PlanError> {
     let opposite = match op {
         CompareOp::Eq => "<>",
         CompareOp::Ne => "=",
@@ -667,7 +667,7 @@ impl<'a> Binder<'a> {
             }
             if let (Ast::Subquery(query), Ast::Row(_)) = (&left.kind, &right.kind) {
                 let right = self.row(right)?;
-                return self.quantified(turned_round(op), false, side, right, query);
+                return self.quantified(swapped(op), false, side, right, query);
             }
             if !matches!(op, CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Ne) {
                 self.unequal_rows += 1;
@@ -677,7 +677,7 @@ impl<'a> Binder<'a> {
         }
         let args = vec![self.expr(left)?, self.expr(right)?];
         self.call(compare_function(op), args)
-            .map_err(|error| if is_negated { turned(error, op) } else { error })
+            .map_err(|error| if is_negated { negated_error(error, op) } else { error })
     }
 
     fn compare_rows(&self, op: CompareOp, left: Vec<Expr>, right: Vec<Expr>) -> PlanResult<Expr> {
@@ -1156,7 +1156,7 @@ impl<'a> Binder<'a> {
         self.aggregate_nesting -= 1;
         self.block().in_aggregate = false;
         let (mut args, order_by) = bound?;
-        let home = self.aggregate_home(args.iter().chain(order_by.iter().map(|key| &key.expr)))?;
+        let home = self.aggregate_block(args.iter().chain(order_by.iter().map(|key| &key.expr)))?;
         if home != innermost {
             // What its argument reads is no concern of the blocks inside: these read its result.
             for (block, count) in self.blocks[home + 1..].iter_mut().zip(&outer_counts[home + 1..]) {
@@ -1191,7 +1191,7 @@ impl<'a> Binder<'a> {
 
     /// The block whose rows an aggregate sums up: the outermost one around it that takes aggregates here and does not lie
     /// outside of a column that the aggregate reads. Without such columns it is the innermost one, if that takes aggregates.
-    fn aggregate_home<'e>(&self, args: impl Iterator<Item = &'e Expr>) -> PlanResult<usize> {
+    fn aggregate_block<'e>(&self, args: impl Iterator<Item = &'e Expr>) -> PlanResult<usize> {
         let innermost = self.blocks.len() - 1;
         let parent = |depth: usize| self.enclosing(depth);
         let takes = |depth: usize| self.blocks[depth].aggregates_allowed;
@@ -1411,7 +1411,7 @@ fn invalid_aggregate() -> Box<PlanError> {
 }
 
 /// The operator for the sides the other way round.
-fn turned_round(op: CompareOp) -> CompareOp {
+fn swapped(op: CompareOp) -> CompareOp {
     match op {
         CompareOp::Lt => CompareOp::Gt,
         CompareOp::Le => CompareOp::Ge,

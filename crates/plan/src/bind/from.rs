@@ -354,7 +354,7 @@ impl<'a> Binder<'a> {
         names: &'a [Ident<'a>],
         recursive: bool,
     ) -> PlanResult<(Logical, NamedColumns)> {
-        if recursive && super::select::mentions_table(query, self.ctes[position].name) {
+        if recursive && super::select::references_table(query, self.ctes[position].name) {
             return self.recursive_cte(position, query, names);
         }
         let mut bound = self.query_in(query, true)?;

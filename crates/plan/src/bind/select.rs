@@ -147,7 +147,7 @@ impl<'a> Binder<'a> {
         self.block().holds_errors = true;
         let mut tree = self.from(select.from)?;
         if select.options.straight_join {
-            straighten(&mut tree);
+            fix_join_order(&mut tree);
         }
 
         let mut conditions = Vec::new();
@@ -928,13 +928,13 @@ fn distinct_ids(output: &[OutputColumn]) -> Vec<ColumnId> {
 }
 
 /// SELECT STRAIGHT_JOIN: every inner join keeps its order.
-fn straighten(tree: &mut Logical) {
+fn fix_join_order(tree: &mut Logical) {
     if let Logical::Join { kind, left, right, .. } = tree {
         if *kind == crate::logical::JoinKind::Inner {
             *kind = crate::logical::JoinKind::Straight;
         }
-        straighten(left);
-        straighten(right);
+        fix_join_order(left);
+        fix_join_order(right);
     }
 }
 
@@ -947,29 +947,31 @@ pub(crate) fn collect_scans(plan: &Logical, out: &mut Vec<crate::logical::TableI
 }
 
 /// Whether a table of this name stands in FROM of the query or of a query in its FROM.
-pub(crate) fn mentions_table(query: &Query<'_>, name: &[u8]) -> bool {
-    body_mentions(&query.body, name)
+pub(crate) fn references_table(query: &Query<'_>, name: &[u8]) -> bool {
+    body_references(&query.body, name)
 }
 
-pub(super) fn body_mentions(body: &QueryBody<'_>, name: &[u8]) -> bool {
+pub(super) fn body_references(body: &QueryBody<'_>, name: &[u8]) -> bool {
     match body {
-        QueryBody::Select(select) => select.from.iter().any(|table| ref_mentions(table, name)),
+        QueryBody::Select(select) => select.from.iter().any(|table| table_ref_references(table, name)),
         QueryBody::Values(_) => false,
         QueryBody::Table(table) => table.schema.is_none() && table.name.text.eq_ignore_ascii_case(name),
-        QueryBody::SetOp { left, right, .. } => body_mentions(left, name) || body_mentions(right, name),
-        QueryBody::Nested(query) => mentions_table(query, name),
+        QueryBody::SetOp { left, right, .. } => body_references(left, name) || body_references(right, name),
+        QueryBody::Nested(query) => references_table(query, name),
     }
 }
 
-fn ref_mentions(table: &TableRef<'_>, name: &[u8]) -> bool {
+fn table_ref_references(table: &TableRef<'_>, name: &[u8]) -> bool {
     match table {
         TableRef::Table(factor) => {
             factor.name.schema.is_none() && factor.name.name.text.eq_ignore_ascii_case(name)
         }
-        TableRef::Derived { query, .. } => mentions_table(query, name),
+        TableRef::Derived { query, .. } => references_table(query, name),
         TableRef::JsonTable(_) => false,
-        TableRef::Join(join) => ref_mentions(&join.left, name) || ref_mentions(&join.right, name),
-        TableRef::List(list) => list.iter().any(|table| ref_mentions(table, name)),
+        TableRef::Join(join) => {
+            table_ref_references(&join.left, name) || table_ref_references(&join.right, name)
+        }
+        TableRef::List(list) => list.iter().any(|table| table_ref_references(table, name)),
     }
 }
 

@@ -7,7 +7,7 @@
 
 use syntax::ast::{Limit, Query, QueryBody, SetOp, With};
 
-use super::select::body_mentions;
+use super::select::body_references;
 use super::utf8;
 use crate::error::{PlanError, PlanResult};
 
@@ -143,8 +143,9 @@ impl<'a> Recursion<'a> {
             let unwrapped = Unwrapped::of(member.body);
             let body = unwrapped.body;
             if let QueryBody::SetOp { op: SetOp::Union, all: inner_all, left, right } = body {
-                let is_apart =
-                    place == (Place::Right { all: true }) && has_distinct(body) && body_mentions(body, name);
+                let is_apart = place == (Place::Right { all: true })
+                    && has_distinct(body)
+                    && body_references(body, name);
                 if !is_apart && (*inner_all || !all) {
                     let (left, right) = member.sides(&unwrapped, left, right);
                     pending.push((right, Place::Right { all: *inner_all }));
@@ -152,7 +153,7 @@ impl<'a> Recursion<'a> {
                     continue;
                 }
             }
-            if !body_mentions(body, name) {
+            if !body_references(body, name) {
                 if !steps.is_empty() && outcome.is_ok() {
                     outcome = Err(no_seed_first(name));
                 }
@@ -191,14 +192,14 @@ fn check_step(mut body: &QueryBody<'_>, place: Place, follows_step: bool, name: 
                         "right nested recursive query blocks, in Common Table Expression",
                     ));
                 }
-                return Err(match first_mentions(left, name) {
+                return Err(match first_member_references(left, name) {
                     true => no_seed_first(name),
                     false => PlanError::not_supported(
                         "recursive query blocks with UNION DISTINCT then UNION ALL, in recursive Common Table Expression",
                     ),
                 });
             }
-            QueryBody::SetOp { left, .. } if follows_step && !first_mentions(left, name) => {
+            QueryBody::SetOp { left, .. } if follows_step && !first_member_references(left, name) => {
                 return Err(no_seed_first(name));
             }
             QueryBody::SetOp { .. } => {
@@ -227,12 +228,12 @@ fn has_distinct(mut body: &QueryBody<'_>) -> bool {
 }
 
 /// Whether the first member of a set operation names the table.
-fn first_mentions(mut body: &QueryBody<'_>, name: &[u8]) -> bool {
+fn first_member_references(mut body: &QueryBody<'_>, name: &[u8]) -> bool {
     loop {
         body = match body {
             QueryBody::SetOp { left, .. } => left,
             QueryBody::Nested(query) => &query.body,
-            _ => return body_mentions(body, name),
+            _ => return body_references(body, name),
         };
     }
 }

@@ -139,7 +139,7 @@ fn column_gives_text(rows: &Logical, wanted: ColumnId) -> bool {
 
 impl Binder<'_> {
     /// Gives the columns with these ordinals what the query of an INSERT gives them.
-    pub(super) fn give_columns(&mut self, rows: &mut InsertRows, table: &TableDefinition, columns: &[usize]) {
+    pub(super) fn add_columns(&mut self, rows: &mut InsertRows, table: &TableDefinition, columns: &[usize]) {
         let InsertRows::Query(tree, ids) = rows else { return };
         let mut items = Vec::new();
         for (id, &ordinal) in ids.iter_mut().zip(columns) {

@@ -249,7 +249,7 @@ impl Builder<'_> {
                 FunctionId::And => args.iter().map(|arg| self.selectivity(arg)).product(),
                 FunctionId::Or => {
                     let any = 1.0 - args.iter().map(|arg| 1.0 - self.selectivity(arg)).product::<f64>();
-                    any / self.counted_before(condition)
+                    any / self.already_counted(condition)
                 }
                 _ => 0.5,
             },
@@ -311,7 +311,7 @@ impl Builder<'_> {
 
     /// Share of the rows that an OR over several tables meets by what the pass `or_factors` made of it for each table alone: that is
     /// counted where the tables are read.
-    fn counted_before(&self, or: &Expr) -> f64 {
+    fn already_counted(&self, or: &Expr) -> f64 {
         if !self.switches.or_factors {
             return 1.0;
         }
@@ -354,7 +354,11 @@ impl Builder<'_> {
         }
         for (table, columns) in of_tables {
             let all = self.combinations(table, &columns);
-            groups *= if self.facts(table).is_some() { met(all, rows, self.table_rows(table)) } else { all };
+            groups *= if self.facts(table).is_some() {
+                distinct_values_drawn(all, rows, self.table_rows(table))
+            } else {
+                all
+            };
         }
         groups.min(rows).max(1.0)
     }
@@ -366,7 +370,7 @@ fn is_equality(sarg: &Sarg) -> bool {
 }
 
 /// How many of `all` values `rows` rows hold that are drawn from `of` rows, which hold each as often (Yao 1977).
-fn met(all: f64, rows: f64, of: f64) -> f64 {
+fn distinct_values_drawn(all: f64, rows: f64, of: f64) -> f64 {
     if rows >= of {
         return all;
     }

@@ -70,7 +70,7 @@ struct Attached {
 /// A condition over several relations.
 struct JoinCondition {
     /// Which, as bits.
-    touched: u64,
+    relations_read: u64,
     condition: Expr,
     /// Share of the pairs that meet it.
     share: f64,
@@ -81,7 +81,9 @@ struct JoinCondition {
 impl JoinCondition {
     /// Whether it can be asked when these are joined, and not before.
     fn applies(&self, left: u64, right: u64) -> bool {
-        self.touched & !(left | right) == 0 && self.touched & left != 0 && self.touched & right != 0
+        self.relations_read & !(left | right) == 0
+            && self.relations_read & left != 0
+            && self.relations_read & right != 0
     }
 
     fn may_hash(&self, left: u64, right: u64) -> bool {
@@ -214,7 +216,7 @@ impl Builder<'_> {
         let own = 1u64 << at;
         let (mut needs, mut may_hash) = (0, false);
         for condition in &conditions {
-            needs |= touched(condition, relations);
+            needs |= relations_read(condition, relations);
             may_hash |= self.hashed(condition, relations).is_some_and(|(a, b)| a == own || b == own);
         }
         let share = self.conditions_selectivity(&conditions);
@@ -224,7 +226,7 @@ impl Builder<'_> {
     /// What the two sides of an equality read, if a hash table may find equal ones.
     fn hashed(&self, condition: &Expr, relations: &[Relation<'_>]) -> Option<(u64, u64)> {
         let (a, b) = self.hash_sides(condition)?;
-        let (a, b) = (touched(a, relations), touched(b, relations));
+        let (a, b) = (relations_read(a, relations), relations_read(b, relations));
         (a != 0 && b != 0 && a & b == 0).then_some((a, b))
     }
 
@@ -237,16 +239,16 @@ impl Builder<'_> {
         let (mut joins, mut rest) = (Vec::new(), Vec::new());
         let mut narrowed = 0;
         for condition in conditions {
-            let touched = touched(&condition, relations);
+            let relations_read = relations_read(&condition, relations);
             // What is another value each time is asked for each joined row.
-            if touched == 0 || is_volatile(&condition) {
+            if relations_read == 0 || is_volatile(&condition) {
                 rest.push(condition);
-            } else if touched.count_ones() == 1 {
-                let relation = &mut relations[touched.trailing_zeros() as usize];
+            } else if relations_read.count_ones() == 1 {
+                let relation = &mut relations[relations_read.trailing_zeros() as usize];
                 match &mut relation.leaf {
                     Some((_, own)) if relation.attached.is_none() => {
                         own.push(condition);
-                        narrowed |= touched;
+                        narrowed |= relations_read;
                     }
                     _ if is_repeatable(&condition) => relation.above.push(condition),
                     _ => rest.push(condition),
@@ -254,7 +256,7 @@ impl Builder<'_> {
             } else {
                 let share = self.selectivity(&condition);
                 let hashed = self.hashed(&condition, relations);
-                joins.push(JoinCondition { touched, condition, share, hashed });
+                joins.push(JoinCondition { relations_read, condition, share, hashed });
             }
         }
         self.share_together(&mut joins);
@@ -278,15 +280,15 @@ impl Builder<'_> {
     /// Conditions on the same two relations have one share together.
     fn share_together(&self, joins: &mut [JoinCondition]) {
         for at in 0..joins.len() {
-            let touched = joins[at].touched;
-            let is_first = !joins[..at].iter().any(|other| other.touched == touched);
-            let same = || joins[at..].iter().filter(|other| other.touched == touched);
-            if touched.count_ones() != 2 || !is_first || same().count() < 2 {
+            let relations_read = joins[at].relations_read;
+            let is_first = !joins[..at].iter().any(|other| other.relations_read == relations_read);
+            let same = || joins[at..].iter().filter(|other| other.relations_read == relations_read);
+            if relations_read.count_ones() != 2 || !is_first || same().count() < 2 {
                 continue;
             }
             let conditions: Vec<Expr> = same().map(|join| join.condition.clone()).collect();
             let share = self.conditions_selectivity(&conditions);
-            for join in joins[at..].iter_mut().filter(|other| other.touched == touched) {
+            for join in joins[at..].iter_mut().filter(|other| other.relations_read == relations_read) {
                 join.share = 1.0;
             }
             joins[at].share = share;
@@ -379,7 +381,7 @@ impl Builder<'_> {
                     flat.relations.push((right, Some((*kind, conditions.clone()))));
                 }
             }
-            Logical::Filter { input, conditions } if may_lift(input, conditions, &self.bound.tables) => {
+            Logical::Filter { input, conditions } if may_pull_up(input, conditions, &self.bound.tables) => {
                 self.flatten_all(input, flat);
                 for condition in conditions {
                     conjuncts(condition.clone(), &mut flat.conditions);
@@ -391,7 +393,7 @@ impl Builder<'_> {
 }
 
 /// Conditions above a join may be asked above others that it is part of.
-fn may_lift(input: &Logical, conditions: &[Expr], tables: &[BoundTable]) -> bool {
+fn may_pull_up(input: &Logical, conditions: &[Expr], tables: &[BoundTable]) -> bool {
     match input {
         Logical::Join { kind: JoinKind::Inner, .. } => true,
         _ => is_free(input, tables) && conditions.iter().all(is_repeatable),
@@ -414,7 +416,7 @@ fn relation_count(tree: &Logical) -> usize {
 }
 
 /// Which relations a condition reads, as bits.
-fn touched(condition: &Expr, relations: &[Relation<'_>]) -> u64 {
+fn relations_read(condition: &Expr, relations: &[Relation<'_>]) -> u64 {
     let mut bits = 0;
     condition.each_column(&mut |id| {
         if let Some(at) = relations.iter().position(|relation| relation.columns.contains(&id)) {
@@ -465,7 +467,7 @@ impl Costs<'_, '_, '_> {
         let applying = || group.joins.iter().filter(|join| join.applies(left, bit));
         let read = match &relation.attached {
             Some(_) => 0,
-            None => applying().fold(0, |read, join| read | join.touched),
+            None => applying().fold(0, |read, join| read | join.relations_read),
         };
         if read == 0 && relation.attached.is_none() {
             return None;

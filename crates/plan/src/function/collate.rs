@@ -167,7 +167,7 @@ pub(super) fn aggregate(
     context: &TypeContext,
     purpose: Purpose,
 ) -> PlanResult<(CollationId, Coercibility)> {
-    aggregate_by(args, operation, context, purpose, bring_to)
+    aggregate_by(args, operation, context, purpose, convert_to_collation)
 }
 
 /// As [`aggregate`], but bytes among the arguments are taken for characters without a check.
@@ -177,7 +177,7 @@ pub(super) fn aggregate_unchecked(
     context: &TypeContext,
     purpose: Purpose,
 ) -> PlanResult<(CollationId, Coercibility)> {
-    aggregate_by(args, operation, context, purpose, bring_unchecked)
+    aggregate_by(args, operation, context, purpose, convert_unchecked)
 }
 
 fn aggregate_by(
@@ -198,13 +198,13 @@ fn aggregate_by(
     Ok((winner.collation, winner.coercibility))
 }
 
-/// As [`bring_to`], but bytes are taken for characters without a check.
-pub(super) fn bring_unchecked(arg: &mut Expr, collation: CollationId) -> PlanResult<()> {
+/// As [`convert_to_collation`], but bytes are taken for characters without a check.
+pub(super) fn convert_unchecked(arg: &mut Expr, collation: CollationId) -> PlanResult<()> {
     if is_text(&arg.data_type) && arg.data_type.collation.charset() == Charset::Binary {
         *arg = through(std::mem::replace(arg, Expr::null()), FunctionId::Collate, collation);
         return Ok(());
     }
-    bring_to(arg, collation)
+    convert_to_collation(arg, collation)
 }
 
 /// Brings the texts among `args` to the collation of the argument `leader`, which alone decides. Bytes have to be characters of
@@ -224,7 +224,7 @@ pub(super) fn follow(
         if is_bytes && collation != CollationId::BINARY {
             **arg = through(std::mem::replace(*arg, Expr::null()), FunctionId::ConvertUsing, collation);
         } else {
-            bring_to(arg, collation)?;
+            convert_to_collation(arg, collation)?;
         }
     }
     Ok((collation, coercibility))
@@ -304,7 +304,7 @@ pub(super) fn check_first(args: &[Expr], operation: &str) -> PlanResult<()> {
 ///
 /// # Errors
 /// 3854: a literal that its character set does not hold.
-pub(super) fn bring_to(arg: &mut Expr, collation: CollationId) -> PlanResult<()> {
+pub(super) fn convert_to_collation(arg: &mut Expr, collation: CollationId) -> PlanResult<()> {
     if !is_text(&arg.data_type) || arg.data_type.collation == collation {
         return Ok(());
     }

@@ -604,7 +604,7 @@ pub(super) fn infer(
             check_regexp_charsets(&args[..3], name)?;
             let (collation, coercibility) =
                 collate::aggregate(&mut args[..2], name, context, Purpose::Compare)?;
-            collate::bring_unchecked(&mut args[2], collation)?;
+            collate::convert_unchecked(&mut args[2], collation)?;
             Typed { data_type: limited(u64::MAX, collation), nullable: true, coercibility }
         }
         F::Cast | F::ConvertUsing | F::Collate => {
@@ -1054,7 +1054,7 @@ pub(super) fn infer(
                 && collate::is_text(&of.data_type)
                 && of.data_type.collation.charset() == Charset::Utf8mb4;
             if !is_own {
-                collate::bring_unchecked(&mut args[2], CollationId::UTF8MB4_BIN)?;
+                collate::convert_unchecked(&mut args[2], CollationId::UTF8MB4_BIN)?;
             }
             plain(DataType::JSON, true)
         }

@@ -258,7 +258,7 @@ pub(crate) fn follow_left(left: &mut Expr, right: &mut Expr, context: &TypeConte
 pub(crate) fn convert_to_set(expr: &mut Expr, collation: CollationId) -> PlanResult<()> {
     let (from, to) = (expr.data_type.collation.charset(), collation.charset());
     if from != to && to != Charset::Binary {
-        collate::bring_to(expr, collation)?;
+        collate::convert_to_collation(expr, collation)?;
     }
     Ok(())
 }

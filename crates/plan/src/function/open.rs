@@ -1,7 +1,7 @@
 //! Calls of parameters alone. Such a call has no type of its own: as a parameter it takes the type of what stands beside it, and hands
 //! it to its operands. Until then it has the type that it would have by itself.
 
-use super::parameter::{give, is_untyped};
+use super::parameter::{is_untyped, set_type};
 use super::{FunctionId, TypeContext};
 use crate::error::PlanResult;
 use crate::expr::{Expr, ExprKind};
@@ -86,7 +86,7 @@ pub(super) fn with_type(expr: Expr, data_type: &DataType, context: &TypeContext)
         }
         _ => {
             let mut expr = expr;
-            give(&mut expr, data_type.clone());
+            set_type(&mut expr, data_type.clone());
             Ok(expr)
         }
     }

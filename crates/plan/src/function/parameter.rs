@@ -102,7 +102,7 @@ pub(crate) fn charset_of(of: &DataType, context: &TypeContext) -> Option<Collati
     (is_other && (of.is_string() || of.members.is_some())).then_some(of.collation)
 }
 
-pub(super) fn give(expr: &mut Expr, data_type: DataType) {
+pub(super) fn set_type(expr: &mut Expr, data_type: DataType) {
     if !data_type.is_string() {
         expr.coercibility = Coercibility::Numeric;
     }
@@ -110,18 +110,18 @@ pub(super) fn give(expr: &mut Expr, data_type: DataType) {
 }
 
 /// Gives a parameter without a type this one.
-fn give_one(arg: &mut Expr, data_type: &DataType, context: &TypeContext) {
+fn set_type_if_untyped(arg: &mut Expr, data_type: &DataType, context: &TypeContext) {
     if is_untyped(arg, context) {
-        give(arg, data_type.clone());
+        set_type(arg, data_type.clone());
     }
 }
 
 /// Gives the untyped parameters among `args` a type, and calls of such parameters one of numbers; what chooses among such parameters one of
 /// dates as well.
-fn give_all(args: &mut [Expr], data_type: &DataType, context: &TypeContext) {
+fn set_types(args: &mut [Expr], data_type: &DataType, context: &TypeContext) {
     for arg in args {
         if is_untyped(arg, context) {
-            give(arg, data_type.clone());
+            set_type(arg, data_type.clone());
         } else if context.fixes_parameters
             && (data_type.is_numeric()
                 || (data_type.has_date() || data_type.is_binary_string()) && open::is_choice(arg))
@@ -187,7 +187,7 @@ fn derive_beside(args: &mut [Expr], otherwise: Option<DataType>, context: &TypeC
         None => otherwise.or_else(|| type_beside(&args.iter().find(known)?.data_type)),
     };
     if let Some(data_type) = given {
-        give_all(args, &data_type, context);
+        set_types(args, &data_type, context);
     }
 }
 
@@ -195,7 +195,7 @@ fn derive_beside(args: &mut [Expr], otherwise: Option<DataType>, context: &TypeC
 pub(crate) fn derive_compared(args: &mut [Expr], context: &TypeContext) {
     let first = args.iter().find(|arg| !is_untyped(arg, context));
     if context.fixes_parameters && first.is_some_and(|first| first.data_type.kind == TypeKind::Year) {
-        give_all(args, &integer(), context);
+        set_types(args, &integer(), context);
     } else {
         derive_beside(args, None, context);
     }
@@ -205,7 +205,7 @@ pub(crate) fn derive_compared(args: &mut [Expr], context: &TypeContext) {
 pub(crate) fn derive_chosen(args: &mut [Expr], context: &TypeContext) {
     let known = args.iter().filter(|arg| !is_untyped(arg, context)).map(|arg| &arg.data_type);
     if let Some(data_type) = text_beside(args, context) {
-        give_all(args, &data_type, context);
+        set_types(args, &data_type, context);
     } else if !merge_all(known).is_string() {
         derive_beside(args, None, context);
     }
@@ -252,24 +252,24 @@ pub(crate) fn derive_cast(arg: &mut Expr, to: &DataType, context: &TypeContext) 
             None => return,
         },
     };
-    give(arg, given);
+    set_type(arg, given);
 }
 
 /// Types a parameter whose truth is asked.
 pub(crate) fn derive_condition(arg: &mut Expr, context: &TypeContext) {
-    give_all(std::slice::from_mut(arg), &integer(), context);
+    set_types(std::slice::from_mut(arg), &integer(), context);
 }
 
 /// Types a parameter that is added up.
 pub(crate) fn derive_summed(arg: &mut Expr, is_deviation: bool, context: &TypeContext) {
     let given = if is_deviation { decimal() } else { DataType::DOUBLE };
-    give_all(std::slice::from_mut(arg), &given, context);
+    set_types(std::slice::from_mut(arg), &given, context);
 }
 
 /// Types the parameters of a call of which MIN or MAX is asked; a parameter by itself stays a text.
 pub(crate) fn derive_extreme(arg: &mut Expr, context: &TypeContext) {
     if !is_untyped(arg, context) {
-        give_all(std::slice::from_mut(arg), &DataType::DOUBLE, context);
+        set_types(std::slice::from_mut(arg), &DataType::DOUBLE, context);
     }
 }
 
@@ -281,13 +281,13 @@ pub(crate) fn derive_stored(arg: &mut Expr, column: &DataType, context: &TypeCon
         _ => type_beside(column),
     };
     if let Some(data_type) = given {
-        give_one(arg, &data_type, context);
+        set_type_if_untyped(arg, &data_type, context);
     }
 }
 
 /// Types a parameter of LIMIT.
 pub(crate) fn derive_limit(arg: &mut Expr, context: &TypeContext) {
-    give_one(arg, &uint(INT_WIDTH), context);
+    set_type_if_untyped(arg, &uint(INT_WIDTH), context);
 }
 
 /// What is added to a date: a number of units, of seconds with a fraction; texts of several units.
@@ -343,7 +343,7 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
     let is_beside_bits = args.get(1).is_some_and(|arg| arg.data_type.kind == TypeKind::Bit);
     let mut at = |position: usize, data_type: DataType| {
         if let Some(arg) = args.get_mut(position) {
-            give_all(std::slice::from_mut(arg), &data_type, context);
+            set_types(std::slice::from_mut(arg), &data_type, context);
         }
     };
     match function {
@@ -354,7 +354,7 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
             derive_compared(args, context);
         }
         F::NullIf => match text_beside(args, context) {
-            Some(data_type) => give_all(args, &data_type, context),
+            Some(data_type) => set_types(args, &data_type, context),
             None => derive_beside(args, None, context),
         },
         F::IfNull | F::Coalesce | F::Greatest | F::Least => derive_chosen(args, context),
@@ -371,7 +371,7 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
         F::BitOr | F::BitAnd | F::BitXor if context.binds_again => {
             for arg in args.iter_mut() {
                 if matches!(arg.kind, ExprKind::Param(_)) && arg.data_type.is_string() {
-                    give(arg, sent_text(context.connection_collation));
+                    set_type(arg, sent_text(context.connection_collation));
                 }
             }
         }
@@ -380,18 +380,18 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
         }
         // Beside bytes it is bytes, whatever text comes.
         F::BitOr | F::BitAnd | F::BitXor if has_bytes => {
-            give_all(args, &bytes(), context);
+            set_types(args, &bytes(), context);
         }
         // Parameters alone are bytes as well, until a number comes.
-        F::BitOr | F::BitAnd | F::BitXor if are_free => give_all(args, &bytes(), context),
-        F::BitNot | F::BitCount if !context.binds_again => give_all(args, &bytes(), context),
+        F::BitOr | F::BitAnd | F::BitXor if are_free => set_types(args, &bytes(), context),
+        F::BitNot | F::BitCount if !context.binds_again => set_types(args, &bytes(), context),
         F::ShiftLeft | F::ShiftRight => {
             at(1, integer());
             if !context.binds_again {
                 at(0, bytes());
             }
         }
-        F::And | F::Or | F::Xor | F::Not | F::IsTrue | F::IsFalse => give_all(args, &integer(), context),
+        F::And | F::Or | F::Xor | F::Not | F::IsTrue | F::IsFalse => set_types(args, &integer(), context),
         F::Neg
         | F::Abs
         | F::Acos
@@ -413,7 +413,7 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
         | F::Sign
         | F::Sin
         | F::Sqrt
-        | F::Tan => give_all(args, &DataType::DOUBLE, context),
+        | F::Tan => set_types(args, &DataType::DOUBLE, context),
         F::Round | F::Truncate | F::Format => {
             at(0, decimal());
             at(1, integer());
@@ -424,11 +424,11 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
             at(2, integer());
         }
         F::Bin | F::Oct | F::FromDays | F::MakeDate | F::PeriodAdd | F::PeriodDiff | F::InetNtoa => {
-            give_all(args, &integer(), context);
+            set_types(args, &integer(), context);
         }
         F::MakeTime => {
             at(2, decimal());
-            give_all(&mut args[..2], &integer(), context);
+            set_types(&mut args[..2], &integer(), context);
         }
         F::Elt | F::ExportSet | F::MakeSet | F::Space => {
             at(0, integer());
@@ -455,7 +455,7 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
             at(4, integer());
         }
         F::Date => at(0, DataType::DATE),
-        F::AddTime | F::SubTime => give_all(args, &time(), context),
+        F::AddTime | F::SubTime => set_types(args, &time(), context),
         F::TimeToSec => at(0, time()),
         F::Timestamp => {
             at(1, time());
@@ -489,7 +489,7 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
             at(0, datetime());
             at(1, integer());
         }
-        F::DateDiff | F::TimestampDiff => give_all(args, &datetime(), context),
+        F::DateDiff | F::TimestampDiff => set_types(args, &datetime(), context),
         F::DateAdd | F::DateSub => {
             if let CallOption::Unit(unit) = option {
                 at(0, date_type(*unit));

@@ -227,7 +227,7 @@ impl Parts<'_> {
                 (kind @ TextPredicateKind::Between, [column, texts @ ..]) => (kind, column, texts),
                 (kind, [column, _]) if column.as_column().is_some() => (kind, column, &args[1..]),
                 (TextPredicateKind::Like, _) => return None,
-                (kind, [_, column]) => (turned(kind), column, &args[..1]),
+                (kind, [_, column]) => (swapped(kind), column, &args[..1]),
                 _ => return None,
             },
             ExprKind::InList { expr, list } if list.len() <= PREDICATE_TEXTS_MAX => {
@@ -325,7 +325,7 @@ fn predicate_kind(function: FunctionId) -> Option<TextPredicateKind> {
 }
 
 /// The same comparison, read from the other side.
-fn turned(kind: TextPredicateKind) -> TextPredicateKind {
+fn swapped(kind: TextPredicateKind) -> TextPredicateKind {
     match kind {
         TextPredicateKind::Lt => TextPredicateKind::Gt,
         TextPredicateKind::Le => TextPredicateKind::Ge,

@@ -111,7 +111,7 @@ fn pushed(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_
             let is_about_rows = |condition: &Expr| is_repeatable(condition) && !condition.is_constant();
             let (down, mut here): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_about_rows);
             let mut input = push(bound, *input, down, outer_to_inner);
-            lift_constants(&mut input, &mut here);
+            pull_up_constants(&mut input, &mut here);
             // Constants above the others: where one is not true, nothing else is computed for any row.
             let (constant, others) = here.into_iter().partition(Expr::is_constant);
             filter(filter(input, others), constant)
@@ -119,7 +119,9 @@ fn pushed(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_
         Logical::Project { input, items } => {
             let (down, here): (Vec<_>, Vec<_>) = conditions.into_iter().partition(|condition| {
                 let columns = columns_of(condition);
-                items.iter().all(|(id, expr)| !columns.contains(id) || (is_repeatable(expr) && cheap(expr)))
+                items
+                    .iter()
+                    .all(|(id, expr)| !columns.contains(id) || (is_repeatable(expr) && is_cheap(expr)))
             });
             let down = down
                 .into_iter()
@@ -235,7 +237,7 @@ fn total_of_nothing(
 }
 
 /// Worth computing twice: once in the condition, once in the projection.
-fn cheap(expr: &Expr) -> bool {
+fn is_cheap(expr: &Expr) -> bool {
     let mut nodes = 0;
     !expr.any(&mut |_| {
         nodes += 1;
@@ -272,7 +274,7 @@ fn push_join(
                 if condition.is_constant() {
                     match constant_truth(&condition) {
                         Some(true) => continue,
-                        Some(false) => return nothing(left_columns, right_columns),
+                        Some(false) => return empty_join(left_columns, right_columns),
                         None => &mut above,
                     }
                 } else if reads_any(&condition, &right_columns) {
@@ -335,21 +337,21 @@ fn push_join(
     }
     let mut left = Box::new(push(bound, left, to_left, outer_to_inner));
     let mut right = Box::new(push(bound, right, to_right, outer_to_inner));
-    lift_constants(&mut left, &mut above);
+    pull_up_constants(&mut left, &mut above);
     if matches!(kind, JoinKind::Inner | JoinKind::Straight) {
-        lift_constants(&mut right, &mut above);
+        pull_up_constants(&mut right, &mut above);
     }
     filter(Logical::Join { kind, left, right, conditions: here }, above)
 }
 
 /// An inner join without rows.
-fn nothing(mut left_columns: Vec<ColumnId>, right_columns: Vec<ColumnId>) -> Logical {
+fn empty_join(mut left_columns: Vec<ColumnId>, right_columns: Vec<ColumnId>) -> Logical {
     left_columns.extend(right_columns);
     Logical::Empty { columns: left_columns }
 }
 
 /// Takes the constant conditions of a tree to `above`.
-fn lift_constants(tree: &mut Logical, above: &mut Vec<Expr>) {
+fn pull_up_constants(tree: &mut Logical, above: &mut Vec<Expr>) {
     let Logical::Filter { input, conditions } = tree else { return };
     above.extend(conditions.extract_if(.., |condition| condition.is_constant()));
     if conditions.is_empty() {

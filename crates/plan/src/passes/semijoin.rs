@@ -19,7 +19,7 @@ pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
     tree.each_input_mut(&mut |input| run(bound, input));
     tree.each_expr_mut(&mut |expr| below(bound, expr));
     join(bound, tree);
-    tree.each_expr_mut(&mut read_quietly);
+    tree.each_expr_mut(&mut read_without_warning);
 }
 
 /// Makes joins of the conditions of a filter.
@@ -48,7 +48,7 @@ fn join(bound: &mut Bound, tree: &mut Logical) {
 /// Runs the pass over the trees of an expression's subqueries.
 pub(super) fn in_expr(bound: &mut Bound, expr: &mut Expr) {
     below(bound, expr);
-    read_quietly(expr);
+    read_without_warning(expr);
 }
 
 fn below(bound: &mut Bound, expr: &mut Expr) {
@@ -59,11 +59,11 @@ fn below(bound: &mut Bound, expr: &mut Expr) {
 }
 
 /// Lets texts that are looked for among numbers be read without a warning.
-fn read_quietly(expr: &mut Expr) {
-    expr.each_child_mut(&mut read_quietly);
+fn read_without_warning(expr: &mut Expr) {
+    expr.each_child_mut(&mut read_without_warning);
     let ExprKind::Subquery(subquery) = &mut expr.kind else { return };
     if let SubqueryKind::Quantified { condition, single: false, .. } = &mut subquery.kind {
-        condition.iter_mut().for_each(read_left_quietly);
+        condition.iter_mut().for_each(read_left_without_warning);
     }
 }
 
@@ -79,7 +79,7 @@ fn is_simple(plan: &Logical) -> bool {
     }
 }
 
-fn read_left_quietly(part: &mut Expr) {
+fn read_left_without_warning(part: &mut Expr) {
     let ExprKind::Call { function: FunctionId::Eq | FunctionId::Ne, args, .. } = &mut part.kind else {
         return;
     };
@@ -121,11 +121,11 @@ fn join_sides(bound: &mut Bound, subquery: &Subquery, kind: JoinKind) -> Option<
             }
             let mut condition = condition.clone();
             if !is_simple(&subquery.plan) {
-                condition.iter_mut().for_each(read_left_quietly);
+                condition.iter_mut().for_each(read_left_without_warning);
             } else if kind == JoinKind::Anti {
                 let is_fixed =
                     |part: &&mut Expr| part.as_call().is_some_and(|(_, sides)| sides[0].is_constant());
-                condition.iter_mut().filter(is_fixed).for_each(read_left_quietly);
+                condition.iter_mut().filter(is_fixed).for_each(read_left_without_warning);
             }
             condition
         }

@@ -168,9 +168,9 @@ impl<'p> GroupBy<'p> {
         table.insert(hash, key)
     }
 
-    /// The same where keys are seeds.
+    /// The same where keys are prefix keys.
     #[inline(never)]
-    fn seed_group(
+    fn prefix_key_group(
         &mut self,
         is_full: bool,
         (hash, key): (u64, &[u8]),
@@ -178,7 +178,7 @@ impl<'p> GroupBy<'p> {
         ctx: &ExecContext<'_>,
     ) -> SqlResult<u32> {
         let bytes_max = if is_full { None } else { Some(usize::MAX) };
-        Ok(match self.table.look(hash, key, bytes_max, &self.row_keys, ctx)? {
+        Ok(match self.table.find_or_insert(hash, key, bytes_max, &self.row_keys, ctx)? {
             Found::Known(group) => group,
             Found::Absent => ELSEWHERE,
             Found::New(group) => {
@@ -218,12 +218,13 @@ impl<'p> GroupBy<'p> {
                 } else {
                     for row in 0..rows {
                         key.clear();
-                        let (hash, group) = if self.row_keys.are_seeds() {
+                        let (hash, group) = if self.row_keys.are_prefix_keys() {
                             // WITH ROLLUP has none.
                             self.row_keys.append(&[], &self.rows.keys, row, ctx, &mut key)?;
                             let hash = self.table.hash(&key);
                             let keys = std::mem::take(&mut self.rows.keys);
-                            let group = self.seed_group(is_full, (hash, &key), (&keys, row, level), ctx)?;
+                            let group =
+                                self.prefix_key_group(is_full, (hash, &key), (&keys, row, level), ctx)?;
                             self.rows.keys = keys;
                             (hash, group)
                         } else {
@@ -301,8 +302,8 @@ impl<'p> GroupBy<'p> {
             for (row, key) in keys.iter().enumerate() {
                 let hash = self.table.hash(key);
                 let values = (&batch.columns[..key_count], row, key_count);
-                let group = if self.row_keys.are_seeds() {
-                    self.seed_group(is_full, (hash, key), values, ctx)?
+                let group = if self.row_keys.are_prefix_keys() {
+                    self.prefix_key_group(is_full, (hash, key), values, ctx)?
                 } else {
                     let table = &mut self.table.plain;
                     Self::group(table, &mut self.key_values, is_full, (hash, key), values)
@@ -410,7 +411,7 @@ impl<'p> GroupBy<'p> {
             loop {
                 batch.clear();
                 let first = self.next;
-                if !self.give(&mut batch, ctx)? {
+                if !self.emit(&mut batch, ctx)? {
                     break;
                 }
                 for &group in &self.order[first..self.next] {
@@ -429,7 +430,7 @@ impl<'p> GroupBy<'p> {
     }
 
     /// The next groups of this pass.
-    fn give(&mut self, out: &mut Batch, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
+    fn emit(&mut self, out: &mut Batch, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
         let end = (self.next + batch_rows_max()).min(self.order.len());
         let width = self.key_types.len();
         while self.next < end && !out.is_full() {
@@ -441,7 +442,7 @@ impl<'p> GroupBy<'p> {
             for ((state, call), target) in
                 self.states.iter_mut().zip(self.calls).zip(&mut out.columns[width..])
             {
-                state.give(call, group, target, ctx)?;
+                state.emit(call, group, target, ctx)?;
             }
             out.row_count += 1;
         }
@@ -501,7 +502,7 @@ impl Operator for GroupBy<'_> {
             return sorter.next(out);
         }
         loop {
-            if self.give(out, ctx)? {
+            if self.emit(out, ctx)? {
                 return Ok(true);
             }
             let Some((rows, level)) = self.work.pop() else { return Ok(false) };

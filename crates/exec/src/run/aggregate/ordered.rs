@@ -60,7 +60,7 @@ impl<'p> OrderedGroups<'p> {
     }
 
     /// Forgets the groups that were given.
-    fn forget_given(&mut self) {
+    fn drop_emitted(&mut self) {
         if self.next == 0 {
             return;
         }
@@ -70,7 +70,7 @@ impl<'p> OrderedGroups<'p> {
             kept.gather_from(column, &left);
             *column = kept;
         }
-        self.states.iter_mut().for_each(|state| state.forget(self.next));
+        self.states.iter_mut().for_each(|state| state.drop_groups(self.next));
         self.group_count -= self.next;
         self.done -= self.next;
         self.next = 0;
@@ -145,7 +145,7 @@ impl Operator for OrderedGroups<'_> {
             if self.has_ended {
                 return Ok(false);
             }
-            self.forget_given();
+            self.drop_emitted();
             if !self.read(ctx)? {
                 self.has_ended = true;
                 self.done = self.group_count;
@@ -160,7 +160,7 @@ impl Operator for OrderedGroups<'_> {
             for ((state, call), target) in
                 self.states.iter_mut().zip(self.calls).zip(&mut out.columns[width..])
             {
-                state.give(call, self.next, target, ctx)?;
+                state.emit(call, self.next, target, ctx)?;
             }
             self.next += 1;
             out.row_count += 1;

@@ -68,7 +68,7 @@ impl<'p> Rows<'p> {
 
     pub(super) fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         if self.is_wide {
-            self.input.want_rows(1);
+            self.input.limit_rows(1);
         }
         self.input.start(ctx)
     }
@@ -88,7 +88,7 @@ impl<'p> Rows<'p> {
         if self.is_wide {
             let keys = self.key_program.as_mut().map(|(scratch, _)| scratch.rows_next(rows, &self.keys));
             let args = self.arg_program.as_mut().map(|(scratch, _)| scratch.rows_next(rows, &self.args));
-            self.input.want_rows(keys.into_iter().chain(args).min().unwrap_or(1));
+            self.input.limit_rows(keys.into_iter().chain(args).min().unwrap_or(1));
         }
         Ok(Some(rows))
     }

@@ -255,7 +255,7 @@ impl State {
     }
 
     /// Forgets the first `groups` groups: they were given, and what comes is of the others. Nothing is DISTINCT.
-    pub(super) fn forget(&mut self, groups: usize) {
+    pub(super) fn drop_groups(&mut self, groups: usize) {
         fn drop_first<T>(states: &mut Vec<T>, groups: usize) {
             states.drain(..groups.min(states.len()));
         }
@@ -370,7 +370,7 @@ impl State {
             for (row, key) in keys.iter().enumerate() {
                 let cells = batch.columns.iter().map(|column| column.cell(row));
                 if seen.is_new(key, cells, &shared.keys, seen_limit, ctx)? {
-                    let group = u32::from_be_bytes(first(head_of(key, shared.keys.are_seeds()))?);
+                    let group = u32::from_be_bytes(first(head_of(key, shared.keys.are_prefix_keys()))?);
                     let (args, arrival) = batch.columns.split_at(width);
                     let arrival = arrival[0].ints()[row] as u64;
                     self.apply((call, shared), group as usize, args, row, arrival, ctx)?;
@@ -541,7 +541,7 @@ impl State {
     }
 
     /// Appends the result of a group to `out`.
-    pub(super) fn give(
+    pub(super) fn emit(
         &mut self,
         call: &Aggregate,
         group: usize,
@@ -553,11 +553,11 @@ impl State {
             Kind::Count(states) => out.push_int(states[group]),
             Kind::Integers(states) => {
                 let (sum, count) = states[group];
-                give_sum(call, Decimal::from_i128(sum), count, out);
+                emit_sum(call, Decimal::from_i128(sum), count, out);
             }
             Kind::Decimals(states) => {
                 let (sum, count) = states[group];
-                give_sum(call, sum, count, out);
+                emit_sum(call, sum, count, out);
             }
             Kind::Doubles(states) => match states[group] {
                 (_, 0) => out.push_null(),
@@ -669,7 +669,7 @@ fn add_decimal((sum, count): &mut (Decimal, u64), value: &Decimal) {
     *count += 1;
 }
 
-fn give_sum(call: &Aggregate, sum: Decimal, count: u64, out: &mut Column) {
+fn emit_sum(call: &Aggregate, sum: Decimal, count: u64, out: &mut Column) {
     if count == 0 {
         out.push_null();
         return;
