@@ -37,8 +37,8 @@
 //! assert_eq!(end, b"ac", "the first key behind all that begin with ab and 0xff");
 //! ```
 
+mod collected;
 mod error;
-mod facts;
 mod key;
 mod large;
 mod metadata;
@@ -52,8 +52,8 @@ mod transaction;
 mod value;
 mod zone;
 
+pub use collected::{Bucket, CollectedStatistics, ColumnStatistics, Histogram, IndexStatistics};
 pub use error::{DuplicateKey, Error, ForeignKeyViolation, OtherTable, ServerError};
-pub use facts::{Bucket, ColumnFacts, Histogram, IndexFacts, TableFacts};
 pub use key::{KeyBound, KeyBytes, KeyBytesRange, KeyForm, KeyRange, KeyRanges, PointKeys, next_prefix};
 pub use large::{
     LARGE_VALUES_READ, LargeReference, LongValue, PREFIX_BYTES, REFERENCE_BYTES, REFERENCED_BYTES_MIN,

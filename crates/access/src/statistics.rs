@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::facts::{Histogram, TableFacts};
+use crate::collected::{CollectedStatistics, Histogram};
 use crate::key::{KeyBytes, KeyRange};
 
 /// What the optimizer asks about a table. Answers are estimates, cheap, and never fail.
@@ -21,17 +21,17 @@ pub trait TableStatistics: Send + Sync {
     /// Rows of index `index` in `range`.
     fn estimate_rows(&self, index: usize, range: &KeyRange) -> u64;
 
-    /// What was found out about the rows; none: nothing yet.
-    fn facts(&self) -> Option<Arc<TableFacts>> {
+    /// The collected statistics; `None`: none yet.
+    fn collected(&self) -> Option<Arc<CollectedStatistics>> {
         None
     }
 
-    /// The version of these facts: another one when they were replaced. Cheap.
-    fn facts_version(&self) -> u64 {
+    /// The version of the collected statistics; it changes whenever they are replaced. Cheap.
+    fn collected_version(&self) -> u64 {
         0
     }
 
-    /// How the facts write values of column `column`: as part 0. None: they do not speak of it.
+    /// How the statistics encode values of column `column`: as part 0. `None`: they do not cover it.
     fn column_keys(&self, column: usize) -> Option<&dyn KeyBytes> {
         let _ = column;
         None

@@ -33,7 +33,9 @@ mod routine;
 mod show_create;
 mod snapshot;
 
-pub use access::{ColumnFacts, KeyBound, KeyBytes, KeyBytesRange, KeyRange, TableFacts, TableStatistics};
+pub use access::{
+    CollectedStatistics, ColumnStatistics, KeyBound, KeyBytes, KeyBytesRange, KeyRange, TableStatistics,
+};
 pub use account::{
     Account, AccountId, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, PasswordLocking, Privileges,
     ResourceLimits, SchemaPrivileges, TablePrivileges,

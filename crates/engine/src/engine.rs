@@ -17,7 +17,7 @@ use crate::local::LocalBackend;
 use crate::recalculation::Recalculation;
 use session::backend::Definitions as _;
 use session::core::{Core, Storage};
-use session::log::{GeneralEvent, QueryLogs, ServerFacts};
+use session::log::{GeneralEvent, LogHeader, QueryLogs};
 use session::plans::shared::SharedPlans;
 use session::privilege::{self, SessionAccount};
 use session::variables::definition::known;
@@ -189,14 +189,14 @@ impl Engine {
                 }
             }
         }
-        let facts = ServerFacts {
+        let header = LogHeader {
             program: options.program.clone(),
             version: SERVER_VERSION.to_owned(),
             version_comment: variables.text(known::version_comment()).to_owned(),
             port: u16::try_from(variables.unsigned(known::port())).unwrap_or(0),
             socket: variables.text(known::socket()).to_owned(),
         };
-        let logs = QueryLogs::new(env, &facts);
+        let logs = QueryLogs::new(env, &header);
         let new_folder = catalog.accounts.list.is_empty();
         let handle = Arc::clone(definitions.catalog());
         let backend = Arc::new(LocalBackend::new(store, definitions));

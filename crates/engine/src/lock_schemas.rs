@@ -24,8 +24,8 @@ use types::temporal::calendar::UNIX_EPOCH_DAY;
 use types::temporal::{DateTime, MICROS_PER_DAY};
 
 use session::core::Core;
-use session::facts::Facts;
 use session::processes::{Activity, ProcessEntry};
+use session::session_context::SessionContext;
 use session::system_schemas::Fill;
 use session::system_schemas::rows::{Cell, Rows};
 
@@ -160,9 +160,9 @@ pub(crate) fn fills(store: &Store) -> Vec<(&'static str, Fill)> {
         let store = store.clone();
         let fill: Fill =
             Arc::new(move |context: &VirtualContext<'_>, _: &VirtualScan<'_>, rows: &mut Rows<'_>| {
-                let facts = Facts::of(context);
-                let filled = if !needs_process || facts.has_global(Privileges::PROCESS) {
-                    push(&store, &facts.core, context.catalog, rows).map_err(crate::store_error)
+                let reader = SessionContext::of(context);
+                let filled = if !needs_process || reader.has_global(Privileges::PROCESS) {
+                    push(&store, &reader.core, context.catalog, rows).map_err(crate::store_error)
                 } else {
                     Err(ER_SPECIFIC_ACCESS_DENIED_ERROR.with(&[&"PROCESS"]))
                 };

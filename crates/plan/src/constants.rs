@@ -90,8 +90,8 @@ fn rows_of_column(
     ranges: &[RangePlan],
 ) -> Option<f64> {
     let statistics = entry.source.statistics();
-    let facts = statistics.facts()?;
-    let of_column = facts.column(column)?;
+    let collected = statistics.collected()?;
+    let of_column = collected.column(column)?;
     let bytes = statistics.column_keys(column)?;
     let (mut share, mut asked) = (0.0, 0);
     for range in ranges.iter().step_by(ranges.len().div_ceil(ASKED_MAX).max(1)) {
@@ -108,7 +108,7 @@ fn rows_of_column(
     let rows = (statistics.row_count() as f64).max(1.0);
     let found = share * ranges.len() as f64 / f64::from(asked.max(1)) * rows;
     // What a sample did not meet may be there all the same.
-    Some(found.clamp(if facts.is_whole { 0.1 } else { 1.0 }, rows))
+    Some(found.clamp(if collected.is_whole { 0.1 } else { 1.0 }, rows))
 }
 
 fn rows_in_index(

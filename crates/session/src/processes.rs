@@ -123,7 +123,7 @@ pub struct TransactionNote {
 
 /// A [`TransactionNote`] as read.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct TransactionFacts {
+pub struct TransactionInfo {
     /// When an open transaction began to read or write, in microseconds since 1970; 0: none is open, or it has not yet.
     pub began_micros: i64,
     /// The level of the running statement's transaction.
@@ -154,8 +154,8 @@ impl TransactionNote {
     /// What was noted.
     #[must_use]
     #[inline]
-    pub fn read(&self) -> TransactionFacts {
-        TransactionFacts {
+    pub fn read(&self) -> TransactionInfo {
+        TransactionInfo {
             began_micros: self.began_micros.load(Ordering::Relaxed),
             isolation: Isolation::from_number(self.isolation.load(Ordering::Relaxed)),
             read_only: self.read_only.load(Ordering::Relaxed),

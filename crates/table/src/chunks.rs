@@ -9,8 +9,8 @@ use store::{ScanRange, Store, StoreError, Transaction, Tree, TreeId};
 use crate::WAIT_INTERNAL;
 use crate::error::{WriteError, from_store};
 
-/// The tree of facts.
-pub(crate) const FACTS_TREE: TreeId = TreeId(3);
+/// The tree of statistics.
+pub(crate) const STATISTICS_TREE: TreeId = TreeId(3);
 /// The tree of histograms.
 pub(crate) const HISTOGRAMS_TREE: TreeId = TreeId(4);
 /// Bytes of a chunk.

@@ -5,7 +5,7 @@
 //! the number of different values are at hand, and the smaller is taken: that of Haas and Stokes (1998), from the values that only one leaf
 //! holds, and the number of runs of equal values in the table's order, which there cannot be more values than.
 
-use access::{Bucket, ColumnFacts};
+use access::{Bucket, ColumnStatistics};
 
 use crate::buckets::bucket_ends;
 
@@ -80,18 +80,18 @@ impl ColumnSample {
     }
 
     /// What is known of the column in a table of `row_count` rows. `is_whole`: these are all of them.
-    pub(crate) fn facts(&mut self, row_count: u64, is_whole: bool) -> ColumnFacts {
+    pub(crate) fn statistics(&mut self, row_count: u64, is_whole: bool) -> ColumnStatistics {
         let keyed = self.values.len() as f64;
         let not_null = keyed + self.large as f64;
         let sampled = not_null + self.nulls as f64;
         if sampled == 0.0 {
-            return ColumnFacts { distinct: 1.0, ..ColumnFacts::default() };
+            return ColumnStatistics { distinct: 1.0, ..ColumnStatistics::default() };
         }
         let groups = self.groups();
         let scale = if is_whole { 1.0 } else { (row_count as f64 / sampled).max(1.0) };
         // Each large value is taken to be another one.
         let distinct = self.distinct(&groups, scale, is_whole) + self.large as f64 * scale;
-        ColumnFacts {
+        ColumnStatistics {
             null_share: self.nulls as f64 / sampled,
             distinct: distinct.max(1.0),
             mean_bytes: self.size_sum as f64 / not_null.max(1.0),
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     /// 1,500 runs of 20 of `row_count` rows, each of another leaf: row `number` lies in leaf `number / 100` and has the value `of(number)`.
-    fn sampled(row_count: u64, of: impl Fn(u64) -> u64) -> ColumnFacts {
+    fn sampled(row_count: u64, of: impl Fn(u64) -> u64) -> ColumnStatistics {
         let mut sample = ColumnSample::default();
         let mut random = 1_u64;
         for leaf in 0..1_500 {
@@ -194,7 +194,7 @@ mod tests {
                 sample.push(leaf as u32, 8, |out| out.extend_from_slice(&value.to_be_bytes()));
             }
         }
-        sample.facts(row_count, false)
+        sample.statistics(row_count, false)
     }
 
     /// A number that looks random, the same for the same.
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn frequent_values_are_those_of_many_leaves() {
-        let facts = sampled(10_000_000, |number| {
+        let statistics = sampled(10_000_000, |number| {
             if mixed(number) % 10 < 3 {
                 7
             } else if number / 100 == 5 {
@@ -235,11 +235,11 @@ mod tests {
                 100 + mixed(mixed(number)) % 90_000
             }
         });
-        let (value, share) = &facts.frequent[0];
+        let (value, share) = &statistics.frequent[0];
         assert_eq!(**value, 7_u64.to_be_bytes());
         assert!((share - 0.3).abs() < 0.02, "{share}");
-        assert!(facts.frequent.iter().all(|(value, _)| **value != 8_u64.to_be_bytes()));
-        assert!((facts.equal_share(&500_u64.to_be_bytes()) * 90_000.0 / 0.7 - 1.0).abs() < 0.5);
+        assert!(statistics.frequent.iter().all(|(value, _)| **value != 8_u64.to_be_bytes()));
+        assert!((statistics.equal_share(&500_u64.to_be_bytes()) * 90_000.0 / 0.7 - 1.0).abs() < 0.5);
     }
 
     #[test]
@@ -249,18 +249,18 @@ mod tests {
             sample.push(0, 8, |out| out.extend_from_slice(&(number % 10).to_be_bytes()));
         }
         (0..1_000).for_each(|_| sample.push_null());
-        let facts = sample.facts(2_000, true);
-        assert_eq!((facts.distinct, facts.null_share, facts.histogram.len()), (10.0, 0.5, 10));
-        assert_eq!(facts.frequent.len(), 10);
-        assert!(facts.histogram.iter().all(|bucket| bucket.least == bucket.greatest));
+        let statistics = sample.statistics(2_000, true);
+        assert_eq!((statistics.distinct, statistics.null_share, statistics.histogram.len()), (10.0, 0.5, 10));
+        assert_eq!(statistics.frequent.len(), 10);
+        assert!(statistics.histogram.iter().all(|bucket| bucket.least == bucket.greatest));
 
-        let facts = sampled(10_000_000, |number| match mixed(number) % 4 {
+        let statistics = sampled(10_000_000, |number| match mixed(number) % 4 {
             0 => 5_000,
             _ => mixed(number) % 10_000,
         });
-        assert_eq!(facts.histogram.len(), BUCKETS_MAX);
+        assert_eq!(statistics.histogram.len(), BUCKETS_MAX);
         let mut before = 0.0;
-        for bucket in &facts.histogram {
+        for bucket in &statistics.histogram {
             let share = bucket.cumulative - before;
             before = bucket.cumulative;
             assert!(share < 0.015 || bucket.least == bucket.greatest, "{share}");

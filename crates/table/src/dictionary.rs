@@ -18,7 +18,7 @@ use store::{Store, StoreError, Transaction, Tree, TreeId};
 
 use crate::WAIT_INTERNAL;
 use crate::auto_increment::COUNTERS_TREE;
-use crate::chunks::{self, FACTS_TREE, HISTOGRAMS_TREE};
+use crate::chunks::{self, HISTOGRAMS_TREE, STATISTICS_TREE};
 use crate::encoding::{self, DecodeError};
 use crate::error::{WriteError, from_store};
 use crate::index::scan_range;
@@ -79,7 +79,7 @@ impl From<StoreError> for DictionaryError {
 pub struct Dictionary {
     tree: Tree,
     counters: Tree,
-    facts: Tree,
+    collected: Tree,
     histograms: Tree,
     next_schema: AtomicU32,
     next_table: AtomicU64,
@@ -96,7 +96,7 @@ impl Dictionary {
         let this = Self {
             tree: store.tree(TreeId::DICTIONARY)?,
             counters: store.tree(COUNTERS_TREE)?,
-            facts: store.tree(FACTS_TREE)?,
+            collected: store.tree(STATISTICS_TREE)?,
             histograms: store.tree(HISTOGRAMS_TREE)?,
             next_schema: AtomicU32::new(1),
             next_table: AtomicU64::new(1),
@@ -246,7 +246,7 @@ impl Dictionary {
     /// The store's.
     pub fn delete_table(&self, transaction: &mut Transaction, id: TableId) -> Result<(), WriteError> {
         transaction.delete(&self.counters, &id.0.to_be_bytes(), WAIT_INTERNAL).map_err(from_store)?;
-        chunks::write(&self.facts, transaction, id, &[])?;
+        chunks::write(&self.collected, transaction, id, &[])?;
         chunks::write(&self.histograms, transaction, id, &[])?;
         self.delete(transaction, KIND_TABLE, id.0, 0)
     }

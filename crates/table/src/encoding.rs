@@ -1,7 +1,7 @@
 //! The binary form of definitions in the dictionary: little-endian numbers, length-prefixed strings, a version byte
 //! first. A newer program reads older versions; an older one refuses a newer version.
 
-mod facts;
+mod collected;
 mod histograms;
 mod routine;
 
@@ -16,7 +16,7 @@ use catalog::{
 };
 use types::{CollationId, DataType, Decimal, Members, TypeKind};
 
-pub(crate) use facts::{decode_facts, encode_facts};
+pub(crate) use collected::{decode_collected, encode_collected};
 pub(crate) use histograms::{decode_histograms, encode_histograms, histogram_form};
 pub(crate) use routine::{decode_routine, encode_routine};
 

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use access::{IndexFacts, KeyBytesRange, TableFacts};
+use access::{CollectedStatistics, IndexStatistics, KeyBytesRange};
 use hashbrown::HashSet;
 use store::{StoreError, Tree};
 use types::{Cell, Physical};
@@ -15,8 +15,8 @@ use types::{Cell, Physical};
 use crate::Utc;
 use crate::check::CheckEnd;
 use crate::codec::row::{BytesRef, RowView, spilled_reference};
+use crate::collected::Gathered;
 use crate::column_sample::ColumnSample;
-use crate::facts::Gathered;
 use crate::index::scan_range;
 use crate::index_sample::IndexSample;
 use crate::table::Table;
@@ -43,7 +43,7 @@ const ROW_LEAVES_PER_INDEX_LEAF: u64 = 3;
 const DESCENTS_PER_LEAF: u64 = 16;
 
 impl Table {
-    /// Finds out about the rows; [`Table::adopt`] makes it the table's facts. `sample_pages`: how many leaves are looked at, in the unit of MySQL's
+    /// Collects statistics; [`Table::adopt`] makes them the table's. `sample_pages`: how many leaves are sampled, in the unit of MySQL's
     /// variable. `now`: microseconds since 1970. `go_on` is asked for each leaf.
     ///
     /// # Errors
@@ -68,17 +68,18 @@ impl Table {
             .map(|index| {
                 let wanted = (leaves / ROW_LEAVES_PER_INDEX_LEAF).max(1);
                 let wanted = if is_whole { None } else { Some(wanted) };
-                self.index_facts(index, wanted, row_count, go_on).map(|facts| Some(Arc::new(facts)))
+                self.index_statistics(index, wanted, row_count, go_on)
+                    .map(|statistics| Some(Arc::new(statistics)))
             })
             .collect::<Result<_, _>>()?;
         let columns = sample.columns.iter_mut().map(|column| {
-            let facts = column.facts(row_count, is_whole);
-            Some(Arc::new(facts))
+            let statistics = column.statistics(row_count, is_whole);
+            Some(Arc::new(statistics))
         });
         let statistics = &self.counters().statistics;
-        let known = self.gathered().map_or(0, |facts| facts.version);
+        let known = self.gathered().map_or(0, |collected| collected.version);
         let version = statistics.version.load(Ordering::Relaxed).max(known) + 1;
-        let facts = TableFacts {
+        let collected = CollectedStatistics {
             version,
             made_micros: now,
             row_count,
@@ -88,7 +89,7 @@ impl Table {
             columns: columns.collect(),
             indexes,
         };
-        Ok(Gathered { facts: Arc::new(facts), changes_then })
+        Ok(Gathered { collected: Arc::new(collected), changes_then })
     }
 
     /// How many rows a sample may hold.
@@ -105,13 +106,13 @@ impl Table {
     }
 
     /// Different prefixes of the keys of an index. `leaves`: how many leaves are looked at; none: all.
-    fn index_facts<E>(
+    fn index_statistics<E>(
         &self,
         index: usize,
         leaves: Option<u64>,
         row_count: u64,
         go_on: &mut dyn FnMut() -> Result<(), E>,
-    ) -> Result<IndexFacts, CheckEnd<E>> {
+    ) -> Result<IndexStatistics, CheckEnd<E>> {
         let tree = &self.indexes[index].tree;
         let mut sample = IndexSample::new(self, index);
         let (leaf_count, sampled_leaves) = match leaves {
@@ -131,7 +132,7 @@ impl Table {
                 (draw.leaf_count, draw.taken)
             }
         };
-        Ok(IndexFacts { distinct: sample.distinct(row_count), leaf_count, sampled_leaves })
+        Ok(IndexStatistics { distinct: sample.distinct(row_count), leaf_count, sampled_leaves })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Histograms that ANALYZE TABLE ... UPDATE HISTOGRAM made or was given: MySQL's, one a column, as JSON documents.
 //!
-//! They are kept beside the facts and say more of their column than these: estimates use them. A record names each column with its form; the change of a
+//! They are kept beside the statistics and say more of their column than these: estimates use them. A record names each column with its form; the change of a
 //! definition drops those of columns that are no more what they were.
 
 mod document;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use access::{ColumnFacts, Histogram, TableFacts};
+use access::{CollectedStatistics, ColumnStatistics, Histogram};
 use catalog::{TableDefinition, TableKind};
 use store::{CommitPosition, Store, Transaction};
 use types::json::{Kind, View};
@@ -104,7 +104,7 @@ impl Table {
             }
         };
         self.known.set_histograms(all.into());
-        // Estimates come from other facts now.
+        // Estimates come from other statistics now.
         self.gathered();
         self.counters().statistics.version.fetch_add(1, Ordering::Relaxed);
         Ok((had, position))
@@ -144,25 +144,28 @@ impl Table {
             .collect()
     }
 
-    /// Facts, with what histograms say of their columns.
-    pub(crate) fn with_histograms(&self, facts: Option<TableFacts>) -> Option<TableFacts> {
+    /// Statistics, with what histograms say of their columns.
+    pub(crate) fn with_histograms(
+        &self,
+        collected: Option<CollectedStatistics>,
+    ) -> Option<CollectedStatistics> {
         let histograms = self.kept_histograms();
         if histograms.is_empty() {
-            return facts;
+            return collected;
         }
-        let mut facts = facts.unwrap_or_else(|| TableFacts {
+        let mut collected = collected.unwrap_or_else(|| CollectedStatistics {
             row_count: self.rows.record_count(),
             columns: vec![None; self.definition.columns.len()],
             indexes: vec![None; self.definition.indexes.len()],
-            ..TableFacts::default()
+            ..CollectedStatistics::default()
         });
         for (column, histogram) in histograms.iter() {
             let Some(keys) = self.known.keys(&self.definition, *column) else { continue };
-            let known = facts.columns[*column].as_deref();
-            let of_column: ColumnFacts = document::facts_of(histogram, keys, known);
-            facts.columns[*column] = Some(Arc::new(of_column));
+            let known = collected.columns[*column].as_deref();
+            let of_column: ColumnStatistics = document::statistics_of(histogram, keys, known);
+            collected.columns[*column] = Some(Arc::new(of_column));
         }
-        Some(facts)
+        Some(collected)
     }
 }
 

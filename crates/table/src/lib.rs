@@ -24,13 +24,13 @@ mod change_log;
 mod check;
 mod chunks;
 pub mod codec;
+mod collected;
 mod column_sample;
 mod describe;
 pub mod dictionary;
 mod encoding;
 mod entry;
 mod error;
-mod facts;
 pub mod foreign_key;
 mod gather;
 mod histogram;
@@ -62,9 +62,9 @@ pub use access::{
 pub use auto_increment::{AutoIncrement, auto_increment_limit};
 pub use change_log::{ChangeLog, ChangeLogFull, ChangedRow, LoggedChange, TakenChanges};
 pub use check::{CheckDepth, CheckEnd, check_dictionary, tree_owners};
+pub use collected::Gathered;
 pub use entry::COVERED_BYTES_MAX;
 pub use error::{WriteError, access_error};
-pub use facts::Gathered;
 pub use foreign_key::ForeignKeys;
 pub use histogram::{
     DataError, HistogramEnd, HistogramSpec, NoHistogram, keep_histograms, may_have_histogram, read_data,

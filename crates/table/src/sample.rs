@@ -1,6 +1,6 @@
-//! What the optimizer asks of a table: of its facts, and of the store.
+//! Answers to the optimizer: from collected statistics and from the store.
 //!
-//! Rows are counted by the store. As long as there are no facts, a run of entries at the start of an index and one at its end are looked at, and the
+//! Rows are counted by the store. As long as there are no statistics, a run of entries at the start of an index and one at its end are looked at, and the
 //! ratio of different prefixes to entries is taken for the whole. That is done again when the number of rows has changed
 //! by more than a tenth.
 
@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use access::{Histogram, KeyBytes, KeyBytesRange, TableFacts};
+use access::{CollectedStatistics, Histogram, KeyBytes, KeyBytesRange};
 use catalog::{KeyRange, TableStatistics};
 use types::Column;
 
@@ -26,14 +26,14 @@ const CHANGED_ROWS: f64 = 500.0;
 const ROWS_MIN: u64 = 1;
 
 impl Table {
-    /// How much of the table changed since it was looked at for its facts; from 1 on it is worth another look: a tenth of its rows and 500 more.
+    /// How much of the table changed since its statistics were collected; from 1 on they are due again: a tenth of its rows and 500 more.
     #[must_use]
     pub fn change(&self) -> f64 {
         let then = self.counters().statistics.changes_then.load(Ordering::Relaxed);
         let changes = self.rows.change_count().saturating_sub(then);
         let rows = self.rows.record_count() as f64;
-        // What was loaded before a restart, or while nobody looked, has no facts yet.
-        let is_unknown = rows >= CHANGED_ROWS && !self.has_facts();
+        // What was loaded before a restart, or while nobody looked, has no statistics yet.
+        let is_unknown = rows >= CHANGED_ROWS && !self.has_collected();
         (changes as f64 / (rows * CHANGED_SHARE + CHANGED_ROWS)).max(f64::from(u8::from(is_unknown)))
     }
 
@@ -131,7 +131,8 @@ impl TableStatistics for Table {
         if definition.is_unique() && part_count >= definition.parts.len() && !nullable {
             return rows;
         }
-        if let Some(distinct) = self.gathered().and_then(|facts| facts.distinct_keys(index, part_count, rows))
+        if let Some(distinct) =
+            self.gathered().and_then(|collected| collected.distinct_keys(index, part_count, rows))
         {
             return distinct;
         }
@@ -150,11 +151,11 @@ impl TableStatistics for Table {
         self.store.estimate_rows(&self.indexes[index].tree, &scan_range(&bytes, false)).unwrap_or(1)
     }
 
-    fn facts(&self) -> Option<Arc<TableFacts>> {
+    fn collected(&self) -> Option<Arc<CollectedStatistics>> {
         self.gathered()
     }
 
-    fn facts_version(&self) -> u64 {
+    fn collected_version(&self) -> u64 {
         self.counters().statistics.version.load(Ordering::Relaxed)
     }
 

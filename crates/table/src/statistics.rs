@@ -1,10 +1,10 @@
-//! Statistics of a table as they were found last, and how columns are written in them.
+//! The newest statistics of a table, and how they encode columns.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
-use access::TableFacts;
+use access::CollectedStatistics;
 use catalog::{IndexPart, TableDefinition};
 use parking_lot::{Mutex, RwLock};
 use types::Physical;
@@ -25,13 +25,13 @@ pub(crate) const KEPT: u8 = 2;
 pub(crate) struct Statistics {
     /// Rows when `entries_per_key` was made, plus one; 0: never.
     pub(crate) made_at: AtomicU64,
-    /// Per index, per number of parts: entries per different prefix, times 1,000. What is known while no facts are.
+    /// Per index, per number of parts: entries per different prefix, times 1,000. Used as long as no statistics are collected.
     pub(crate) entries_per_key: RwLock<Vec<Vec<u64>>>,
-    /// The version of the newest facts.
+    /// The version of the newest statistics.
     pub(crate) version: AtomicU64,
-    /// Changes of the tree of rows when the newest facts were found; see [`store::Tree::change_count`].
+    /// Changes of the tree of rows when the newest statistics were collected; see [`store::Tree::change_count`].
     pub(crate) changes_then: AtomicU64,
-    /// Whether facts are kept: one of the three below.
+    /// Whether statistics are stored: one of the three constants above.
     pub(crate) kept: AtomicU8,
     /// Held while a histogram is replaced.
     pub(crate) histograms_changing: Mutex<()>,
@@ -40,27 +40,30 @@ pub(crate) struct Statistics {
 /// JSON documents by column.
 pub(crate) type Histograms = Arc<[(usize, Arc<[u8]>)]>;
 
-/// The facts as a definition of the table has them: by its columns and indexes.
+/// The statistics cached for one definition of the table, by its columns and indexes.
 #[derive(Debug, Default)]
-pub(crate) struct KnownFacts {
+pub(crate) struct CachedStatistics {
     /// None: not asked for yet.
-    found: RwLock<Option<Option<Arc<TableFacts>>>>,
+    found: RwLock<Option<Option<Arc<CollectedStatistics>>>>,
     columns: OnceLock<Vec<Option<KeyCodec>>>,
     /// None: not asked for yet.
     histograms: RwLock<Option<Histograms>>,
 }
 
-impl KnownFacts {
-    /// The facts; `load` reads what is kept of them when they are first asked for.
-    pub(crate) fn get(&self, load: impl FnOnce() -> Option<TableFacts>) -> Option<Arc<TableFacts>> {
-        if let Some(facts) = &*self.found.read() {
-            return facts.clone();
+impl CachedStatistics {
+    /// The statistics; `load` reads the stored ones at first use.
+    pub(crate) fn get(
+        &self,
+        load: impl FnOnce() -> Option<CollectedStatistics>,
+    ) -> Option<Arc<CollectedStatistics>> {
+        if let Some(collected) = &*self.found.read() {
+            return collected.clone();
         }
         let mut found = self.found.write();
         found.get_or_insert_with(|| load().map(Arc::new)).clone()
     }
 
-    /// The histograms, by column; `load` reads what is kept of them when they are first asked for.
+    /// The histograms, by column; `load` reads the stored ones at first use.
     pub(crate) fn histograms(&self, load: impl FnOnce() -> Vec<(usize, Arc<[u8]>)>) -> Histograms {
         if let Some(all) = &*self.histograms.read() {
             return Arc::clone(all);
@@ -69,14 +72,14 @@ impl KnownFacts {
         Arc::clone(histograms.get_or_insert_with(|| load().into()))
     }
 
-    /// Replaces the histograms. Facts are made again with them.
+    /// Replaces the histograms. The statistics are combined with them again.
     pub(crate) fn set_histograms(&self, all: Histograms) {
         *self.histograms.write() = Some(all);
         *self.found.write() = None;
     }
 
-    pub(crate) fn set(&self, facts: Arc<TableFacts>) {
-        *self.found.write() = Some(Some(facts));
+    pub(crate) fn set(&self, collected: Arc<CollectedStatistics>) {
+        *self.found.write() = Some(Some(collected));
     }
 
     /// How values of a column are written, as part 0; none of a kind that has no order here.

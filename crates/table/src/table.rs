@@ -14,7 +14,7 @@ use crate::codec::key::{KeyCodec, next_prefix};
 use crate::codec::row::Layout;
 use crate::index::{Index, open_indexes, scan_range, tree_id};
 use crate::metadata_lock::MetadataLock;
-use crate::statistics::{KnownFacts, Statistics};
+use crate::statistics::{CachedStatistics, Statistics};
 
 /// A table whose rows are in the store. Shared by all statements that run on one definition; a changed definition is
 /// another `Table` over the same trees (and the same counters, see [`Table::open_from`]).
@@ -34,7 +34,7 @@ pub struct Table {
     /// An insert may fail after it has changed something.
     pub(crate) insert_makes_several_changes: bool,
     counters: Arc<Counters>,
-    pub(crate) known: KnownFacts,
+    pub(crate) known: CachedStatistics,
     /// The first commit whose snapshot shows all rows in all indexes.
     usable_from: AtomicU64,
 }
@@ -201,7 +201,7 @@ impl Table {
             insert_makes_several_changes,
             observers,
             counters,
-            known: KnownFacts::default(),
+            known: CachedStatistics::default(),
             usable_from: AtomicU64::new(usable_from),
         }))
     }

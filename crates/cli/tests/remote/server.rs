@@ -8,7 +8,7 @@ use service::{
     Account, ClientHost, ConnectRequest, ConnectionEvent, DurableListener, Limits, Outcome, Service, SqlError,
 };
 use session::core::{Core, Storage};
-use session::log::{QueryLogs, ServerFacts};
+use session::log::{LogHeader, QueryLogs};
 use session::plans::shared::SharedPlans;
 use session::variables::Variables;
 use session::{Server, Session};
@@ -29,7 +29,7 @@ impl RemoteServer {
         let backend = Arc::new(RemoteBackend::new(engine.clone(), options));
         let storage = Arc::clone(&backend) as Arc<dyn Storage>;
         let globals = Variables::clone(&engine.core().globals());
-        let logs = QueryLogs::new(env, &ServerFacts::default());
+        let logs = QueryLogs::new(env, &LogHeader::default());
         let core = Core::new(env.clone(), storage, Arc::clone(backend.handle()), globals, logs);
         RemoteServer { engine: engine.clone(), core: Arc::new(core), backend, plans: Arc::default() }
     }

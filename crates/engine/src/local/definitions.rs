@@ -43,8 +43,8 @@ impl LocalBackend {
         if !self.is_newest(entry) {
             return Ok(());
         }
-        let facts = table.gather(sample_pages, now, go_on).map_err(HistogramEnd::Check)?;
-        table.adopt(&facts).map_err(HistogramEnd::Write)?;
+        let collected = table.gather(sample_pages, now, go_on).map_err(HistogramEnd::Check)?;
+        table.adopt(&collected).map_err(HistogramEnd::Write)?;
         table.refresh_histograms(TimeZone::UTC.from_utc(now), go_on)
     }
 

@@ -96,7 +96,7 @@ fn counter(run: &Run, pair: Pair, name: &str) -> Option<f64> {
     Some(of(pair.slow)? - of(pair.fast)?)
 }
 
-struct Facts<'a> {
+struct AttributionInputs<'a> {
     run: &'a Run,
     pair: Pair,
     slow: &'a Arm,
@@ -120,7 +120,7 @@ struct Facts<'a> {
     is_of_cpu: bool,
 }
 
-impl Facts<'_> {
+impl AttributionInputs<'_> {
     fn part(&self, name: &str) -> Option<f64> {
         share(self.run.sum.as_ref().filter(|sum| !self.is_of_cpu && sum::is_divisible(sum))?, name)
     }
@@ -175,7 +175,7 @@ impl Facts<'_> {
 }
 
 /// What is known of a pair; of the added CPU alone where that is what is to be divided.
-fn facts<'a>(run: &'a Run, found: &Finding, is_of_cpu: bool) -> Facts<'a> {
+fn inputs<'a>(run: &'a Run, found: &Finding, is_of_cpu: bool) -> AttributionInputs<'a> {
     let pair = found.pair;
     let commands = |arm| {
         // A tap sees what real drivers send, and they do not say.
@@ -186,7 +186,7 @@ fn facts<'a>(run: &'a Run, found: &Finding, is_of_cpu: bool) -> Facts<'a> {
         })
     };
     let up = |arm| middle(run, arm, &|block| block.bytes_up_per_op);
-    let mut facts = Facts {
+    let mut inputs = AttributionInputs {
         run,
         pair,
         slow: &run.arms[pair.slow],
@@ -205,20 +205,20 @@ fn facts<'a>(run: &'a Run, found: &Finding, is_of_cpu: bool) -> Facts<'a> {
         added_ns: run.sum.as_ref().filter(|sum| sum::is_divisible(sum)).map(sum::added_ns),
         is_of_cpu,
     };
-    let with_queue = |cpu: f64| cpu + facts.part(sum::QUEUE_OF_CPU).unwrap_or(0.0);
-    facts.cpu = facts.part("server-cpu").map(with_queue);
+    let with_queue = |cpu: f64| cpu + inputs.part(sum::QUEUE_OF_CPU).unwrap_or(0.0);
+    inputs.cpu = inputs.part("server-cpu").map(with_queue);
     if is_of_cpu {
-        facts.cpu = Some(1.0);
-        facts.added_ns = Some(found.fast_value * (found.ratio - 1.0));
+        inputs.cpu = Some(1.0);
+        inputs.added_ns = Some(found.fast_value * (found.ratio - 1.0));
     }
-    facts.queue = facts.part("run-queue");
-    facts.network = facts.part("network");
-    facts.think = facts.part("app");
-    facts.off_cpu = facts.part("off-cpu");
-    facts.throttled = facts.part("throttled");
-    facts.proxy = facts.part("proxy");
-    facts.round_trips = facts.part("round-trips");
-    facts
+    inputs.queue = inputs.part("run-queue");
+    inputs.network = inputs.part("network");
+    inputs.think = inputs.part("app");
+    inputs.off_cpu = inputs.part("off-cpu");
+    inputs.throttled = inputs.part("throttled");
+    inputs.proxy = inputs.part("proxy");
+    inputs.round_trips = inputs.part("round-trips");
+    inputs
 }
 
 /// Says of each layer what the evidence says, and which one is blamed.
@@ -230,18 +230,19 @@ pub fn attribute(run: &Run, found: &Finding) -> Blame {
     let is_divisible = run.sum.as_ref().is_some_and(sum::is_divisible);
     let is_cpu_certain = found.metric == Metric::ServerCpu;
     if is_divisible || !is_cpu_certain {
-        let blame = attribute_to(&facts(run, found, false), found);
+        let blame = attribute_to(&inputs(run, found, false), found);
         if blame.layer.is_some() || !is_cpu_certain {
             return blame;
         }
     }
-    attribute_to(&facts(run, found, true), found)
+    attribute_to(&inputs(run, found, true), found)
 }
 
-fn attribute_to(facts: &Facts<'_>, found: &Finding) -> Blame {
-    let mut findings = vec![client(facts), app(facts), driver(facts, found), proxy(facts), network(facts)];
-    let (sql, engine, part) = server(facts);
-    findings.extend([sql, engine, kernel(facts)]);
+fn attribute_to(inputs: &AttributionInputs<'_>, found: &Finding) -> Blame {
+    let mut findings =
+        vec![client(inputs), app(inputs), driver(inputs, found), proxy(inputs), network(inputs)];
+    let (sql, engine, part) = server(inputs);
+    findings.extend([sql, engine, kernel(inputs)]);
     let blamed: Vec<usize> =
         (0..findings.len()).filter(|&at| findings[at].outcome == LayerOutcome::Blamed).collect();
     let name = |at: usize| findings[at].layer.clone();
@@ -261,28 +262,28 @@ fn attribute_to(facts: &Facts<'_>, found: &Finding) -> Blame {
         Some(part) if layer == "server-sql" || layer == "engine" => format!("{layer}:{part}"),
         _ => layer,
     });
-    Blame { findings, layer, is_of_cpu: facts.is_of_cpu }
+    Blame { findings, layer, is_of_cpu: inputs.is_of_cpu }
 }
 
-fn client(facts: &Facts<'_>) -> LayerFinding {
-    let busy = [facts.pair.fast, facts.pair.slow]
-        .map(|arm| middle(facts.run, arm, &|block| block.client_busy))
+fn client(inputs: &AttributionInputs<'_>) -> LayerFinding {
+    let busy = [inputs.pair.fast, inputs.pair.slow]
+        .map(|arm| middle(inputs.run, arm, &|block| block.client_busy))
         .into_iter()
         .fold(0.0, f64::max);
-    let lag = facts.run.valid_blocks(facts.pair.slow).map(|block| block.lag_p99_ns).max().unwrap_or(0);
-    let skips: u64 = facts.run.valid_blocks(facts.pair.slow).map(|block| block.skips).sum();
+    let lag = inputs.run.valid_blocks(inputs.pair.slow).map(|block| block.lag_p99_ns).max().unwrap_or(0);
+    let skips: u64 = inputs.run.valid_blocks(inputs.pair.slow).map(|block| block.skips).sum();
     let mut said = format!("busy {:.0} % of one core", busy * 100.0);
     if lag > 0 || skips > 0 {
         let lag = nanoseconds(lag as f64);
         said += &format!(", 99 % of operations begun within {lag} of their time, {skips} skipped");
     }
-    if facts.run.valid_blocks(facts.pair.slow).next().is_none() {
+    if inputs.run.valid_blocks(inputs.pair.slow).next().is_none() {
         return layer("client", LayerOutcome::NotMeasured, "no valid blocks recorded".to_owned());
     }
-    if let Some(share) = facts.part("client")
+    if let Some(share) = inputs.part("client")
         && share > EXCLUDED_MOST
     {
-        return facts.by_share("client", share, &format!("its own CPU ({said})"));
+        return inputs.by_share("client", share, &format!("its own CPU ({said})"));
     }
     // A client that is the limit makes blocks invalid and the run does not come here.
     layer("client", if busy < 0.9 { LayerOutcome::Excluded } else { LayerOutcome::Contributes }, said)
@@ -290,37 +291,37 @@ fn client(facts: &Facts<'_>) -> LayerFinding {
 
 const TEXT_AXES: &[&str] = &["variant", "text", "select", "sql", "statement"];
 
-fn app(facts: &Facts<'_>) -> LayerFinding {
-    let text = TEXT_AXES.iter().find(|axis| facts.slow.levels.get(**axis) != facts.fast.levels.get(**axis));
+fn app(inputs: &AttributionInputs<'_>) -> LayerFinding {
+    let text = TEXT_AXES.iter().find(|axis| inputs.slow.levels.get(**axis) != inputs.fast.levels.get(**axis));
     if let Some(axis) = text {
-        let level = facts.slow.levels.get(*axis).map_or("", String::as_str);
+        let level = inputs.slow.levels.get(*axis).map_or("", String::as_str);
         return layer("app", LayerOutcome::Blamed, format!("the two differ in {axis}; slow with {level}"));
     }
-    if let Some(think) = facts.think
+    if let Some(think) = inputs.think
         && think > EXCLUDED_MOST
     {
-        return facts.by_share("app", think, "think time between commands");
+        return inputs.by_share("app", think, "think time between commands");
     }
-    let same_driver = facts.slow.driver == facts.fast.driver;
-    if facts.run.valid_blocks(facts.pair.slow).next().is_none() {
+    let same_driver = inputs.slow.driver == inputs.fast.driver;
+    if inputs.run.valid_blocks(inputs.pair.slow).next().is_none() {
         return layer("app", LayerOutcome::NotMeasured, "no blocks recorded".to_owned());
     }
-    let (is, was) = facts.commands;
-    if let Some(share) = facts.round_trips
+    let (is, was) = inputs.commands;
+    if let Some(share) = inputs.round_trips
         && share > EXCLUDED_MOST
         && same_driver
     {
-        return facts.by_share("app", share, &format!("{is:.1} commands per operation instead of {was:.1}"));
+        return inputs.by_share("app", share, &format!("{is:.1} commands per operation instead of {was:.1}"));
     }
-    if !facts.commands_alike && same_driver && facts.round_trips.is_none() {
+    if !inputs.commands_alike && same_driver && inputs.round_trips.is_none() {
         return layer(
             "app",
             LayerOutcome::Blamed,
             format!("{is:.1} commands per operation instead of {was:.1}, by the same driver"),
         );
     }
-    if facts.commands_alike && facts.bytes_alike {
-        let think = facts.think.map_or("", |_| ", the same think time");
+    if inputs.commands_alike && inputs.bytes_alike {
+        let think = inputs.think.map_or("", |_| ", the same think time");
         return layer(
             "app",
             LayerOutcome::Excluded,
@@ -330,17 +331,17 @@ fn app(facts: &Facts<'_>) -> LayerFinding {
     layer("app", LayerOutcome::NotMeasured, "commands or bytes differ with the driver".to_owned())
 }
 
-fn driver(facts: &Facts<'_>, found: &Finding) -> LayerFinding {
+fn driver(inputs: &AttributionInputs<'_>, found: &Finding) -> LayerFinding {
     let depends = |axis: &str, how: &str| {
         found.conditions.iter().find(|said| said.starts_with(how) && said.contains(&format!(" {axis} ")))
     };
-    if facts.slow.driver != facts.fast.driver {
+    if inputs.slow.driver != inputs.fast.driver {
         return layer(
             "driver",
             LayerOutcome::Blamed,
             format!(
                 "the two differ in driver: slow with {}, not with {}",
-                facts.slow.driver, facts.fast.driver
+                inputs.slow.driver, inputs.fast.driver
             ),
         );
     }
@@ -350,27 +351,30 @@ fn driver(facts: &Facts<'_>, found: &Finding) -> LayerFinding {
     if let Some(said) = depends("driver", "only where").or_else(|| depends("driver", "it varies")) {
         return layer("driver", LayerOutcome::Contributes, said.clone());
     }
-    if facts.run.valid_blocks(facts.pair.slow).next().is_some() && facts.commands_alike && facts.bytes_alike {
-        let said = format!("{} sends the same commands and bytes to both", facts.slow.driver);
+    if inputs.run.valid_blocks(inputs.pair.slow).next().is_some()
+        && inputs.commands_alike
+        && inputs.bytes_alike
+    {
+        let said = format!("{} sends the same commands and bytes to both", inputs.slow.driver);
         return layer("driver", LayerOutcome::Excluded, said);
     }
     layer("driver", LayerOutcome::NotMeasured, "one driver only, and what it sends differs".to_owned())
 }
 
-fn proxy(facts: &Facts<'_>) -> LayerFinding {
+fn proxy(inputs: &AttributionInputs<'_>) -> LayerFinding {
     let of = |arm: &Arm| arm.levels.get("proxy").cloned().unwrap_or_else(|| "none".to_owned());
-    let (slow, fast) = (of(facts.slow), of(facts.fast));
-    if let Some(share) = facts.proxy
+    let (slow, fast) = (of(inputs.slow), of(inputs.fast));
+    if let Some(share) = inputs.proxy
         && (share > EXCLUDED_MOST || slow == fast)
     {
-        let who = sum::forwarder(facts.run, facts.pair)
+        let who = sum::forwarder(inputs.run, inputs.pair)
             .map_or_else(String::new, |name| format!("; {name} holds the server's socket"));
         let what = format!(
             "statements wait between the tap and the server's own clock, beyond what a ping waits{who}"
         );
-        return facts.by_share("proxy", share, &what);
+        return inputs.by_share("proxy", share, &what);
     }
-    if facts.run.arms.iter().all(|arm| of(arm) == "none") {
+    if inputs.run.arms.iter().all(|arm| of(arm) == "none") {
         return layer(
             "proxy",
             LayerOutcome::Excluded,
@@ -378,7 +382,7 @@ fn proxy(facts: &Facts<'_>) -> LayerFinding {
         );
     }
     if slow != fast {
-        if facts.cpu.is_some_and(|cpu| cpu >= 1.0 - EXCLUDED_MOST) {
+        if inputs.cpu.is_some_and(|cpu| cpu >= 1.0 - EXCLUDED_MOST) {
             let said = "the server itself spends the added time, with or without the proxy".to_owned();
             return layer("proxy", LayerOutcome::Excluded, said);
         }
@@ -391,17 +395,17 @@ fn proxy(facts: &Facts<'_>) -> LayerFinding {
     layer("proxy", LayerOutcome::NotMeasured, format!("{slow} in both arms: only a direct arm could tell"))
 }
 
-fn network(facts: &Facts<'_>) -> LayerFinding {
-    if let Some(network) = facts.network {
-        let ping = sum::ping_delta(facts.run, facts.pair).map_or_else(String::new, |delta| {
+fn network(inputs: &AttributionInputs<'_>) -> LayerFinding {
+    if let Some(network) = inputs.network {
+        let ping = sum::ping_delta(inputs.run, inputs.pair).map_or_else(String::new, |delta| {
             format!(", and pings that take {} more", nanoseconds(delta.max(0.0)))
         });
-        return facts.by_share("network", network, &format!("upload and download{ping}"));
+        return inputs.by_share("network", network, &format!("upload and download{ping}"));
     }
-    if let Some(cpu) = facts.cpu
-        && cpu + facts.queue.unwrap_or(0.0) >= 1.0 - EXCLUDED_MOST
+    if let Some(cpu) = inputs.cpu
+        && cpu + inputs.queue.unwrap_or(0.0) >= 1.0 - EXCLUDED_MOST
     {
-        let said = if facts.is_of_cpu {
+        let said = if inputs.is_of_cpu {
             "what differs for certain is CPU of the server"
         } else {
             "the server's own time accounts for the difference"
@@ -412,18 +416,18 @@ fn network(facts: &Facts<'_>) -> LayerFinding {
 }
 
 /// The two findings of the server, and the part of it where one is known.
-fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str>) {
-    let run = facts.run;
+fn server(inputs: &AttributionInputs<'_>) -> (LayerFinding, LayerFinding, Option<&'static str>) {
+    let run = inputs.run;
     let read = |arm: usize| rows_read(run, arm).unwrap_or(0.0);
-    let (is, was) = (read(facts.pair.slow), read(facts.pair.fast));
-    let lock_ns = counter(run, facts.pair, "Innodb_row_lock_time").map_or(0.0, |delta_ms| delta_ms * 1e6);
-    if let Some((share, said)) = facts.of_waits(lock_ns).filter(|(share, _)| *share >= BLAMED_LEAST) {
+    let (is, was) = (read(inputs.pair.slow), read(inputs.pair.fast));
+    let lock_ns = counter(run, inputs.pair, "Innodb_row_lock_time").map_or(0.0, |delta_ms| delta_ms * 1e6);
+    if let Some((share, said)) = inputs.of_waits(lock_ns).filter(|(share, _)| *share >= BLAMED_LEAST) {
         let sql =
             layer("server-sql", LayerOutcome::Excluded, "the time is spent waiting for locks".to_owned());
         let said = format!("waits for row locks: {said}");
-        return (sql, facts.shared("engine", LayerOutcome::Blamed, share, said), Some("row-lock"));
+        return (sql, inputs.shared("engine", LayerOutcome::Blamed, share, said), Some("row-lock"));
     }
-    if facts.cpu.is_none() && facts.off_cpu.is_none() {
+    if inputs.cpu.is_none() && inputs.off_cpu.is_none() {
         let said = "the server's CPU was not measured (another machine?)".to_owned();
         return (
             layer("server-sql", LayerOutcome::NotMeasured, said.clone()),
@@ -431,40 +435,40 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
             None,
         );
     }
-    let cpu = facts.cpu.unwrap_or(0.0);
-    let cpu_is = || match facts.added_ns.filter(|_| !facts.is_of_cpu) {
-        Some(_) => format!("CPU of the server{}: {}", facts.with_queue(), facts.of_added(cpu)),
+    let cpu = inputs.cpu.unwrap_or(0.0);
+    let cpu_is = || match inputs.added_ns.filter(|_| !inputs.is_of_cpu) {
+        Some(_) => format!("CPU of the server{}: {}", inputs.with_queue(), inputs.of_added(cpu)),
         None if run.sum.as_ref().is_some_and(sum::is_divisible) => {
             "CPU of the server grew for certain, and no layer has half of the added wall time".to_owned()
         }
         None => "CPU of the server grew, and wall time is too noisy to be divided".to_owned(),
     };
-    let sync_ns = sum::own_delta(run, facts.pair, &|path| path.sync_ns)
-        .filter(|_| facts.off_cpu.is_some())
+    let sync_ns = sum::own_delta(run, inputs.pair, &|path| path.sync_ns)
+        .filter(|_| inputs.off_cpu.is_some())
         .unwrap_or(0.0);
-    let sync = facts.of_waits(sync_ns).filter(|(share, _)| *share >= BLAMED_LEAST);
+    let sync = inputs.of_waits(sync_ns).filter(|(share, _)| *share >= BLAMED_LEAST);
     if let Some((share, said)) = sync.filter(|_| cpu < BLAMED_LEAST) {
         let said = format!("syncs of files: {said}");
-        let sql = facts.shared("server-sql", outcome_of(cpu), cpu, cpu_is());
-        return (sql, facts.shared("engine", LayerOutcome::Blamed, share, said), Some("sync"));
+        let sql = inputs.shared("server-sql", outcome_of(cpu), cpu, cpu_is());
+        return (sql, inputs.shared("engine", LayerOutcome::Blamed, share, said), Some("sync"));
     }
     let syncs = ["Innodb_os_log_fsyncs", "Innodb_data_fsyncs"]
         .iter()
-        .filter_map(|name| counter(run, facts.pair, name))
+        .filter_map(|name| counter(run, inputs.pair, name))
         .fold(0.0, f64::max);
     // Without a tap a sync is what may be waited for where neither CPU nor a core is.
-    let others = cpu + facts.queue.unwrap_or(0.0);
-    let may_wait = facts.off_cpu.unwrap_or(1.0 - others) >= BLAMED_LEAST;
+    let others = cpu + inputs.queue.unwrap_or(0.0);
+    let may_wait = inputs.off_cpu.unwrap_or(1.0 - others) >= BLAMED_LEAST;
     if cpu < BLAMED_LEAST && syncs >= 0.5 && may_wait {
         let said = format!("{syncs:.1} more syncs of files per operation, and little more CPU");
-        let sql = facts.shared("server-sql", outcome_of(cpu), cpu, cpu_is());
+        let sql = inputs.shared("server-sql", outcome_of(cpu), cpu, cpu_is());
         return (sql, layer("engine", LayerOutcome::Blamed, said), Some("sync"));
     }
     if cpu < BLAMED_LEAST {
         let said = cpu_is();
         let outcome = outcome_of(cpu);
-        let engine = match facts.off_cpu {
-            Some(off) if off > EXCLUDED_MOST => facts.by_share(
+        let engine = match inputs.off_cpu {
+            Some(off) if off > EXCLUDED_MOST => inputs.by_share(
                 "engine",
                 off,
                 "the server waits off its cores, for no lock and no sync it counts",
@@ -474,32 +478,33 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
                 let said = "not distinguished from what is before it: no tap measured waits".to_owned();
                 layer("engine", LayerOutcome::NotMeasured, said)
             }
-            Some(off) => facts.by_share("engine", off, "waits in the server"),
+            Some(off) => inputs.by_share("engine", off, "waits in the server"),
         };
-        return (facts.shared("server-sql", outcome, cpu, said), engine, None);
+        return (inputs.shared("server-sql", outcome, cpu, said), engine, None);
     }
-    if is > 1.5 * was && is - was >= 10.0 && has_plan(run, facts.pair.slow) {
+    if is > 1.5 * was && is - was >= 10.0 && has_plan(run, inputs.pair.slow) {
         let said = format!("{is:.0} rows examined per operation instead of {was:.0}: another plan");
         let engine = layer("engine", LayerOutcome::Contributes, "it reads what the plan asks for".to_owned());
         let said = format!("{said}; {}", cpu_is());
-        return (facts.shared("server-sql", LayerOutcome::Blamed, cpu, said), engine, Some("plan"));
+        return (inputs.shared("server-sql", LayerOutcome::Blamed, cpu, said), engine, Some("plan"));
     }
-    if let Some((part, said)) = spilled(facts) {
+    if let Some((part, said)) = spilled(inputs) {
         let engine = layer("engine", LayerOutcome::Contributes, "it may hold what spills".to_owned());
-        return (facts.shared("server-sql", LayerOutcome::Blamed, cpu, said), engine, Some(part));
+        return (inputs.shared("server-sql", LayerOutcome::Blamed, cpu, said), engine, Some(part));
     }
     let plan = if is > 0.0 && alike(is, was) { "; rows examined are alike" } else { "" };
-    let split = share_of_added_cpu(run, facts.pair, &is_in_engine).filter(|_| distinguishes(facts));
+    let split =
+        share_of_added_cpu(run, inputs.pair, &is_in_engine).filter(|_| separates_engine_from_sql(inputs));
     match split {
         Some(engine) => {
-            let with = facts.with_queue();
-            let mut sql = facts.by_share(
+            let with = inputs.with_queue();
+            let mut sql = inputs.by_share(
                 "server-sql",
                 cpu * (1.0 - engine),
                 &format!("CPU above the handler interface{with}"),
             );
             let mut engine =
-                facts.by_share("engine", cpu * engine, &format!("CPU below the handler interface{with}"));
+                inputs.by_share("engine", cpu * engine, &format!("CPU below the handler interface{with}"));
             // Neither half is most of the difference, and both together are.
             if sql.outcome != LayerOutcome::Blamed && engine.outcome != LayerOutcome::Blamed {
                 (sql.outcome, engine.outcome) = (LayerOutcome::Blamed, LayerOutcome::Blamed);
@@ -507,7 +512,7 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
             (sql, engine, None)
         }
         None => {
-            let changed = variables_of(facts, &|_| true);
+            let changed = variables_of(inputs, &|_| true);
             let changed = if changed.is_empty() {
                 String::new()
             } else {
@@ -515,7 +520,7 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
             };
             let said = format!("{}{plan}{changed}", cpu_is());
             (
-                facts.shared("server-sql", LayerOutcome::Blamed, cpu, said),
+                inputs.shared("server-sql", LayerOutcome::Blamed, cpu, said),
                 layer(
                     "engine",
                     LayerOutcome::Blamed,
@@ -528,19 +533,19 @@ fn server(facts: &Facts<'_>) -> (LayerFinding, LayerFinding, Option<&'static str
 }
 
 /// Whether stacks tell the SQL layer from the engine: their functions have names, and it is known which are the engine's.
-fn distinguishes(facts: &Facts<'_>) -> bool {
+fn separates_engine_from_sql(inputs: &AttributionInputs<'_>) -> bool {
     let is_known = |name: &str| {
-        let server = facts.run.servers.iter().find(|server| server.name == name);
+        let server = inputs.run.servers.iter().find(|server| server.name == name);
         server.is_none_or(|server| server.flavour != Flavour::Invar)
     };
-    has_names(facts.run, facts.pair) && is_known(&facts.slow.server) && is_known(&facts.fast.server)
+    has_names(inputs.run, inputs.pair) && is_known(&inputs.slow.server) && is_known(&inputs.fast.server)
 }
 
 /// Variables that differ between the two servers, with both values.
-fn variables_of(facts: &Facts<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Vec<String> {
-    let (slow, fast) = (&facts.slow.server, &facts.fast.server);
+fn variables_of(inputs: &AttributionInputs<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let (slow, fast) = (&inputs.slow.server, &inputs.fast.server);
     let differing =
-        facts.run.equalised.iter().filter(|setting| !setting.is_equal && is_wanted(&setting.name));
+        inputs.run.equalised.iter().filter(|setting| !setting.is_equal && is_wanted(&setting.name));
     differing
         .filter_map(|setting| {
             let (is, was) = (setting.values.get(slow)?, setting.values.get(fast)?);
@@ -552,7 +557,7 @@ fn variables_of(facts: &Facts<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Vec<Stri
 }
 
 /// Work of the SQL layer that no longer fits into memory, by its counters, with the variables that say how much may.
-fn spilled(facts: &Facts<'_>) -> Option<(&'static str, String)> {
+fn spilled(inputs: &AttributionInputs<'_>) -> Option<(&'static str, String)> {
     const KINDS: [(&str, &str, &str, &[&str]); 3] = [
         ("Sort_merge_passes", "sort", "merge passes of sorts", &["sort_buffer_size", "max_sort_length"]),
         (
@@ -574,34 +579,34 @@ fn spilled(facts: &Facts<'_>) -> Option<(&'static str, String)> {
         ),
     ];
     KINDS.into_iter().find_map(|(name, part, what, variables)| {
-        let more = counter(facts.run, facts.pair, name).filter(|more| *more >= 0.5)?;
-        let why = variables_of(facts, &|variable| variables.contains(&variable));
+        let more = counter(inputs.run, inputs.pair, name).filter(|more| *more >= 0.5)?;
+        let why = variables_of(inputs, &|variable| variables.contains(&variable));
         let why = if why.is_empty() { String::new() } else { format!("; {}", why.join(", ")) };
         Some((part, format!("{more:.1} more {what} per operation{why}")))
     })
 }
 
-fn kernel(facts: &Facts<'_>) -> LayerFinding {
-    if let Some(throttled) = facts.throttled
+fn kernel(inputs: &AttributionInputs<'_>) -> LayerFinding {
+    if let Some(throttled) = inputs.throttled
         && throttled > EXCLUDED_MOST
     {
-        let all = throttled + facts.queue.unwrap_or(0.0);
-        return facts.by_share("kernel", all, "a CPU quota holds the server back, and waiting for a core");
+        let all = throttled + inputs.queue.unwrap_or(0.0);
+        return inputs.by_share("kernel", all, "a CPU quota holds the server back, and waiting for a core");
     }
-    match facts.queue {
+    match inputs.queue {
         Some(queue) => {
             let with_cpu =
-                facts.part(sum::QUEUE_OF_CPU).zip(facts.added_ns).map_or(0.0, |(one, all)| one * all);
+                inputs.part(sum::QUEUE_OF_CPU).zip(inputs.added_ns).map_or(0.0, |(one, all)| one * all);
             let beside = if with_cpu > 0.0 {
                 format!("; {} of waiting goes with the server's added CPU", nanoseconds(with_cpu))
             } else {
                 String::new()
             };
-            let mut said = facts.by_share("kernel", queue, "more waiting for a core than its CPU explains");
+            let mut said = inputs.by_share("kernel", queue, "more waiting for a core than its CPU explains");
             said.evidence += &beside;
             said
         }
-        None if facts.cpu.is_some_and(|cpu| cpu >= 1.0 - EXCLUDED_MOST) => layer(
+        None if inputs.cpu.is_some_and(|cpu| cpu >= 1.0 - EXCLUDED_MOST) => layer(
             "kernel",
             LayerOutcome::Excluded,
             "CPU of the server accounts for the difference".to_owned(),

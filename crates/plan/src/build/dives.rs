@@ -103,7 +103,7 @@ impl Builder<'_> {
             index.parts[0].column == ordinal as usize && index.parts[0].prefix_length.is_none()
         };
         let index = bound.entry.definition.indexes.iter().position(|index| starts_with_it(&index));
-        if index.is_none() && self.facts(table).is_none() {
+        if index.is_none() && self.collected(table).is_none() {
             return None;
         }
         let of_column = self.sargs_of(table, conditions, known).iter();
@@ -121,14 +121,14 @@ impl Builder<'_> {
             let (ranges, of) = ranges_of(&sargs, |list| !self.is_long(list.len()) && known(list))?;
             Some((self.dived_rows(table, index, &ranges)?, of))
         });
-        let by_facts = || {
-            self.facts(table)?;
+        let by_statistics = || {
+            self.collected(table)?;
             let asked = Asked::Column(ordinal as usize);
             let known = knows(asked);
             let (ranges, of) = ranges_of(&sargs, |list| list.len() <= LISTED_MAX && known(list))?;
             Some((self.rows_asked(table, asked, &ranges)?, of))
         };
-        let (rows, of) = by_index.or_else(by_facts)?;
+        let (rows, of) = by_index.or_else(by_statistics)?;
         of.into_iter().for_each(|condition| used[condition] = true);
         Some((rows / self.table_rows(table)).min(1.0))
     }
@@ -149,8 +149,9 @@ impl Builder<'_> {
                 self.bound.tables[table.0 as usize].entry.definition.indexes[index].parts[0].column
             }
         };
-        self.facts(table)
-            .is_some_and(|facts| facts.column(column).is_some_and(|of| of.is_skewed(facts.row_count)))
+        self.collected(table).is_some_and(|collected| {
+            collected.column(column).is_some_and(|of| of.is_skewed(collected.row_count))
+        })
     }
 
     /// What conditions say of single columns of a table; kept in `known`.

@@ -1,9 +1,9 @@
-//! How many rows: asked of indexes (`dives`), from what was found out about tables ([`catalog::TableFacts`]), else from rules of thumb.
+//! How many rows: asked of indexes (`dives`), from the collected statistics ([`catalog::CollectedStatistics`]), else from rules of thumb.
 //!
 //! Conditions on different columns are taken to have nothing to do with each other, but for what an index over all of them knows: how many
 //! different combinations there are. In joins, the values of the side with fewer are taken to be among those of the other.
 
-use catalog::{ColumnFacts, TableFacts};
+use catalog::{CollectedStatistics, ColumnStatistics};
 
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
@@ -31,7 +31,7 @@ impl Builder<'_> {
     }
 
     /// What was found out about a table.
-    pub(crate) fn facts(&self, table: TableIndex) -> Option<&TableFacts> {
+    pub(crate) fn collected(&self, table: TableIndex) -> Option<&CollectedStatistics> {
         let at = table.0 as usize;
         let find = || {
             let statistics = self.bound.tables[at].entry.source.statistics();
@@ -39,9 +39,9 @@ impl Builder<'_> {
             let row_count = statistics.row_count() as f64;
             let is_near =
                 |then: f64| row_count <= then * GROWN_FACTOR && then <= (row_count + 1.0) * GROWN_FACTOR;
-            statistics.facts().filter(|facts| is_near(facts.row_count as f64 + 1.0))
+            statistics.collected().filter(|collected| is_near(collected.row_count as f64 + 1.0))
         };
-        self.facts[at].get_or_init(find).as_deref()
+        self.collected[at].get_or_init(find).as_deref()
     }
 
     /// Different values of a column: from an index that starts with it, else a guess.
@@ -60,7 +60,9 @@ impl Builder<'_> {
                 return (entry.source.statistics().distinct_count(position, 1) as f64).clamp(1.0, rows);
             }
         }
-        let found = self.facts(table).and_then(|facts| facts.distinct_values(ordinal as usize, rows as u64));
+        let found = self
+            .collected(table)
+            .and_then(|collected| collected.distinct_values(ordinal as usize, rows as u64));
         found.map_or_else(|| (rows * 0.1).clamp(1.0, 1000.0), |distinct| distinct.clamp(1.0, rows))
     }
 
@@ -145,7 +147,7 @@ impl Builder<'_> {
             return None;
         };
         let table = args.iter().find_map(|arg| self.table_of(arg.as_column()?))?;
-        self.facts(table)?;
+        self.collected(table)?;
         let bound = &self.bound.tables[table.0 as usize];
         let of_table = self.sargs_of(table, conditions, known);
         let equal = |column: usize| {
@@ -304,9 +306,9 @@ impl Builder<'_> {
         self.found(id).is_some()
     }
 
-    fn found(&self, id: ColumnId) -> Option<&ColumnFacts> {
+    fn found(&self, id: ColumnId) -> Option<&ColumnStatistics> {
         let (table, ordinal) = self.bound.columns.get(id.0 as usize)?.origin?;
-        self.facts(table)?.column(ordinal as usize)
+        self.collected(table)?.column(ordinal as usize)
     }
 
     /// Share of the rows that an OR over several tables meets by what the pass `or_factors` made of it for each table alone: that is
@@ -354,7 +356,7 @@ impl Builder<'_> {
         }
         for (table, columns) in of_tables {
             let all = self.combinations(table, &columns);
-            groups *= if self.facts(table).is_some() {
+            groups *= if self.collected(table).is_some() {
                 distinct_values_drawn(all, rows, self.table_rows(table))
             } else {
                 all

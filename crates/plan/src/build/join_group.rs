@@ -532,8 +532,8 @@ impl Costs<'_, '_, '_> {
 
 impl Steps for Costs<'_, '_, '_> {
     fn start(&self, relation: usize) -> Side {
-        let relation_facts = &self.group.relations[relation];
-        Side { set: 1 << relation, rows: relation_facts.rows, cost: relation_facts.cost }
+        let joined = &self.group.relations[relation];
+        Side { set: 1 << relation, rows: joined.rows, cost: joined.cost }
     }
 
     fn is_connected(&self, left: u64, right: u64) -> bool {

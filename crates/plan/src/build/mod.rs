@@ -23,7 +23,7 @@ mod unique;
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
-use catalog::{Catalog, References, TableFacts};
+use catalog::{Catalog, CollectedStatistics, References};
 use types::planted::{self, Plant};
 use types::{CollationId, DataType};
 
@@ -215,8 +215,8 @@ pub(crate) struct Builder<'b> {
     /// [`Options::dive_limit`].
     dive_limit: usize,
     /// What was found out about each table, when it was first asked for: one plan uses one version.
-    facts: Vec<OnceCell<Option<Arc<TableFacts>>>>,
-    /// What was asked of indexes and of facts.
+    collected: Vec<OnceCell<Option<Arc<CollectedStatistics>>>>,
+    /// What was asked of indexes and of statistics.
     dives: RefCell<Vec<dives::Dive>>,
     /// Where the choice between ways to read the only table turns.
     turns: RefCell<Vec<guards::Turn>>,
@@ -238,7 +238,7 @@ impl<'b> Builder<'b> {
             pads_chars: options.pads_chars,
             constants,
             dive_limit: options.dive_limit,
-            facts: bound.tables.iter().map(|_| OnceCell::new()).collect(),
+            collected: bound.tables.iter().map(|_| OnceCell::new()).collect(),
             dives: RefCell::default(),
             turns: RefCell::default(),
             outer_slots: Vec::new(),

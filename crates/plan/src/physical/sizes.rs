@@ -14,12 +14,12 @@ const SIZE_FACTOR: u64 = 2;
 /// And this many rows more: among few rows any way is a good one.
 const SIZE_SLACK_ROWS: u64 = 16;
 
-/// What was known of a table when the plan was made: its rows, and which facts the estimates come from.
+/// The size of a table when the plan was made: its rows, and the version of the statistics behind the estimates.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TableSize {
     table: TableIndex,
     row_count: u64,
-    facts_version: u64,
+    collected_version: u64,
 }
 
 impl PhysicalPlan {
@@ -47,7 +47,11 @@ impl PhysicalPlan {
 
     fn size_now(&self, table: TableIndex) -> TableSize {
         let statistics = self.tables[table.0 as usize].entry.source.statistics();
-        TableSize { table, row_count: statistics.row_count(), facts_version: statistics.facts_version() }
+        TableSize {
+            table,
+            row_count: statistics.row_count(),
+            collected_version: statistics.collected_version(),
+        }
     }
 
     /// Whether the tables are still about as large as they were when the plan was made, and what was found out about their rows is still
@@ -69,7 +73,7 @@ impl PhysicalPlan {
         self.sizes.iter().all(|then| {
             let now = self.size_now(then.table);
             let is_near = |one: u64, other: u64| one <= other.saturating_mul(SIZE_FACTOR) + SIZE_SLACK_ROWS;
-            now.facts_version == then.facts_version
+            now.collected_version == then.collected_version
                 && is_near(now.row_count, then.row_count)
                 && is_near(then.row_count, now.row_count)
         })

@@ -94,11 +94,11 @@ pub(super) fn with_context_of<B: Backend, R>(
     let lock_wait = LockWait::Timeout(std::time::Duration::from_millis(
         session.variables.settings().lock_wait_timeout_ms,
     ));
-    let facts = plan.reads_system_tables().then(|| session.facts());
-    let no_facts = ();
-    let facts: &dyn std::any::Any = match &facts {
-        Some(facts) => facts,
-        None => &no_facts,
+    let session_context = plan.reads_system_tables().then(|| session.session_context());
+    let no_context = ();
+    let session_context: &dyn std::any::Any = match &session_context {
+        Some(session_context) => session_context,
+        None => &no_context,
     };
     let rules = session.variables.settings().diagnostics;
     let mut warnings = Warnings::new(rules.kept_max);
@@ -135,7 +135,7 @@ pub(super) fn with_context_of<B: Backend, R>(
         session: &mut functions,
         warnings: &mut warnings,
     };
-    let mut context = ExecContext::new(eval, catalog, facts, &session.shared.process.counts.status);
+    let mut context = ExecContext::new(eval, catalog, session_context, &session.shared.process.counts.status);
     context.snapshot = Some(&snapshot);
     context.transaction = Some(&mut rows);
     context.read_uncommitted = uncommitted;

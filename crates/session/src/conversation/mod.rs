@@ -86,10 +86,10 @@ use types::charset::Charset;
 use crate::backend::Backend;
 use crate::core::Core;
 use crate::errors::no_schema;
-use crate::facts::Facts;
 use crate::plans::shared::SharedPlans;
 use crate::privilege;
 use crate::processes::{Identity, kept_attributes};
+use crate::session_context::SessionContext;
 use crate::status::StatementKind;
 use crate::variables::Variables;
 use crate::variables::definition::known;
@@ -286,8 +286,8 @@ impl<B: Backend> Session<B> {
         self.shared.process.counts.count(kind);
     }
 
-    pub(crate) fn facts(&self) -> Facts {
-        Facts {
+    pub(crate) fn session_context(&self) -> SessionContext {
+        SessionContext {
             counts: self.shared.process.counts.values(),
             core: Arc::clone(&self.shared.core),
             variables: Variables::clone(&self.variables),

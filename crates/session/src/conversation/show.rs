@@ -23,9 +23,9 @@ use super::routine::{show_create_routine, show_routine_status};
 use super::run;
 use crate::backend::Backend;
 use crate::errors::not_supported;
-use crate::facts::Facts;
 use crate::privilege::{self, SessionAccount};
 use crate::schema_names::MYSQL_SCHEMA;
+use crate::session_context::SessionContext;
 use crate::status::StatementKind;
 use crate::system_schemas::columns as column_texts;
 use crate::system_schemas::rows::Cell;
@@ -123,7 +123,7 @@ fn listings<B: Backend>(session: &Session<B>) -> Listings<'_, B> {
         names: session.names(),
         diagnostics: &session.diagnostics,
         locks: &session.tables.locks,
-        facts: session.facts(),
+        reader: session.session_context(),
         pads_chars: session.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
     }
 }
@@ -165,7 +165,7 @@ struct Listings<'a, B: Backend> {
     names: Names<'a>,
     diagnostics: &'a Diagnostics,
     locks: &'a SessionLocks<B>,
-    facts: Facts,
+    reader: SessionContext,
     /// Values of CHAR columns are read padded.
     pads_chars: bool,
 }
@@ -398,9 +398,9 @@ impl<B: Backend> Listings<'_, B> {
         }
         let mut listing = Listing::new(&columns);
         let temporary = table.kind == TableKind::Temporary;
-        let facts = &self.facts;
+        let reader = &self.reader;
         for (ordinal, column) in table.columns.iter().enumerate() {
-            let Some(privileges) = facts.column_privileges_text(table, &column.name) else { continue };
+            let Some(privileges) = reader.column_privileges_text(table, &column.name) else { continue };
             let (_, column_type) = column_texts::type_texts(column);
             let default = column_texts::default_text(column);
             let extra = column_texts::extra(column);
@@ -494,7 +494,7 @@ impl<B: Backend> Listings<'_, B> {
 
     fn show_variables(&self, global: bool) -> Listing {
         let mut listing = Listing::new(&[("Variable_name", text(64)), ("Value", text(1024))]);
-        for (name, value) in self.facts.shown_variables(global) {
+        for (name, value) in self.reader.shown_variables(global) {
             listing.push(&[Cell::Text(name), Cell::Text(&value)]);
         }
         listing
@@ -502,7 +502,7 @@ impl<B: Backend> Listings<'_, B> {
 
     fn show_status(&self, global: bool) -> Listing {
         let mut listing = Listing::new(&[("Variable_name", text(64)), ("Value", text(1024))]);
-        for (name, value) in self.facts.status(global) {
+        for (name, value) in self.reader.status(global) {
             listing.push(&[Cell::Text(name), Cell::Text(&value)]);
         }
         listing
@@ -519,7 +519,7 @@ impl<B: Backend> Listings<'_, B> {
             ("State", text(30)),
             ("Info", if full { long_text() } else { text(100) }),
         ]);
-        for process in self.facts.processes() {
+        for process in self.reader.processes() {
             let statement = process
                 .statement
                 .as_deref()

@@ -36,7 +36,7 @@ pub struct QueryLogs {
 
 /// What the header of a log file says about the server.
 #[derive(Clone, Debug, Default)]
-pub struct ServerFacts {
+pub struct LogHeader {
     /// The program's path.
     pub program: String,
     /// `@@version`.
@@ -49,8 +49,8 @@ pub struct ServerFacts {
     pub socket: String,
 }
 
-impl ServerFacts {
-    fn header(&self) -> String {
+impl LogHeader {
+    fn text(&self) -> String {
         format!(
             "{}, Version: {} ({}). started with:\nTcp port: {}  Unix socket: {}\nTime                 Id Command    Argument\n",
             self.program, self.version, self.version_comment, self.port, self.socket
@@ -61,8 +61,8 @@ impl ServerFacts {
 impl QueryLogs {
     /// Logs that are off and have no file yet.
     #[must_use]
-    pub fn new(env: &Env, facts: &ServerFacts) -> Self {
-        let header = facts.header();
+    pub fn new(env: &Env, header: &LogHeader) -> Self {
+        let header = header.text();
         Self {
             env: env.clone(),
             general_on: AtomicBool::new(false),

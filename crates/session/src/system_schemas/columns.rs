@@ -83,11 +83,11 @@ pub fn extra(column: &ColumnDefinition) -> String {
 
 /// COLUMNS.
 pub fn columns(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    let facts = crate::facts::Facts::of(context);
+    let reader = crate::session_context::SessionContext::of(context);
     each_table(context, wanted(scan, 1), wanted(scan, 2), |entry| {
         let table = &entry.definition;
         for (ordinal, column) in table.columns.iter().enumerate() {
-            let Some(privileges) = facts.column_privileges_text(table, &column.name) else { continue };
+            let Some(privileges) = reader.column_privileges_text(table, &column.name) else { continue };
             let data_type = &column.data_type;
             let (type_name, column_type) = type_texts(column);
             let [characters_max, octets_max, precision, scale, fraction, charset, collation] =

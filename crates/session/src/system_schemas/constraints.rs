@@ -34,11 +34,11 @@ pub(crate) fn table_constraints(context: &VirtualContext<'_>, scan: &VirtualScan
 
 /// KEY_COLUMN_USAGE.
 pub(crate) fn key_column_usage(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    let facts = crate::facts::Facts::of(context);
+    let reader = crate::session_context::SessionContext::of(context);
     each_table(context, wanted(scan, 4), wanted(scan, 5), |entry| {
         let table = &entry.definition;
         let mut row = |name: &str, column: usize, position: usize, parent: [Cell<'_>; 4]| {
-            if facts.column_privileges_text(table, &table.columns[column].name).is_none() {
+            if reader.column_privileges_text(table, &table.columns[column].name).is_none() {
                 return;
             }
             rows.push(&[

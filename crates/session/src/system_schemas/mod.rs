@@ -14,11 +14,11 @@
 pub mod columns;
 pub mod constraints;
 pub mod definition;
-pub mod facts;
 pub mod privileges;
 pub mod routines;
 pub mod rows;
 pub mod server;
+pub mod statistics;
 pub mod tables;
 
 use std::any::Any;
@@ -51,7 +51,7 @@ const FILLS: &[(&str, Filler)] = &[
     ),
     ("information_schema.COLUMNS", columns::columns),
     ("information_schema.COLUMN_PRIVILEGES", privileges::column_privileges),
-    ("information_schema.COLUMN_STATISTICS", facts::column_statistics),
+    ("information_schema.COLUMN_STATISTICS", statistics::column_statistics),
     ("information_schema.ENGINES", server::engines),
     ("information_schema.KEY_COLUMN_USAGE", constraints::key_column_usage),
     ("information_schema.PARAMETERS", routines::parameters),
@@ -67,8 +67,8 @@ const FILLS: &[(&str, Filler)] = &[
     ("information_schema.TABLE_PRIVILEGES", privileges::table_privileges),
     ("information_schema.USER_ATTRIBUTES", privileges::user_attributes),
     ("information_schema.USER_PRIVILEGES", privileges::user_privileges),
-    ("mysql.innodb_index_stats", facts::innodb_index_stats),
-    ("mysql.innodb_table_stats", facts::innodb_table_stats),
+    ("mysql.innodb_index_stats", statistics::innodb_index_stats),
+    ("mysql.innodb_table_stats", statistics::innodb_table_stats),
     ("performance_schema.global_status", server::global_status),
     ("performance_schema.global_variables", server::global_variables),
     ("performance_schema.processlist", server::performance_schema_processlist),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use catalog::{Account, Privileges, VirtualContext, VirtualScan};
 
 use super::rows::{Cell, Rows};
-use crate::facts::Facts;
 use crate::privilege;
+use crate::session_context::SessionContext;
 
 /// `'user'@'host'` as the GRANTEE columns show it.
 #[must_use]
@@ -16,21 +16,21 @@ pub(crate) fn grantee(account: &Account) -> String {
 
 /// The accounts whose privileges the reader may see: all of them with SELECT on `mysql`, else its own.
 fn visible_accounts<'a>(context: &'a VirtualContext<'_>) -> impl Iterator<Item = &'a Arc<Account>> {
-    let facts = Facts::of(context);
-    let all = facts.may_on_mysql(Privileges::SELECT);
-    let own = facts.account.as_ref().map(|account| account.id);
+    let reader = SessionContext::of(context);
+    let all = reader.may_on_mysql(Privileges::SELECT);
+    let own = reader.account.as_ref().map(|account| account.id);
     context.catalog.accounts.list.iter().filter(move |account| all || own == Some(account.id))
 }
 
 /// The accounts whose attributes the reader may see: all with SELECT or UPDATE on `mysql`, those that it may change with
 /// CREATE USER, else its own.
 fn administered_accounts<'a>(context: &'a VirtualContext<'_>) -> impl Iterator<Item = &'a Arc<Account>> {
-    let facts = Facts::of(context);
-    let all = facts.may_on_mysql(Privileges::SELECT) || facts.may_on_mysql(Privileges::UPDATE);
-    let own = facts.account.as_ref().map(|account| account.id);
-    let creates = facts.has_global(Privileges::CREATE_USER);
+    let reader = SessionContext::of(context);
+    let all = reader.may_on_mysql(Privileges::SELECT) || reader.may_on_mysql(Privileges::UPDATE);
+    let own = reader.account.as_ref().map(|account| account.id);
+    let creates = reader.has_global(Privileges::CREATE_USER);
     let is_system =
-        facts.account.as_ref().is_none_or(|account| privilege::has_dynamic(account, "SYSTEM_USER"));
+        reader.account.as_ref().is_none_or(|account| privilege::has_dynamic(account, "SYSTEM_USER"));
     let accounts = &context.catalog.accounts;
     accounts.list.iter().filter(move |account| {
         let administers = creates && (is_system || !privilege::is_system_user(accounts, account));

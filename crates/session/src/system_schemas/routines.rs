@@ -6,8 +6,8 @@ use syntax::ast::ParameterMode;
 use super::columns::type_cells;
 use super::rows::{Cell, Rows};
 use super::tables::wanted;
-use crate::facts::Facts;
 use crate::privilege;
+use crate::session_context::SessionContext;
 use crate::variables::sql_mode::SqlModes;
 
 /// Calls `each` for every routine the reader may see, with whether its text may be seen.
@@ -17,7 +17,7 @@ fn each_routine(
     name_wanted: Option<&str>,
     mut each: impl FnMut(&RoutineDefinition, bool),
 ) {
-    let account = Facts::of(context).account.as_deref();
+    let account = SessionContext::of(context).account.as_deref();
     for routine in context.catalog.routines.sorted() {
         let other = |wanted: Option<&str>, name: &str| {
             wanted.is_some_and(|wanted| !catalog::names_equal(wanted, name))

@@ -5,8 +5,8 @@ use types::charset::Charset;
 use types::collation::{CollationId, CollationInfo};
 
 use super::rows::{Cell, Rows};
-use crate::facts::{Facts, Process};
 use crate::processes::Attributes;
+use crate::session_context::{Process, SessionContext};
 
 /// CHARACTER_SETS.
 pub(crate) fn character_sets(_context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
@@ -78,7 +78,7 @@ fn process_cells(process: &Process) -> [Cell<'_>; 8] {
 
 /// PROCESSLIST.
 pub(crate) fn processlist(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    for process in Facts::of(context).processes() {
+    for process in SessionContext::of(context).processes() {
         rows.push(&process_cells(&process));
     }
 }
@@ -89,7 +89,7 @@ pub(crate) fn performance_schema_processlist(
     _scan: &VirtualScan<'_>,
     rows: &mut Rows<'_>,
 ) {
-    for process in Facts::of(context).processes() {
+    for process in SessionContext::of(context).processes() {
         let mut cells = [Cell::Text("PRIMARY"); 9];
         cells[..8].copy_from_slice(&process_cells(&process));
         rows.push(&cells);
@@ -102,7 +102,7 @@ pub(crate) fn session_connect_attrs(
     _scan: &VirtualScan<'_>,
     rows: &mut Rows<'_>,
 ) {
-    attributes(&Facts::of(context).connection_attributes(false), rows);
+    attributes(&SessionContext::of(context).connection_attributes(false), rows);
 }
 
 /// performance_schema.session_account_connect_attrs.
@@ -111,7 +111,7 @@ pub(crate) fn session_account_connect_attrs(
     _scan: &VirtualScan<'_>,
     rows: &mut Rows<'_>,
 ) {
-    attributes(&Facts::of(context).connection_attributes(true), rows);
+    attributes(&SessionContext::of(context).connection_attributes(true), rows);
 }
 
 fn attributes(connections: &[(u64, Attributes)], rows: &mut Rows<'_>) {
@@ -130,28 +130,28 @@ fn attributes(connections: &[(u64, Attributes)], rows: &mut Rows<'_>) {
 
 /// performance_schema.global_variables.
 pub fn global_variables(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    for (name, value) in Facts::of(context).shown_variables(true) {
+    for (name, value) in SessionContext::of(context).shown_variables(true) {
         rows.push(&[Cell::Text(name), Cell::Text(&value)]);
     }
 }
 
 /// performance_schema.session_variables.
 pub(crate) fn session_variables(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    for (name, value) in Facts::of(context).shown_variables(false) {
+    for (name, value) in SessionContext::of(context).shown_variables(false) {
         rows.push(&[Cell::Text(name), Cell::Text(&value)]);
     }
 }
 
 /// performance_schema.global_status.
 pub(crate) fn global_status(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    for (name, value) in Facts::of(context).status(true) {
+    for (name, value) in SessionContext::of(context).status(true) {
         rows.push(&[Cell::Text(name), Cell::Text(&value)]);
     }
 }
 
 /// performance_schema.session_status.
 pub(crate) fn session_status(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    for (name, value) in Facts::of(context).status(false) {
+    for (name, value) in SessionContext::of(context).status(false) {
         rows.push(&[Cell::Text(name), Cell::Text(&value)]);
     }
 }

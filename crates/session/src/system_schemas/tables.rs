@@ -4,7 +4,7 @@ use catalog::{TableEntry, TableKind, VirtualContext, VirtualScan};
 use types::Value;
 
 use super::rows::{Cell, Rows};
-use crate::facts::Facts;
+use crate::session_context::SessionContext;
 
 /// What a query asks for by `column = 'text'`, to make fewer rows; the query filters again.
 #[must_use]
@@ -22,7 +22,7 @@ pub(crate) fn each_table(
     table_wanted: Option<&str>,
     mut each: impl FnMut(&TableEntry),
 ) {
-    let facts = Facts::of(context);
+    let reader = SessionContext::of(context);
     for schema in context.catalog.schemas_sorted() {
         if schema_wanted.is_some_and(|name| !catalog::names_equal(name, &schema.name)) {
             continue;
@@ -32,7 +32,7 @@ pub(crate) fn each_table(
             if table_wanted.is_some_and(|wanted| !catalog::names_equal(wanted, name)) {
                 continue;
             }
-            if schema.system || facts.sees_table(&schema.name, name) {
+            if schema.system || reader.sees_table(&schema.name, name) {
                 each(entry);
             }
         }
@@ -41,9 +41,9 @@ pub(crate) fn each_table(
 
 /// SCHEMATA.
 pub(crate) fn schemata(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    let facts = Facts::of(context);
+    let reader = SessionContext::of(context);
     for schema in context.catalog.schemas_sorted() {
-        if !schema.system && !facts.sees_schema(&schema.name) {
+        if !schema.system && !reader.sees_schema(&schema.name) {
             continue;
         }
         rows.push(&[

@@ -1,6 +1,6 @@
 //! The JSON documents of histograms: values in them, what is wrong with one that was given, and what it says of a column.
 
-use access::{Bucket, ColumnFacts, TimestampZone};
+use access::{Bucket, ColumnStatistics, TimestampZone};
 use catalog::StoredValue;
 use types::charset::Charset;
 use types::json::{Json, View};
@@ -97,11 +97,16 @@ pub(super) fn json_value(value: &StoredValue, data_type: &DataType, zone: &dyn T
 }
 
 /// What a histogram says of its column, as far as it does; the rest as it was `known`.
-pub(super) fn facts_of(document: &[u8], keys: &KeyCodec, known: Option<&ColumnFacts>) -> ColumnFacts {
+pub(super) fn statistics_of(
+    document: &[u8],
+    keys: &KeyCodec,
+    known: Option<&ColumnStatistics>,
+) -> ColumnStatistics {
     let view = View::new(document);
     let number = |name: &str| view.get(name.as_bytes()).and_then(View::number).unwrap_or(0.0);
-    let mut facts = ColumnFacts { null_share: number("null-values"), ..ColumnFacts::default() };
-    facts.mean_bytes = known.map_or(0.0, |known| known.mean_bytes);
+    let mut statistics =
+        ColumnStatistics { null_share: number("null-values"), ..ColumnStatistics::default() };
+    statistics.mean_bytes = known.map_or(0.0, |known| known.mean_bytes);
     let is_singleton = view.get(b"histogram-type").is_some_and(|kind| kind.string() == b"singleton");
     let mut before = 0.0;
     for bucket in view.get(b"buckets").into_iter().flat_map(View::elements) {
@@ -110,20 +115,20 @@ pub(super) fn facts_of(document: &[u8], keys: &KeyCodec, known: Option<&ColumnFa
         let least = key(0);
         let (greatest, cumulative, distinct) =
             if is_singleton { (least.clone(), at(1), 1.0) } else { (key(1), at(2), at(3).max(1.0)) };
-        if is_singleton && facts.frequent.len() < FREQUENT_MAX {
-            facts.frequent.push((least.clone(), (cumulative - before).max(0.0)));
+        if is_singleton && statistics.frequent.len() < FREQUENT_MAX {
+            statistics.frequent.push((least.clone(), (cumulative - before).max(0.0)));
         }
         before = cumulative;
-        facts.distinct += distinct;
-        facts.histogram.push(Bucket { least, greatest, cumulative, distinct });
+        statistics.distinct += distinct;
+        statistics.histogram.push(Bucket { least, greatest, cumulative, distinct });
     }
-    facts.frequent.sort_by(|one, other| other.1.total_cmp(&one.1));
+    statistics.frequent.sort_by(|one, other| other.1.total_cmp(&one.1));
     if !is_singleton && let Some(known) = known {
-        facts.frequent.clone_from(&known.frequent);
-        facts.distinct = facts.distinct.max(known.distinct);
+        statistics.frequent.clone_from(&known.frequent);
+        statistics.distinct = statistics.distinct.max(known.distinct);
     }
-    facts.distinct = facts.distinct.max(1.0);
-    facts
+    statistics.distinct = statistics.distinct.max(1.0);
+    statistics
 }
 
 fn key_of(value: View<'_>, keys: &KeyCodec) -> Box<[u8]> {

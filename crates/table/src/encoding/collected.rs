@@ -1,34 +1,34 @@
-//! Records of facts about tables.
+//! Records of statistics about tables.
 //!
-//! `version u8 | tree of rows u64 | version of the facts u64 | made u64 | rows u64 | leaves u64 | sampled rows u64 | whole u8 | columns | indexes`, each column
+//! `version u8 | tree of rows u64 | version of the statistics u64 | made u64 | rows u64 | leaves u64 | sampled rows u64 | whole u8 | columns | indexes`, each column
 //! and index behind its *form*: its name and all that decides how values are written. Shares and numbers of values are the bits of a double.
 
 use std::sync::Arc;
 
-use access::{Bucket, ColumnFacts, IndexFacts, TableFacts};
+use access::{Bucket, CollectedStatistics, ColumnStatistics, IndexStatistics};
 use catalog::{IndexDefinition, TableDefinition};
 
 use super::{DecodeError, Decoded, Reader, Writer, write_type};
 use crate::statistics::column_part;
 
-/// Version of the records written now. Others are not read: facts are found again.
-const FACTS_VERSION: u8 = 1;
+/// Version of the records written now. Others are not read: statistics are collected again.
+const STATISTICS_VERSION: u8 = 1;
 
-pub(crate) fn encode_facts(facts: &TableFacts, definition: &TableDefinition) -> Vec<u8> {
-    let mut out = Writer { out: vec![FACTS_VERSION] };
+pub(crate) fn encode_collected(collected: &CollectedStatistics, definition: &TableDefinition) -> Vec<u8> {
+    let mut out = Writer { out: vec![STATISTICS_VERSION] };
     out.u64(definition.rows_tree.0);
-    out.u64(facts.version);
-    out.u64(facts.made_micros as u64);
-    out.u64(facts.row_count);
-    out.u64(facts.leaf_count);
-    out.u64(facts.sampled_rows);
-    out.bool(facts.is_whole);
-    let columns: Vec<_> = known(&facts.columns).collect();
+    out.u64(collected.version);
+    out.u64(collected.made_micros as u64);
+    out.u64(collected.row_count);
+    out.u64(collected.leaf_count);
+    out.u64(collected.sampled_rows);
+    out.bool(collected.is_whole);
+    let columns: Vec<_> = known(&collected.columns).collect();
     out.list(&columns, |out, (ordinal, column)| {
         out.bytes(&column_form(definition, *ordinal));
         write_column(out, column);
     });
-    let indexes: Vec<_> = known(&facts.indexes).collect();
+    let indexes: Vec<_> = known(&collected.indexes).collect();
     out.list(&indexes, |out, (ordinal, index)| {
         out.bytes(&index_form(definition, &definition.indexes[*ordinal]));
         out.list(&index.distinct, |out, distinct| out.u64(*distinct));
@@ -38,21 +38,21 @@ pub(crate) fn encode_facts(facts: &TableFacts, definition: &TableDefinition) -> 
     out.out
 }
 
-/// The facts, as far as they speak of what the table has now; none if they speak of other rows, or cannot be read.
-pub(crate) fn decode_facts(record: &[u8], definition: &TableDefinition) -> Option<TableFacts> {
-    read_facts(record, definition).ok()?
+/// The statistics of the columns and indexes that the table has now; `None` if they belong to another tree of rows, or cannot be read.
+pub(crate) fn decode_collected(record: &[u8], definition: &TableDefinition) -> Option<CollectedStatistics> {
+    read_collected(record, definition).ok()?
 }
 
-fn read_facts(record: &[u8], definition: &TableDefinition) -> Decoded<Option<TableFacts>> {
+fn read_collected(record: &[u8], definition: &TableDefinition) -> Decoded<Option<CollectedStatistics>> {
     let Some((&version, rest)) = record.split_first() else { return Err(DecodeError::Damaged) };
-    if version != FACTS_VERSION {
+    if version != STATISTICS_VERSION {
         return Err(DecodeError::Newer(version));
     }
     let mut input = Reader { version, rest };
     if input.u64()? != definition.rows_tree.0 {
         return Ok(None);
     }
-    let mut facts = TableFacts {
+    let mut collected = CollectedStatistics {
         version: input.u64()?,
         made_micros: input.u64()? as i64,
         row_count: input.u64()?,
@@ -65,20 +65,20 @@ fn read_facts(record: &[u8], definition: &TableDefinition) -> Decoded<Option<Tab
     let forms: Vec<_> = (0..definition.columns.len()).map(|column| column_form(definition, column)).collect();
     for (form, column) in input.list(|input| Ok((input.bytes()?, read_column(input)?)))? {
         if let Some(ordinal) = forms.iter().position(|own| own == form) {
-            facts.columns[ordinal] = Some(Arc::new(column));
+            collected.columns[ordinal] = Some(Arc::new(column));
         }
     }
     let forms: Vec<_> = definition.indexes.iter().map(|index| index_form(definition, index)).collect();
     let read_index = |input: &mut Reader<'_>| {
         let distinct = input.list(Reader::u64)?;
-        Ok(IndexFacts { distinct, leaf_count: input.u64()?, sampled_leaves: input.u64()? })
+        Ok(IndexStatistics { distinct, leaf_count: input.u64()?, sampled_leaves: input.u64()? })
     };
     for (form, index) in input.list(|input| Ok((input.bytes()?, read_index(input)?)))? {
         if let Some(ordinal) = forms.iter().position(|own| own == form) {
-            facts.indexes[ordinal] = Some(Arc::new(index));
+            collected.indexes[ordinal] = Some(Arc::new(index));
         }
     }
-    Ok(Some(facts))
+    Ok(Some(collected))
 }
 
 fn known<T>(all: &[Option<Arc<T>>]) -> impl Iterator<Item = (usize, &T)> {
@@ -94,7 +94,7 @@ fn read_double(input: &mut Reader<'_>) -> Decoded<f64> {
     if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(DecodeError::Damaged) }
 }
 
-fn write_column(out: &mut Writer, column: &ColumnFacts) {
+fn write_column(out: &mut Writer, column: &ColumnStatistics) {
     double(out, column.null_share);
     double(out, column.distinct);
     double(out, column.mean_bytes);
@@ -112,8 +112,8 @@ fn write_column(out: &mut Writer, column: &ColumnFacts) {
     });
 }
 
-fn read_column(input: &mut Reader<'_>) -> Decoded<ColumnFacts> {
-    Ok(ColumnFacts {
+fn read_column(input: &mut Reader<'_>) -> Decoded<ColumnStatistics> {
+    Ok(ColumnStatistics {
         null_share: read_double(input)?,
         distinct: read_double(input)?,
         mean_bytes: read_double(input)?,
@@ -127,7 +127,7 @@ fn read_column(input: &mut Reader<'_>) -> Decoded<ColumnFacts> {
     })
 }
 
-/// What a column is to facts: with another form they do not speak of it.
+/// The form of a column: statistics of a column with another form are not used.
 fn column_form(definition: &TableDefinition, ordinal: usize) -> Vec<u8> {
     let column = &definition.columns[ordinal];
     let mut out = Writer::default();
@@ -171,8 +171,8 @@ mod tests {
         )
     }
 
-    fn facts() -> TableFacts {
-        let column = ColumnFacts {
+    fn collected() -> CollectedStatistics {
+        let column = ColumnStatistics {
             null_share: 0.25,
             distinct: 7.0,
             mean_bytes: 8.0,
@@ -183,37 +183,40 @@ mod tests {
             ],
         };
         let column = Arc::new(column);
-        TableFacts {
+        CollectedStatistics {
             version: 3,
             row_count: 9,
             columns: vec![Some(Arc::clone(&column)), Some(column)],
-            ..TableFacts::default()
+            ..CollectedStatistics::default()
         }
     }
 
     #[test]
-    fn facts_are_read_as_they_were_written() {
+    fn statistics_are_read_as_they_were_written() {
         let definition = definition();
-        assert_eq!(decode_facts(&encode_facts(&facts(), &definition), &definition), Some(facts()));
+        assert_eq!(
+            decode_collected(&encode_collected(&collected(), &definition), &definition),
+            Some(collected())
+        );
     }
 
-    /// Columns are known by their form, wherever they stand; other rows, a newer format and any cut are no facts, and no panic.
+    /// Columns are known by their form, wherever they stand; other rows, a newer format and any cut are no statistics, and no panic.
     #[test]
-    fn facts_speak_of_what_is_still_there() {
+    fn statistics_of_dropped_columns_are_not_read() {
         let then = definition();
-        let record = encode_facts(&facts(), &then);
+        let record = encode_collected(&collected(), &then);
         let mut now = definition();
         now.columns.swap(0, 1);
         now.columns[1].nullable = true;
-        let read = decode_facts(&record, &now).unwrap();
+        let read = decode_collected(&record, &now).unwrap();
         assert!(read.columns[0].is_some() && read.columns[1].is_none());
         now.rows_tree.0 += 1;
-        assert_eq!(decode_facts(&record, &now), None);
+        assert_eq!(decode_collected(&record, &now), None);
         for end in 0..record.len() {
-            assert_eq!(decode_facts(&record[..end], &then), None);
+            assert_eq!(decode_collected(&record[..end], &then), None);
         }
         let mut newer = record;
         newer[0] += 1;
-        assert_eq!(decode_facts(&newer, &then), None);
+        assert_eq!(decode_collected(&newer, &then), None);
     }
 }

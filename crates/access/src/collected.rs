@@ -1,4 +1,4 @@
-//! What was found out about a table's rows: one immutable value, which estimates are computed from.
+//! The collected statistics of a table: one immutable value, from which estimates are computed.
 //!
 //! Values of columns stand here as the bytes of keys, which compare as the values do, so that nothing here knows types. A histogram
 //! has MySQL's meaning: a bucket holds the values from its least to its greatest, a value stands in one bucket, and shares are
@@ -8,30 +8,30 @@ use std::sync::Arc;
 
 use crate::key::KeyBytesRange;
 
-/// What was found out about a table.
+/// The collected statistics of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct TableFacts {
-    /// Grows whenever the facts of this table are replaced.
+pub struct CollectedStatistics {
+    /// Grows whenever the statistics of this table are replaced.
     pub version: u64,
-    /// Microseconds since 1970 when they were found.
+    /// When they were collected, in microseconds since 1970.
     pub made_micros: i64,
     /// Rows then.
     pub row_count: u64,
     /// Leaves of the tree of rows.
     pub leaf_count: u64,
-    /// Rows that were looked at.
+    /// Rows in the sample.
     pub sampled_rows: u64,
-    /// All rows were looked at.
+    /// The sample holds all rows.
     pub is_whole: bool,
-    /// By ordinal; none for a column that changed since.
-    pub columns: Vec<Option<Arc<ColumnFacts>>>,
-    /// By ordinal; none for an index that was made since.
-    pub indexes: Vec<Option<Arc<IndexFacts>>>,
+    /// By ordinal; `None` for a column that changed since.
+    pub columns: Vec<Option<Arc<ColumnStatistics>>>,
+    /// By ordinal; `None` for an index that was created since.
+    pub indexes: Vec<Option<Arc<IndexStatistics>>>,
 }
 
-/// What was found out about a column.
+/// The statistics of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ColumnFacts {
+pub struct ColumnStatistics {
     /// Share of the rows with NULL.
     pub null_share: f64,
     /// Different values, NULL not among them.
@@ -40,7 +40,7 @@ pub struct ColumnFacts {
     pub mean_bytes: f64,
     /// The most frequent values and their shares of the rows, the most frequent first.
     pub frequent: Vec<(Box<[u8]>, f64)>,
-    /// How values lie.
+    /// The distribution of the values.
     pub histogram: Vec<Bucket>,
 }
 
@@ -66,14 +66,14 @@ pub struct Bucket {
     pub distinct: f64,
 }
 
-/// What was found out about an index.
+/// The statistics of an index.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct IndexFacts {
+pub struct IndexStatistics {
     /// Different keys of the first part, of the first two, ...; a NULL differs from no NULL.
     pub distinct: Vec<u64>,
     /// Leaves of its tree.
     pub leaf_count: u64,
-    /// Leaves that were looked at.
+    /// Leaves in the sample.
     pub sampled_leaves: u64,
 }
 
@@ -87,10 +87,10 @@ const SKEWED_FACTOR: f64 = 4.0;
 /// From this share of the rows on, the number of different values is taken to grow with the table.
 const GROWING_SHARE: f64 = 0.1;
 
-impl TableFacts {
-    /// What was found out about a column.
+impl CollectedStatistics {
+    /// The statistics of a column.
     #[must_use]
-    pub fn column(&self, column: usize) -> Option<&ColumnFacts> {
+    pub fn column(&self, column: usize) -> Option<&ColumnStatistics> {
         self.columns.get(column)?.as_deref()
     }
 
@@ -116,7 +116,7 @@ impl TableFacts {
     }
 }
 
-impl ColumnFacts {
+impl ColumnStatistics {
     /// Share of the rows that hold this value.
     #[must_use]
     pub fn equal_share(&self, key: &[u8]) -> f64 {
@@ -196,8 +196,8 @@ mod tests {
     }
 
     /// Half of the rows lie from 0 to 1,000, 30 % from 5,000 to 6,000, of which a tenth of all is 5,500; the others are NULL.
-    fn facts() -> ColumnFacts {
-        ColumnFacts {
+    fn collected() -> ColumnStatistics {
+        ColumnStatistics {
             null_share: 0.2,
             distinct: 401.0,
             mean_bytes: 4.0,
@@ -213,29 +213,30 @@ mod tests {
 
     #[test]
     fn ranges_are_read_off_the_histogram() {
-        let facts = facts();
-        let share = |lower, upper| facts.range_share(&between(lower, upper));
+        let collected = collected();
+        let share = |lower, upper| collected.range_share(&between(lower, upper));
         assert!((share(0, 500) - 0.25).abs() < 0.001);
         assert_eq!(share(1_001, 5_000), 0.0);
         assert!((share(5_500, 5_501) - 0.1).abs() < 1e-9);
         assert!((share(0, 7_000) - 0.8).abs() < 1e-9);
         assert_eq!(share(7_000, 8_000), 0.0);
         assert!(
-            (facts.range_share(&KeyBytesRange { lower: key(5_501).into(), upper: None }) - 0.1).abs() < 1e-9
+            (collected.range_share(&KeyBytesRange { lower: key(5_501).into(), upper: None }) - 0.1).abs()
+                < 1e-9
         );
     }
 
     #[test]
     fn what_is_not_frequent_shares_the_rest() {
-        let facts = facts();
-        assert_eq!(facts.equal_share(&key(5_500)), 0.1);
-        assert!((facts.equal_share(&key(7)) - 0.7 / 400.0).abs() < 1e-9);
-        assert_eq!(ColumnFacts::default().equal_share(&key(1)), 1.0);
-        assert!(facts.is_skewed(100_000));
-        let even = ColumnFacts {
+        let collected = collected();
+        assert_eq!(collected.equal_share(&key(5_500)), 0.1);
+        assert!((collected.equal_share(&key(7)) - 0.7 / 400.0).abs() < 1e-9);
+        assert_eq!(ColumnStatistics::default().equal_share(&key(1)), 1.0);
+        assert!(collected.is_skewed(100_000));
+        let even = ColumnStatistics {
             frequent: vec![(key(1), 0.4), (key(2), 0.3)],
             distinct: 2.0,
-            ..ColumnFacts::default()
+            ..ColumnStatistics::default()
         };
         assert!(!even.is_skewed(100_000));
     }

@@ -1,4 +1,4 @@
-//! What a system table may know about its reader: who it is, its variables, and the server's state.
+//! The session that reads a system table: its account, its variables, and the state of the server.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Process {
 
 /// The session behind a query on system tables. Cheap to make: all parts are shared.
 #[derive(Debug)]
-pub struct Facts {
+pub struct SessionContext {
     /// The server.
     pub core: Arc<Core>,
     /// The session's variables.
@@ -45,14 +45,14 @@ pub struct Facts {
     pub counts: Vec<(&'static str, u64)>,
 }
 
-impl Facts {
-    /// The facts of the session that reads.
+impl SessionContext {
+    /// The context of the session that reads.
     ///
     /// # Panics
-    /// If the engine ran a query over system tables without them: a mistake in this crate.
+    /// If the engine ran a query over system tables without it: a mistake in this crate.
     #[must_use]
-    pub fn of<'a>(context: &'a VirtualContext<'_>) -> &'a Facts {
-        context.session.downcast_ref().expect("the engine gives its facts to every query")
+    pub fn of<'a>(context: &'a VirtualContext<'_>) -> &'a SessionContext {
+        context.session.downcast_ref().expect("the engine passes the context to every query")
     }
 
     /// Whether the reader has `wanted` globally.

@@ -1,4 +1,4 @@
-//! What is known of tables for plans: COLUMN_STATISTICS, `mysql.innodb_table_stats` and `mysql.innodb_index_stats`.
+//! The statistics that the optimizer uses: COLUMN_STATISTICS, `mysql.innodb_table_stats` and `mysql.innodb_index_stats`.
 
 use catalog::{TableEntry, TableKind, VirtualContext, VirtualScan};
 
@@ -24,15 +24,20 @@ pub(crate) fn column_statistics(context: &VirtualContext<'_>, scan: &VirtualScan
     });
 }
 
-/// Calls `each` for every table that something was found out about, by schema and name.
-fn each_known(context: &VirtualContext<'_>, mut each: impl FnMut(&TableEntry, &catalog::TableFacts)) {
+/// Calls `each` for every table with collected statistics, by schema and name.
+fn each_collected(
+    context: &VirtualContext<'_>,
+    mut each: impl FnMut(&TableEntry, &catalog::CollectedStatistics),
+) {
     for schema in context.catalog.schemas_sorted() {
         for entry in schema.tables_sorted() {
             if entry.definition.kind != TableKind::Base {
                 continue;
             }
-            if let Some(facts) = entry.source.statistics().facts().filter(|facts| facts.made_micros > 0) {
-                each(entry, &facts);
+            if let Some(collected) =
+                entry.source.statistics().collected().filter(|collected| collected.made_micros > 0)
+            {
+                each(entry, &collected);
             }
         }
     }
@@ -40,13 +45,13 @@ fn each_known(context: &VirtualContext<'_>, mut each: impl FnMut(&TableEntry, &c
 
 /// `mysql.innodb_table_stats`.
 pub(crate) fn innodb_table_stats(context: &VirtualContext<'_>, _: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    each_known(context, |entry, facts| {
+    each_collected(context, |entry, collected| {
         let statistics = entry.source.statistics();
         rows.push(&[
             Cell::Text(&entry.definition.schema),
             Cell::Text(&entry.definition.name),
-            Cell::Micros(facts.made_micros),
-            Cell::UInt(facts.row_count),
+            Cell::Micros(collected.made_micros),
+            Cell::UInt(collected.row_count),
             Cell::UInt(statistics.data_bytes() / PAGE_BYTES),
             Cell::UInt(statistics.index_bytes() / PAGE_BYTES),
         ]);
@@ -55,14 +60,14 @@ pub(crate) fn innodb_table_stats(context: &VirtualContext<'_>, _: &VirtualScan<'
 
 /// `mysql.innodb_index_stats`: of each index how many different keys its first parts have, how many leaves and pages it has.
 pub(crate) fn innodb_index_stats(context: &VirtualContext<'_>, _: &VirtualScan<'_>, rows: &mut Rows<'_>) {
-    each_known(context, |entry, facts| {
+    each_collected(context, |entry, collected| {
         let table = &entry.definition;
         let mut stat = |index: &str, name: &str, value: u64, sample: Option<u64>, description: &str| {
             rows.push(&[
                 Cell::Text(&table.schema),
                 Cell::Text(&table.name),
                 Cell::Text(index),
-                Cell::Micros(facts.made_micros),
+                Cell::Micros(collected.made_micros),
                 Cell::Text(name),
                 Cell::UInt(value),
                 Cell::uint_or_null(sample),
@@ -70,14 +75,20 @@ pub(crate) fn innodb_index_stats(context: &VirtualContext<'_>, _: &VirtualScan<'
             ]);
         };
         if table.clustered.is_none() {
-            stat("GEN_CLUST_INDEX", "n_diff_pfx01", facts.row_count, Some(facts.leaf_count), "DB_ROW_ID");
-            for (name, value, description) in sizes(facts.leaf_count) {
+            stat(
+                "GEN_CLUST_INDEX",
+                "n_diff_pfx01",
+                collected.row_count,
+                Some(collected.leaf_count),
+                "DB_ROW_ID",
+            );
+            for (name, value, description) in sizes(collected.leaf_count) {
                 stat("GEN_CLUST_INDEX", name, value, None, description);
             }
         }
         let primary = table.clustered.map(|clustered| &table.indexes[clustered]);
         for (at, index) in table.indexes.iter().enumerate() {
-            let Some(known) = &facts.indexes[at] else { continue };
+            let Some(known) = &collected.indexes[at] else { continue };
             let mut names: Vec<&str> = Vec::new();
             let mut name_of = |column: usize| {
                 names.push(&table.columns[column].name);
@@ -99,7 +110,7 @@ pub(crate) fn innodb_index_stats(context: &VirtualContext<'_>, _: &VirtualScan<'
             for part in behind.filter(|part| index.parts.iter().all(|own| own.column != part.column)) {
                 let (number, names) = name_of(part.column);
                 let sample = Some(known.sampled_leaves);
-                stat(&index.name, &format!("n_diff_pfx{number:02}"), facts.row_count, sample, &names);
+                stat(&index.name, &format!("n_diff_pfx{number:02}"), collected.row_count, sample, &names);
             }
             for (name, value, description) in sizes(known.leaf_count) {
                 stat(&index.name, name, value, None, description);
