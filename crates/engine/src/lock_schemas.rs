@@ -241,12 +241,12 @@ struct Pair<'a> {
 }
 
 /// The locks held now, to be found by who waits for them.
-struct HeldIndex<'a> {
+struct HeldLockIndex<'a> {
     records: HashMap<(TxnId, TreeId, &'a [u8]), &'a HeldLock>,
     intervals: HashMap<(TxnId, TreeId), Vec<&'a HeldLock>>,
 }
 
-impl<'a> HeldIndex<'a> {
+impl<'a> HeldLockIndex<'a> {
     fn new(held: &'a [HeldLock]) -> Self {
         let (mut records, mut intervals) = (HashMap::new(), HashMap::<_, Vec<_>>::new());
         for lock in held {
@@ -280,7 +280,7 @@ impl<'a> HeldIndex<'a> {
 
 /// Each waiter with each transaction in its way. `held` are the locks held now.
 fn pairs<'a>(waiters: &'a [LockWaiter], held: &[HeldLock]) -> Vec<Pair<'a>> {
-    let held = HeldIndex::new(held);
+    let held = HeldLockIndex::new(held);
     let mut pairs = Vec::new();
     for waiter in waiters {
         for &blocker in &waiter.blockers {

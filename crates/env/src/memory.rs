@@ -503,16 +503,16 @@ pub fn machine_bytes() -> Option<u64> {
     Some(group.map_or(all, |group| group.min(all)))
 }
 
-/// What a session holds from one command to the next. Dropping it gives all of it back.
+/// Memory that a session is charged for from one command to the next. Dropping it releases the charge.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct MemoryCharge {
     bytes: i64,
     /// Of these, what is in the total.
     reported: i64,
 }
 
-impl Held {
-    /// So much more is held, or less. The command that makes it has it charged as well until it ends.
+impl MemoryCharge {
+    /// Adds to the charge, or takes from it. The command that allocates is charged as well until it ends.
     #[inline]
     pub fn change(&mut self, bytes: i64) {
         self.bytes += bytes;
@@ -521,7 +521,7 @@ impl Held {
         }
     }
 
-    /// So much is held now.
+    /// Sets the charge.
     pub fn set(&mut self, bytes: u64) {
         self.change(bytes as i64 - self.bytes);
     }
@@ -532,7 +532,7 @@ impl Held {
         self.reported = self.bytes;
     }
 
-    /// Bytes held.
+    /// Bytes charged.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -540,7 +540,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for MemoryCharge {
     fn drop(&mut self) {
         if self.reported != 0 {
             TOTAL.fetch_sub(self.reported, Ordering::Relaxed);
@@ -621,7 +621,7 @@ mod tests {
 
     #[test]
     fn what_a_session_holds_counts_for_its_connection() {
-        let mut held = Held::default();
+        let mut held = MemoryCharge::default();
         held.change(900 << 10);
         let _command = begin_command();
         set_limits(Limits { connection: 1 << 20, ..Limits::NONE }, held.bytes());

@@ -25,14 +25,14 @@ pub(crate) const LOCKS_PER_CONNECTION_MAX: usize = 10_000;
 const KILL_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
-struct Held {
+struct UserLock {
     connection_id: u64,
     times: u64,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    held: HashMap<String, Held>,
+    held: HashMap<String, UserLock>,
     /// How many locks each connection holds.
     counts: HashMap<u64, usize>,
     /// Which lock a connection waits for, to find deadlocks.
@@ -82,7 +82,7 @@ impl UserLocks {
                         return Err(ER_LOCK_TABLE_FULL.bare());
                     }
                     *count += 1;
-                    state.held.insert(name, Held { connection_id, times: 1 });
+                    state.held.insert(name, UserLock { connection_id, times: 1 });
                     return Ok(Some(1));
                 }
                 Some(held) if held.connection_id == connection_id => {

@@ -1,7 +1,7 @@
-//! Recognising a statement without parsing it.
+//! Identifying a statement without parsing it.
 //!
-//! One lexer pass turns a text into a *template*: its tokens with literals replaced by their kinds. Texts with equal
-//! templates differ only in literals, so one plan serves them all with the literals as parameters. The template's
+//! One lexer pass turns a text into a *normalized statement*: its tokens with literals replaced by their kinds. Texts with equal
+//! normalized statements differ only in literals, so one plan serves them all with the literals as parameters. The normalized statement's
 //! bytes are hashed once at the end; a cache looks the hash up and then compares the bytes, so no two statements
 //! are ever mixed up by a hash collision.
 //!
@@ -11,8 +11,8 @@
 //! - `ORDER BY` and `GROUP BY` (ordinals), constants that shape a type (`ROUND(x, 2)`), lengths of types, fractional digits, paths behind `->`, frames, hints,
 //!   `NULL`, `TRUE`, `FALSE`, introducers and typed literals.
 //!
-//! The rows of `INSERT ... VALUES (...), (...)` become one *row template*: however many rows of literals there are,
-//! the template is the same, and the cells are in [`Digested::rows`]'s literals, row by row.
+//! The rows of `INSERT ... VALUES (...), (...)` become one *normalized row*: however many rows of literals there are,
+//! the normalized statement is the same, and the cells are in [`Digested::rows`]'s literals, row by row.
 //!
 //! How a plan is made on a miss: parse the text as usual; a literal in the tree whose place (`span.start`) is that
 //! of literal number n is parameter n; see [`Digested::find`].
@@ -22,13 +22,13 @@ use crate::ast::{Cell, CellKind};
 use crate::keywords::T;
 use crate::lexer::{Lexer, Token};
 
-/// Deepest parentheses a template may have; deeper texts are parsed each time.
+/// Deepest parentheses a normalized statement may have; deeper texts are parsed each time.
 const PARENS_MAX: usize = 64;
 
-/// Buffers to use again, so that recognising a statement allocates nothing.
+/// Buffers to use again, so that digesting a statement allocates nothing.
 #[derive(Default)]
 pub struct DigestScratch {
-    template: Vec<u8>,
+    normalized: Vec<u8>,
     literals: Vec<Cell>,
 }
 
@@ -36,8 +36,8 @@ impl DigestScratch {
     /// Gives buffers back that have grown beyond `bytes_max`, each.
     #[inline]
     pub fn keep_at_most(&mut self, bytes_max: usize) {
-        if self.template.capacity() > bytes_max {
-            self.template = Vec::new();
+        if self.normalized.capacity() > bytes_max {
+            self.normalized = Vec::new();
         }
         if self.literals.capacity() * size_of::<Cell>() > bytes_max {
             self.literals = Vec::new();
@@ -48,10 +48,10 @@ impl DigestScratch {
 /// What one pass found out.
 #[derive(Clone, Copy, Debug)]
 pub struct Digested<'s> {
-    /// Hash of `template` (and of the modes it was read in).
+    /// Hash of `normalized` (and of the modes it was read in).
     pub hash: u64,
-    /// What to compare on a hit. Texts with equal templates under the same modes are the same statement.
-    pub template: &'s [u8],
+    /// What to compare on a hit. Texts with equal normalized statements under the same modes are the same statement.
+    pub normalized: &'s [u8],
     /// The literals that are parameters, in the order of the text. Places are those of the text; for strings the
     /// text between the quotes, for hexadecimals the digits.
     pub literals: &'s [Cell],
@@ -92,7 +92,7 @@ impl Digested<'_> {
     }
 
     /// Number of the literal whose cell begins at `start`: for the cells of a `VALUES` list that is not in `rows`.
-    /// A negative number there has its sign in the template and only its digits here.
+    /// A negative number there has its sign in the normalized statement and only its digits here.
     #[must_use]
     pub fn find_cell(&self, start: u32) -> Option<u32> {
         let after = self.literals.partition_point(|cell| cell.start < start);
@@ -110,7 +110,7 @@ enum Clause {
     List,
 }
 
-// Marks in a template. Words and symbols are their own number, which is below these.
+// Marks in a normalized statement. Words and symbols are their own number, which is below these.
 const MARK_NAME: u16 = 0xfff0;
 const MARK_TEXT: u16 = 0xfff1;
 const MARK_LITERAL: u16 = 0xff00;
@@ -168,16 +168,16 @@ pub fn normalized(sql: &[u8], mode: SqlMode, bytes_max: usize) -> String {
     text
 }
 
-/// Recognises the first statement of `sql`; `None` if it is none that is worth a cached plan (anything but queries
+/// Digests the first statement of `sql`; `None` if it is none that is worth a cached plan (anything but queries
 /// and changes of rows), or one that must be parsed anyway (adjacent strings, very deep parentheses, bad tokens).
 pub fn digest<'s>(sql: &[u8], mode: SqlMode, scratch: &'s mut DigestScratch) -> Option<Digested<'s>> {
-    scratch.template.clear();
+    scratch.normalized.clear();
     scratch.literals.clear();
     if sql.len() >= u32::MAX as usize {
         return None;
     }
-    // A short text's template is about as long as the text; a long `VALUES` list has a short one.
-    scratch.template.reserve(sql.len().min(4096) * 2);
+    // A short text's normalized statement is about as long as the text; a long `VALUES` list has a short one.
+    scratch.normalized.reserve(sql.len().min(4096) * 2);
     let mut digester = Digester {
         lexer: Lexer::new(sql, mode),
         scratch,
@@ -189,8 +189,8 @@ pub fn digest<'s>(sql: &[u8], mode: SqlMode, scratch: &'s mut DigestScratch) -> 
     let found = digester.run()?;
     let scratch: &'s DigestScratch = digester.scratch;
     Some(Digested {
-        hash: hash(&scratch.template, mode),
-        template: &scratch.template,
+        hash: hash(&scratch.normalized, mode),
+        normalized: &scratch.normalized,
         literals: &scratch.literals,
         rows: found.rows,
         param_count: found.param_count,
@@ -199,10 +199,10 @@ pub fn digest<'s>(sql: &[u8], mode: SqlMode, scratch: &'s mut DigestScratch) -> 
     })
 }
 
-fn hash(template: &[u8], mode: SqlMode) -> u64 {
+fn hash(normalized: &[u8], mode: SqlMode) -> u64 {
     use std::hash::{BuildHasher, Hasher};
     let mut hasher = foldhash::fast::FixedState::with_seed(u64::from(mode.0)).build_hasher();
-    hasher.write(template);
+    hasher.write(normalized);
     hasher.finish()
 }
 
@@ -303,7 +303,7 @@ impl Digester<'_, '_> {
                     if let Some(found) = self.rows(literals_before as u32) {
                         rows = Some(found);
                         self.push(MARK_ROWS);
-                        self.scratch.template.extend_from_slice(&found.column_count.to_le_bytes());
+                        self.scratch.normalized.extend_from_slice(&found.column_count.to_le_bytes());
                     } else {
                         // Something else than literals in the rows: token by token.
                         self.lexer = before;
@@ -363,13 +363,13 @@ impl Digester<'_, '_> {
 
     #[inline]
     fn push(&mut self, mark: u16) {
-        self.scratch.template.extend_from_slice(&mark.to_le_bytes());
+        self.scratch.normalized.extend_from_slice(&mark.to_le_bytes());
     }
 
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
-        self.scratch.template.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        self.scratch.template.extend_from_slice(bytes);
+        self.scratch.normalized.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+        self.scratch.normalized.extend_from_slice(bytes);
     }
 
     #[inline]
@@ -386,8 +386,8 @@ impl Digester<'_, '_> {
             let text = &sql[token.start as usize..token.end as usize];
             let [a, b] = MARK_NAME.to_le_bytes();
             let [c, d, e, f] = (text.len() as u32).to_le_bytes();
-            self.scratch.template.extend_from_slice(&[a, b, c, d, e, f]);
-            self.scratch.template.extend_from_slice(text);
+            self.scratch.normalized.extend_from_slice(&[a, b, c, d, e, f]);
+            self.scratch.normalized.extend_from_slice(text);
         }
     }
 

@@ -4,7 +4,7 @@
 //! the server's version for `/*!80000 ... */`) is an argument, nothing is global. This crate resolves no names: whether
 //! a table or function exists is decided by the binder (`plan`).
 //!
-//! Read next: `ast` (the tree), `lexer`, `parser`, `digest` (recognising a statement without parsing it), `print`.
+//! Read next: `ast` (the tree), `lexer`, `parser`, `digest` (identifying a statement without parsing it), `print`.
 //!
 //! ```
 //! let arena = bumpalo::Bump::new();

@@ -146,9 +146,9 @@ fn statements_are_distinguished() {
 // Recognition.
 
 /// Template, hash, literals as text, width and number of rows.
-type Recognised = (Vec<u8>, u64, Vec<String>, Option<(u32, u32)>);
+type DigestLookup = (Vec<u8>, u64, Vec<String>, Option<(u32, u32)>);
 
-fn recognised(sql: &str) -> Option<Recognised> {
+fn found(sql: &str) -> Option<DigestLookup> {
     let mut scratch = DigestScratch::default();
     let digested = digest(sql.as_bytes(), SqlMode::default(), &mut scratch)?;
     let literals = digested
@@ -157,7 +157,7 @@ fn recognised(sql: &str) -> Option<Recognised> {
         .map(|cell| sql[cell.start as usize..(cell.start + cell.len) as usize].to_owned())
         .collect();
     let rows = digested.rows.map(|rows| (rows.column_count, rows.row_count));
-    Some((digested.template.to_vec(), digested.hash, literals, rows))
+    Some((digested.normalized.to_vec(), digested.hash, literals, rows))
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn statements_that_differ_in_values_have_one_template() {
         ),
         ("SELECT a FROM t ORDER BY b LIMIT 1", "SELECT a FROM t ORDER BY b LIMIT 2"),
     ] {
-        let (a, b) = (recognised(one).expect(one), recognised(other).expect(other));
+        let (a, b) = (found(one).expect(one), found(other).expect(other));
         assert_eq!((a.0, a.1), (b.0, b.1), "{one} and {other}");
         assert_ne!(a.2, b.2);
     }
@@ -203,24 +203,24 @@ fn statements_that_mean_something_else_have_other_templates() {
         ("INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (a)"),
         ("SELECT a FROM t WHERE b = 1 AND c = 2", "SELECT a FROM t WHERE b = 1 OR c = 2"),
     ] {
-        assert_ne!(recognised(one).expect(one).0, recognised(other).expect(other).0, "{one} and {other}");
+        assert_ne!(found(one).expect(one).0, found(other).expect(other).0, "{one} and {other}");
     }
 }
 
 #[test]
 fn literals_are_found_where_the_tree_has_them() {
     let sql = "SELECT a, 5 FROM t WHERE b = 'x' AND c > 10 AND d = 0x41 LIMIT 3";
-    assert_eq!(recognised(sql).expect(sql).2, ["x", "10", "41", "3"]);
+    assert_eq!(found(sql).expect(sql).2, ["x", "10", "41", "3"]);
     let mut scratch = DigestScratch::default();
     let digested = digest(sql.as_bytes(), SqlMode::default(), &mut scratch).expect(sql);
     let place = |text: &str| digested.find(sql.find(text).expect(text) as u32);
     assert_eq!([place("'x'"), place("10"), place("0x41"), place("3")], [Some(0), Some(1), Some(2), Some(3)]);
     assert_eq!([place("5 FROM"), place("a, 5")], [None, None]);
     assert_eq!(
-        recognised("INSERT INTO t (a,b) VALUES (1,-2),(3,'q') ON DUPLICATE KEY UPDATE a=9").expect("rows").3,
+        found("INSERT INTO t (a,b) VALUES (1,-2),(3,'q') ON DUPLICATE KEY UPDATE a=9").expect("rows").3,
         Some((2, 2))
     );
-    assert!(recognised("INSERT INTO t VALUES (1, NOW())").expect("no rows").3.is_none());
+    assert!(found("INSERT INTO t VALUES (1, NOW())").expect("no rows").3.is_none());
 }
 
 #[test]
@@ -233,6 +233,6 @@ fn what_needs_the_parser_is_left_to_it() {
         "SELECT 1)",
         "",
     ] {
-        assert!(recognised(sql).is_none(), "{sql}");
+        assert!(found(sql).is_none(), "{sql}");
     }
 }

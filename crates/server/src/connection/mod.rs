@@ -212,7 +212,7 @@ pub(crate) struct Connection {
     /// The client has closed its side.
     has_hung_up: bool,
     /// The part of a long packet that is here.
-    held: env::memory::Held,
+    held: env::memory::MemoryCharge,
     timed_out: TimedOut,
     opened: Instant,
     active: Instant,
@@ -263,7 +263,7 @@ impl Connection {
             input_wanted: 0,
             read_to_end: false,
             has_hung_up: false,
-            held: env::memory::Held::default(),
+            held: env::memory::MemoryCharge::default(),
             timed_out: TimedOut::No,
             opened: now,
             active: now,

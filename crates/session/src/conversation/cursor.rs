@@ -1,6 +1,6 @@
 //! Rows that stay behind a cursor until the client fetches them (COM_STMT_FETCH).
 
-use env::memory::Held;
+use env::memory::MemoryCharge;
 use exec::RowSink;
 use exec::expr::SqlResult;
 use exec::output::RowEncoder;
@@ -16,7 +16,7 @@ pub struct Cursor {
     batches: std::vec::IntoIter<Batch>,
     current: Option<(Batch, usize)>,
     /// All its rows.
-    held: Held,
+    held: MemoryCharge,
 }
 
 impl Cursor {
@@ -67,7 +67,7 @@ pub(super) struct CursorSink {
 impl CursorSink {
     /// The cursor over what came, of columns with these types.
     pub(super) fn into_cursor(self, types: Vec<DataType>) -> Box<Cursor> {
-        let mut held = Held::default();
+        let mut held = MemoryCharge::default();
         held.set(self.bytes as u64);
         Box::new(Cursor { types, batches: self.batches.into_iter(), current: None, held })
     }

@@ -8,14 +8,14 @@ use types::{Value, ValueRef};
 use super::accounts;
 use super::attempt::{Attempt, until_planned};
 use super::definitions;
+use super::digest_lookup;
+use super::digest_lookup::DigestLookup;
 use super::explain;
 use super::load;
 use super::lock_tables;
 use super::names::name_text;
 use super::plans::has_plan;
 use super::prepared_commands;
-use super::recognise;
-use super::recognise::Recognised;
 use super::routine::call;
 use super::routine::condition;
 use super::routine::definition;
@@ -77,8 +77,8 @@ fn run_first<'a, B: Backend>(
     arena: &'a bumpalo::Bump,
     reply: &mut Reply<'_>,
 ) -> Attempt<Option<usize>> {
-    let recognised = recognise::run_recognised(session, sql, reply)?;
-    if let Recognised::Ran(end) = recognised {
+    let looked_up = digest_lookup::run_by_digest(session, sql, reply)?;
+    if let DigestLookup::Ran(end) = looked_up {
         return Ok(end);
     }
     session.shared.core.counters.statements_parsed.increment();
@@ -99,8 +99,8 @@ fn run_first<'a, B: Backend>(
     }
     reply.more_results(parsed.more);
     let text = &sql[..parsed.end];
-    let keeps = matches!(recognised, Recognised::Keep);
-    if !(keeps && recognise::run_shared(session, &parsed.statement, text, reply)?) {
+    let keeps = matches!(looked_up, DigestLookup::Keep);
+    if !(keeps && digest_lookup::run_shared(session, &parsed.statement, text, reply)?) {
         session.dispatch(&parsed.statement, text, &[], reply)?;
     }
     Ok(parsed.more.then_some(parsed.end))

@@ -24,7 +24,7 @@ use service::{Reply, SqlError};
 use super::Session;
 use super::attempt::{Attempt, Stop};
 use crate::backend::Backend;
-use crate::plans::{CachedPlan, HeldPlan};
+use crate::plans::{CachedPlan, PlanHandle};
 use crate::status::StatementKind;
 use crate::variables::settings::Settings;
 
@@ -48,8 +48,8 @@ pub(super) fn time_limit(
 #[inline]
 pub(crate) fn run_limited<B: Backend, R>(
     session: &mut Session<B>,
-    plan: &mut HeldPlan<B>,
-    run: impl FnOnce(&mut Session<B>, &mut HeldPlan<B>) -> Attempt<R>,
+    plan: &mut PlanHandle<B>,
+    run: impl FnOnce(&mut Session<B>, &mut PlanHandle<B>) -> Attempt<R>,
 ) -> Attempt<R> {
     match time_limit(session.variables.settings(), plan.kind(), plan.max_execution_ms()) {
         None => run(session, plan),
@@ -60,8 +60,8 @@ pub(crate) fn run_limited<B: Backend, R>(
 fn run_until<B: Backend, R>(
     session: &mut Session<B>,
     limit: Duration,
-    plan: &mut HeldPlan<B>,
-    run: impl FnOnce(&mut Session<B>, &mut HeldPlan<B>) -> Attempt<R>,
+    plan: &mut PlanHandle<B>,
+    run: impl FnOnce(&mut Session<B>, &mut PlanHandle<B>) -> Attempt<R>,
 ) -> Attempt<R> {
     // It began when the statement was planned or first run, or begins now if the plan was there.
     let deadline = match plan.take_deadline().or_else(|| session.running.take_deadline()) {

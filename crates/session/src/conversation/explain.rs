@@ -11,16 +11,16 @@ use types::vector::Batch;
 
 use super::attempt::Attempt;
 use super::context;
+use super::digest_lookup;
 use super::execution;
 use super::listing::{Listing, text, unsigned};
 use super::plans::has_plan;
-use super::recognise;
 use super::run;
 use super::show;
 use super::{Session, access};
 use crate::backend::Backend;
 use crate::errors::not_supported;
-use crate::plans::HeldPlan;
+use crate::plans::PlanHandle;
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;
 use crate::variables::definition::known;
@@ -71,7 +71,8 @@ pub(crate) fn explain<B: Backend>(
         }
         other => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other]).into()),
     };
-    let explained = if parameters.is_empty() { recognise::plan_as_shared(session, sql, span) } else { None };
+    let explained =
+        if parameters.is_empty() { digest_lookup::plan_as_shared(session, sql, span) } else { None };
     let (mut plan, values) = match explained {
         Some(explained) => explained,
         None => (
@@ -95,7 +96,7 @@ pub(crate) fn explain<B: Backend>(
 /// Runs a query and tells what its nodes did.
 fn analyze<B: Backend>(
     session: &mut Session<B>,
-    plan: &mut HeldPlan<B>,
+    plan: &mut PlanHandle<B>,
     parameters: &[ValueRef<'_>],
     reply: &mut Reply<'_>,
 ) -> Attempt<Vec<Actual>> {

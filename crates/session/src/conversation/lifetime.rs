@@ -56,7 +56,7 @@ impl<B: Backend> Session<B> {
             // The slow log goes on where it is.
             query_log: _,
             // Caches: each use looks at account, catalog and settings.
-            templates: _,
+            digest_cache: _,
             routines: _,
         } = self;
         // What others may wait for. Temporary tables after the rollback, which reads their rows.
@@ -114,7 +114,7 @@ impl<B: Backend> Session<B> {
             tables: TableState { transaction, temporary, locks: _ },
             prepared,
             running,
-            templates,
+            digest_cache,
             routines,
             // What the client has said and been answered.
             client: _,
@@ -130,7 +130,7 @@ impl<B: Backend> Session<B> {
         running.reset();
         process.reset();
         *routines = Routines::default();
-        *templates = Some(Box::default());
+        *digest_cache = Some(Box::default());
         prepared.count_all();
         leave_change(core, process);
         process.end(core.env.clock.wall_micros_coarse());

@@ -37,7 +37,7 @@ use super::run;
 use super::{Session, access};
 use crate::backend::Backend;
 use crate::core::Core;
-use crate::plans::HeldPlan;
+use crate::plans::PlanHandle;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 use crate::variables::settings::Settings;
@@ -518,7 +518,7 @@ fn load_lines<B: Backend>(
     let arena = bumpalo::Bump::new();
     let statement = parse_row(session.variables.settings(), text, &arena)?;
     let strict = session.variables.settings().sql_mode.is_strict() && !text.starts_with(IGNORING.as_bytes());
-    let mut plan: Option<HeldPlan<B>> = None;
+    let mut plan: Option<PlanHandle<B>> = None;
     let mut fields = Vec::new();
     let mut piece = Vec::new();
     let mut to_skip = ignore_lines;

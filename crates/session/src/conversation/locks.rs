@@ -26,9 +26,9 @@ use crate::core::Core;
 use crate::processes::Changing;
 
 /// The metadata locks that a session of a backend keeps.
-type Kept<B> = <B as Definitions>::Locks;
+type CachedExecution<B> = <B as Definitions>::Locks;
 /// The metadata lock of a table.
-type MetadataLock<B> = <Kept<B> as TableLocks>::Lock;
+type MetadataLock<B> = <CachedExecution<B> as TableLocks>::Lock;
 
 /// A table as LOCK TABLES named it.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(crate) struct SessionLocks<B: Backend> {
     /// LOCK TABLES was said.
     active: bool,
     tables: Vec<LockedTable>,
-    kept: Kept<B>,
+    kept: CachedExecution<B>,
     /// FLUSH TABLES WITH READ LOCK.
     read_lock: bool,
     /// LOCK INSTANCE FOR BACKUP.
@@ -57,7 +57,7 @@ impl<B: Backend> Default for SessionLocks<B> {
         Self {
             active: false,
             tables: Vec::new(),
-            kept: Kept::<B>::default(),
+            kept: CachedExecution::<B>::default(),
             read_lock: false,
             backup: false,
         }
@@ -88,7 +88,7 @@ impl<B: Backend> SessionLocks<B> {
     }
 
     /// The metadata locks of LOCK TABLES.
-    pub(super) fn kept(&self) -> &Kept<B> {
+    pub(super) fn kept(&self) -> &CachedExecution<B> {
         &self.kept
     }
 
@@ -416,7 +416,7 @@ fn is_as_planned<B: Backend>(plan: &PhysicalPlan, core: &Core) -> bool {
     if changes && !Arc::ptr_eq(catalog.references(), &plan.references) {
         return false;
     }
-    plan.tables.iter().filter(|table| Kept::<B>::lock_of(&table.entry).is_some()).all(|table| {
+    plan.tables.iter().filter(|table| CachedExecution::<B>::lock_of(&table.entry).is_some()).all(|table| {
         let definition = &table.entry.definition;
         let now = catalog.table(&definition.schema, &definition.name);
         now.is_some_and(|now| Arc::ptr_eq(&now.definition, definition))
@@ -439,7 +439,7 @@ fn wanted_locks<B: Backend>(
             }
             return Err(ER_NO_SUCH_TABLE.with(&[&table.schema, &table.name]));
         };
-        let Some(lock) = Kept::<B>::lock_of(entry) else { continue };
+        let Some(lock) = CachedExecution::<B>::lock_of(entry) else { continue };
         let mode = if table.write { MetadataMode::Exclusive } else { MetadataMode::ReadOnly };
         match wanted.iter_mut().find(|(known, _)| *known == lock) {
             Some((_, known)) if mode == MetadataMode::Exclusive => *known = mode,

@@ -88,7 +88,7 @@ impl Reusable for Bump {
     }
 }
 
-/// What recognises a text.
+/// What looks a text up.
 #[derive(Default)]
 pub(super) struct TextMemory {
     pub(super) digest: DigestScratch,

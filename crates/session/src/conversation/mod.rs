@@ -16,7 +16,7 @@
 //! parts      variables, user variables, prepared, routines, diagnostics, results, functions, running, client, account, query log
 //!            Shared: the server, the connection's switch, the entry in the process list
 //!            TableState: transaction, LOCK TABLES, temporary tables; commit and rollback of them together
-//! functions  statement (begin, end, logs) < execution (the one sequence) < run < set, routine, recognise, show ... < dispatch
+//! functions  statement (begin, end, logs) < execution (the one sequence) < run < set, routine, digest_lookup, show ... < dispatch
 //! ```
 //!
 //! Read next: [`dispatch`] (which statement goes where), [`table_state`], [`plans`] and [`run`] (statements with a plan), [`set`], [`show`].
@@ -31,6 +31,7 @@ mod current_account;
 pub mod cursor;
 pub mod definitions;
 pub mod diagnostics;
+mod digest_lookup;
 pub mod dispatch;
 mod execution;
 pub mod explain;
@@ -51,7 +52,6 @@ pub mod prepared;
 mod prepared_commands;
 mod process;
 mod query_log;
-mod recognise;
 mod rendered_statement;
 mod results;
 pub(crate) mod routine;
@@ -145,7 +145,7 @@ pub struct Session<B: Backend> {
     /// Stored procedures: those in run, and those this session has run.
     routines: routines::Routines<B>,
     /// What it knows of its texts; away while one of them is looked up.
-    templates: Option<Box<recognise::SessionTemplates<B>>>,
+    digest_cache: Option<Box<digest_lookup::SessionDigestCache<B>>>,
 }
 
 impl<B: Backend> std::fmt::Debug for Session<B> {
@@ -195,7 +195,7 @@ impl<B: Backend> Session<B> {
             running: RunningStatement::default(),
             query_log: QueryLog::default(),
             routines: routines::Routines::default(),
-            templates: Some(Box::default()),
+            digest_cache: Some(Box::default()),
             shared: Shared {
                 core,
                 backend,

@@ -53,9 +53,9 @@ impl PlanFit<'_> {
             && plan.fits(self.variables.settings(), self.names.core.catalog().version(), self.names.database)
     }
 
-    /// A template's key among all sessions' plans: `key`, and what a plan with these literals depends on here.
-    pub(super) fn template_key(&self, key: u64, values: &[ValueRef<'_>]) -> u64 {
-        self.key_here(("template", key), values)
+    /// A normalized statement's key among all sessions' plans: `key`, and what a plan with these literals depends on here.
+    pub(super) fn digest_key(&self, key: u64, values: &[ValueRef<'_>]) -> u64 {
+        self.key_here(("normalized", key), values)
     }
 
     /// The same of a prepared text and its parameters.
@@ -75,7 +75,7 @@ impl PlanFit<'_> {
     }
 }
 
-/// What this session knows a template by: with its hash all that its plan depends on and that is not compared later.
+/// What this session knows a normalized statement by: with its hash all that its plan depends on and that is not compared later.
 #[inline]
 pub(super) fn key_of(settings: &Settings, digested: &Digested<'_>) -> u64 {
     let mut hasher = foldhash::fast::FixedState::default().build_hasher();

@@ -39,7 +39,7 @@ use crate::backend::Backend;
 use crate::errors::plan_error;
 use crate::plans::parameter_types::{ParameterClass, fits, is_held, own_type, reads_as_number};
 use crate::plans::shared::{Found, Known, KnownPlan};
-use crate::plans::{CachedPlan, HeldPlan, MadeFor};
+use crate::plans::{CachedPlan, MadeFor, PlanHandle};
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
@@ -383,7 +383,7 @@ impl<'a, B: Backend> Planner<'a, B> {
         statement: &Statement<'_>,
         text: &[u8],
         values: &[ValueRef<'_>],
-    ) -> Result<HeldPlan<B>, Box<SqlError>> {
+    ) -> Result<PlanHandle<B>, Box<SqlError>> {
         let bind = BindSession::new(self, Some(values));
         self.plan_bound(statement, text, &self.names.catalog(), &bind)
     }
@@ -397,7 +397,7 @@ impl<'a, B: Backend> Planner<'a, B> {
         statement: &Statement<'_>,
         text: &[u8],
         values: &[ValueRef<'_>],
-    ) -> Result<HeldPlan<B>, Box<SqlError>> {
+    ) -> Result<PlanHandle<B>, Box<SqlError>> {
         let for_all_values = self.shared.plans.is_restless(self.fit().prepared_key(text, values), text);
         let bind = BindSession { for_all_values, is_execution: true, ..BindSession::new(self, Some(values)) };
         self.plan_bound(statement, text, &self.names.catalog(), &bind)
@@ -413,9 +413,9 @@ impl<'a, B: Backend> Planner<'a, B> {
         text: &[u8],
         values: &[ValueRef<'_>],
         literals: &Digested<'_>,
-    ) -> Result<HeldPlan<B>, Box<SqlError>> {
-        let key = self.fit().template_key(plan_fit::key_of(self.variables.settings(), literals), values);
-        let for_all_values = self.shared.plans.is_restless(key, literals.template);
+    ) -> Result<PlanHandle<B>, Box<SqlError>> {
+        let key = self.fit().digest_key(plan_fit::key_of(self.variables.settings(), literals), values);
+        let for_all_values = self.shared.plans.is_restless(key, literals.normalized);
         let bind =
             BindSession { literals: Some(literals), for_all_values, ..BindSession::new(self, Some(values)) };
         self.plan_bound(statement, text, &self.names.catalog(), &bind)
@@ -428,7 +428,7 @@ impl<'a, B: Backend> Planner<'a, B> {
         statement: &Statement<'_>,
         text: &[u8],
         values: &[ValueRef<'_>],
-    ) -> Result<HeldPlan<B>, Box<SqlError>> {
+    ) -> Result<PlanHandle<B>, Box<SqlError>> {
         let bind = BindSession { begins_time: false, ..BindSession::new(self, Some(values)) };
         self.plan_bound(statement, text, &self.names.catalog(), &bind)
     }
@@ -440,7 +440,7 @@ impl<'a, B: Backend> Planner<'a, B> {
         text: &[u8],
         values: Option<&[ValueRef<'_>]>,
         catalog: &Arc<Catalog>,
-    ) -> Result<HeldPlan<B>, Box<SqlError>> {
+    ) -> Result<PlanHandle<B>, Box<SqlError>> {
         let bind = BindSession { begins_time: false, ..BindSession::new(self, values) };
         self.plan_bound(statement, text, catalog, &bind)
     }
@@ -451,7 +451,7 @@ impl<'a, B: Backend> Planner<'a, B> {
         text: &[u8],
         catalog: &Arc<Catalog>,
         bind: &BindSession<'_, B>,
-    ) -> Result<HeldPlan<B>, Box<SqlError>> {
+    ) -> Result<PlanHandle<B>, Box<SqlError>> {
         let bytes_before = env::memory::command_bytes().0;
         let kind = kind_of(statement);
         let max_execution_ms = hinted_time(statement, text);
@@ -500,7 +500,7 @@ impl<'a, B: Backend> Planner<'a, B> {
             max_execution_ms,
             bytes: env::memory::command_bytes().0.saturating_sub(bytes_before),
         };
-        Ok(HeldPlan::made(CachedPlan::new(prepared, made_for, self.variables.settings()), deadline))
+        Ok(PlanHandle::made(CachedPlan::new(prepared, made_for, self.variables.settings()), deadline))
     }
 
     /// The plan of a prepared text that another session made for such parameters; none: they are unknown.
@@ -515,7 +515,7 @@ impl<'a, B: Backend> Planner<'a, B> {
         found: &KnownPlan<B>,
         text: &[u8],
         values: &[ValueRef<'_>],
-        plan: &HeldPlan<B>,
+        plan: &PlanHandle<B>,
     ) {
         if matches!(found, Known::Keep) {
             self.offer(self.fit().prepared_key(text, values), text.into(), values, plan);
@@ -523,18 +523,24 @@ impl<'a, B: Backend> Planner<'a, B> {
     }
 
     /// Lets others run a plan, if it is not this session's alone.
-    pub(super) fn offer(&self, key: u64, template: Arc<[u8]>, values: &[ValueRef<'_>], plan: &HeldPlan<B>) {
+    pub(super) fn offer(
+        &self,
+        key: u64,
+        normalized: Arc<[u8]>,
+        values: &[ValueRef<'_>],
+        plan: &PlanHandle<B>,
+    ) {
         if self.fit().would_make(plan, values) && !plan.reads_system_tables() {
-            self.shared.plans.put(key, template, Arc::clone(plan.shared()));
+            self.shared.plans.put(key, normalized, Arc::clone(plan.shared()));
         }
     }
 
     /// What was found among all sessions' plans, as far as it holds for this one.
     pub(super) fn take_if(&self, found: Found<B>, values: &[ValueRef<'_>]) -> KnownPlan<B> {
         match found {
-            Known::Plan(template, plans) => {
+            Known::Plan(normalized, plans) => {
                 let fitting = plans.into_iter().find(|plan| self.fit().would_make(plan, values));
-                fitting.map_or(Known::Keep, |plan| Known::Plan(template, plan))
+                fitting.map_or(Known::Keep, |plan| Known::Plan(normalized, plan))
             }
             Known::Keep => Known::Keep,
             Known::Rare => Known::Rare,
@@ -546,7 +552,7 @@ impl<'a, B: Backend> Planner<'a, B> {
         PlanFit { names: self.names, variables: self.variables }
     }
 
-    /// What all sessions know of a template, if it holds for this one.
+    /// What all sessions know of a normalized statement, if it holds for this one.
     #[cold]
     pub(super) fn find_shared(
         &self,
@@ -554,8 +560,8 @@ impl<'a, B: Backend> Planner<'a, B> {
         digested: &Digested<'_>,
         values: &[ValueRef<'_>],
     ) -> KnownPlan<B> {
-        let key = self.fit().template_key(key, values);
-        self.take_if(self.shared.plans.find(key, digested.template, digested.literals.len()), values)
+        let key = self.fit().digest_key(key, values);
+        self.take_if(self.shared.plans.find(key, digested.normalized, digested.literals.len()), values)
     }
 
     /// What the statement before has counted of warnings and errors; in a routine what has been counted so far.

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use env::memory::Held;
+use env::memory::MemoryCharge;
 use exec::LongData;
 use hashbrown::HashMap;
 use service::error::{ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_UNKNOWN_ERROR, ER_UNKNOWN_STMT_HANDLER};
@@ -26,7 +26,7 @@ use super::cursor::Cursor;
 use super::statement_ids::ByNumber;
 use crate::backend::Backend;
 use crate::core::Core;
-use crate::plans::HeldPlan;
+use crate::plans::PlanHandle;
 use crate::variables::Variables;
 use crate::variables::definition::known;
 
@@ -44,22 +44,22 @@ pub struct PreparedStatement<B: Backend> {
     pub(super) long_data: HashMap<u16, LongData>,
     /// Long data was sent that is too long, or could not be kept; the next execute says so.
     pub(super) long_data_error: Option<Box<SqlError>>,
-    pub(super) kept: Kept<B>,
+    pub(super) kept: CachedExecution<B>,
     /// Rows that wait for COM_STMT_FETCH.
     pub(super) cursor: Option<Box<Cursor>>,
     /// The text and its places.
-    held: Held,
+    held: MemoryCharge,
     /// What [`PreparedStatements::bytes`] counts of it.
     counted_bytes: u64,
     /// Long data in memory.
-    long_data_held: Held,
+    long_data_held: MemoryCharge,
 }
 
 impl<B: Backend> PreparedStatement<B> {
     /// Its text, its plan where no other session has it, and the rows of its cursor.
     #[inline]
     fn held_bytes(&self) -> u64 {
-        let plan = if let Kept::Plan(plan) = &self.kept { plan.held_bytes() } else { 0 };
+        let plan = if let CachedExecution::Plan(plan) = &self.kept { plan.held_bytes() } else { 0 };
         self.held.bytes()
             + plan
             + self.long_data_held.bytes()
@@ -68,18 +68,18 @@ impl<B: Backend> PreparedStatement<B> {
 
     /// One that has not run, with its `?` at `places`.
     pub(super) fn new(text: &[u8], places: Vec<u32>) -> Self {
-        let mut held = Held::default();
+        let mut held = MemoryCharge::default();
         held.set((text.len() + places.len() * size_of::<u32>() + size_of::<Self>()) as u64);
         Self {
             held,
             counted_bytes: 0,
-            long_data_held: Held::default(),
+            long_data_held: MemoryCharge::default(),
             text: text.into(),
             places: places.into(),
             types: Vec::new(),
             long_data: HashMap::new(),
             long_data_error: None,
-            kept: Kept::Nothing,
+            kept: CachedExecution::Nothing,
             cursor: None,
         }
     }
@@ -94,11 +94,11 @@ impl<B: Backend> PreparedStatement<B> {
 
 /// What a statement keeps of a run for the next.
 #[derive(Debug, Default)]
-pub(super) enum Kept<B: Backend> {
+pub(super) enum CachedExecution<B: Backend> {
     #[default]
     Nothing,
     /// A plan, which may have to be made again.
-    Plan(HeldPlan<B>),
+    Plan(PlanHandle<B>),
     /// A tree that needs neither a plan nor its text, whatever the settings: BEGIN, COMMIT, ROLLBACK.
     Tree(Statement<'static>),
 }
@@ -141,7 +141,7 @@ pub struct PreparedStatements<B: Backend> {
     by_id: ByNumber<Option<Box<PreparedStatement<B>>>>,
     named: HashMap<String, (Arc<[u8]>, u32)>,
     /// The texts of those.
-    named_held: Held,
+    named_held: MemoryCharge,
     /// What those of `by_id` take, as far as [`Held`]s count it.
     bytes: u64,
     /// The statement that is away holds something else than before.
@@ -153,7 +153,7 @@ impl<B: Backend> Default for PreparedStatements<B> {
         Self {
             by_id: ByNumber::default(),
             named: HashMap::default(),
-            named_held: Held::default(),
+            named_held: MemoryCharge::default(),
             bytes: 0,
             needs_recount: false,
         }
@@ -225,7 +225,7 @@ impl<B: Backend> PreparedStatements<B> {
         for _ in 0..self.by_id.clear() {
             core.counters.prepared_statement_count.decrement();
         }
-        self.named_held = Held::default();
+        self.named_held = MemoryCharge::default();
         for _ in self.named.drain() {
             core.counters.prepared_statement_count.decrement();
         }

@@ -26,7 +26,7 @@ use super::parameters::read_parameters;
 use super::plan_fit;
 use super::plans::{has_plan, into_of};
 use super::prepared;
-use super::prepared::{Kept, PreparedStatement, long_data_too_long, require_room, unknown};
+use super::prepared::{CachedExecution, PreparedStatement, long_data_too_long, require_room, unknown};
 use super::rendered_statement::RenderedStatement;
 use super::run;
 use super::run::variables_of;
@@ -35,7 +35,7 @@ use super::statement;
 use super::{Session, access};
 use crate::backend::Backend;
 use crate::plans::shared::Known;
-use crate::plans::{CachedPlan, HeldPlan};
+use crate::plans::{CachedPlan, PlanHandle};
 use crate::processes::Activity;
 use crate::status::StatementKind;
 
@@ -84,7 +84,7 @@ fn without_text(statement: &Statement<'_>) -> Option<Statement<'static>> {
 }
 
 /// Where the `?` of a statement stand, and its plan if it has one.
-type PlacesAndPlan<B> = (Vec<u32>, Option<HeldPlan<B>>);
+type PlacesAndPlan<B> = (Vec<u32>, Option<PlanHandle<B>>);
 
 /// COM_STMT_PREPARE.
 pub(crate) fn prepare_statement<B: Backend>(
@@ -150,7 +150,7 @@ fn plan_for_prepare<B: Backend>(
     session: &mut Session<B>,
     statement: &Statement<'_>,
     text: &[u8],
-) -> Result<Option<HeldPlan<B>>, Box<SqlError>> {
+) -> Result<Option<PlanHandle<B>>, Box<SqlError>> {
     if !has_plan(statement) {
         return Ok(None);
     }
@@ -165,7 +165,7 @@ fn plan_for_prepare<B: Backend>(
     let found = planner.find_prepared(text, &[]);
     if let Known::Plan(_, plan) = found {
         access::require_plan(planner.account, plan.physical())?;
-        return Ok(Some(HeldPlan::new(plan)));
+        return Ok(Some(PlanHandle::new(plan)));
     }
     let plan = planner.plan_with(statement, text, None, &planner.names.catalog())?;
     access::require_plan(planner.account, plan.physical())?;
@@ -301,8 +301,7 @@ fn passes_long_data<B: Backend>(
     let (converted, mut values) = (bumpalo::Bump::new(), Vec::new());
     read_parameters(session.variables.settings(), statement, long_data, &converted, &mut values, request)
         .map_err(|_| ER_MALFORMED_PACKET.bare())?;
-    let has_plan =
-        matches!(&statement.kept, Kept::Plan(plan) if plan_fit::is_current(session, plan, &values));
+    let has_plan = matches!(&statement.kept, CachedExecution::Plan(plan) if plan_fit::is_current(session, plan, &values));
     if !has_plan {
         let arena = bumpalo::Bump::new();
         session.shared.core.counters.statements_parsed.increment();
@@ -317,9 +316,9 @@ fn passes_long_data<B: Backend>(
         let Ok(plan) = session.planner().plan_statement(&parsed.statement, &statement.text, &values) else {
             return Ok(false);
         };
-        statement.kept = Kept::Plan(plan);
+        statement.kept = CachedExecution::Plan(plan);
     }
-    let Kept::Plan(plan) = &statement.kept else { return Ok(false) };
+    let CachedExecution::Plan(plan) = &statement.kept else { return Ok(false) };
     for (&number, long) in long_data.iter().filter(|(_, long)| long.on_disk().is_some()) {
         let (Some(types), Some(ValueRef::Bytes { collation, .. })) =
             (plan.prepared().long_columns(u32::from(number)), values.get(usize::from(number)))
@@ -354,31 +353,31 @@ fn require_passing(running: &RunningStatement, prepared: Option<&exec::Prepared>
 fn run_prepared<B: Backend>(
     session: &mut Session<B>,
     text: &[u8],
-    kept: &mut Kept<B>,
+    kept: &mut CachedExecution<B>,
     values: &[ValueRef<'_>],
     wants_cursor: bool,
     reply: &mut Reply<'_>,
 ) -> Attempt<Option<Box<Cursor>>> {
     match kept {
-        Kept::Plan(plan) if plan_fit::is_current(session, plan, values) => {
+        CachedExecution::Plan(plan) if plan_fit::is_current(session, plan, values) => {
             require_passing(&session.running, Some(plan.prepared()))?;
             session.diagnostics.clear();
             session.account.renew(&session.shared.core);
             return run::run_cached(session, plan, values, wants_cursor, reply);
         }
-        Kept::Tree(tree) => {
+        CachedExecution::Tree(tree) => {
             require_passing(&session.running, None)?;
             return session.dispatch(tree, text, values, reply).map(|()| None);
         }
-        Kept::Plan(_) | Kept::Nothing => {}
+        CachedExecution::Plan(_) | CachedExecution::Nothing => {}
     }
-    *kept = Kept::Nothing;
+    *kept = CachedExecution::Nothing;
     session.prepared.note_change();
     let (next, cursor) = memory::lend(|arena: &mut bumpalo::Bump| {
         plan_and_run(session, text, arena, values, wants_cursor, reply)
     })?;
     *kept = next;
-    if let Kept::Plan(plan) = kept {
+    if let CachedExecution::Plan(plan) = kept {
         plan.keep();
     }
     Ok(cursor)
@@ -391,15 +390,15 @@ fn plan_and_run<B: Backend>(
     values: &[ValueRef<'_>],
     wants_cursor: bool,
     reply: &mut Reply<'_>,
-) -> Attempt<(Kept<B>, Option<Box<Cursor>>)> {
+) -> Attempt<(CachedExecution<B>, Option<Box<Cursor>>)> {
     let found = session.planner().find_prepared(text, values);
     if let Known::Plan(_, plan) = found {
-        let mut plan = HeldPlan::new(plan);
+        let mut plan = PlanHandle::new(plan);
         session.diagnostics.clear();
         session.account.renew(&session.shared.core);
         require_passing(&session.running, Some(plan.prepared()))?;
         let cursor = run::run_cached(session, &mut plan, values, wants_cursor, reply)?;
-        return Ok((Kept::Plan(plan), cursor));
+        return Ok((CachedExecution::Plan(plan), cursor));
     }
     session.shared.core.counters.statements_parsed.increment();
     let parsed = syntax::parse(text, arena, session.variables.settings().sql_mode.for_syntax())
@@ -409,19 +408,22 @@ fn plan_and_run<B: Backend>(
         let outcome = session.dispatch(&parsed.statement, text, values, reply);
         session.running.set_parameters(&[]); // An idle session holds little.
         outcome?;
-        return Ok((without_text(&parsed.statement).map_or(Kept::Nothing, Kept::Tree), None));
+        return Ok((
+            without_text(&parsed.statement).map_or(CachedExecution::Nothing, CachedExecution::Tree),
+            None,
+        ));
     }
     session.diagnostics.clear();
     session.account.renew(&session.shared.core);
     let mut plan = session.planner().plan_execution(&parsed.statement, text, values)?;
     if let Some(into) = into_of(&parsed.statement) {
         run::run_into(session, &mut plan, into, values, reply)?;
-        return Ok((Kept::Nothing, None));
+        return Ok((CachedExecution::Nothing, None));
     }
     session.planner().share_prepared(&found, text, values, &plan);
     require_passing(&session.running, Some(plan.prepared()))?;
     let cursor = run::run_cached(session, &mut plan, values, wants_cursor, reply)?;
-    Ok((Kept::Plan(plan), cursor))
+    Ok((CachedExecution::Plan(plan), cursor))
 }
 
 /// COM_STMT_FETCH.

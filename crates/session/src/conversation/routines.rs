@@ -14,7 +14,7 @@ use types::{DataType, Value};
 
 use super::diagnostics::Diagnostics;
 use crate::backend::Backend;
-use crate::plans::HeldPlan;
+use crate::plans::PlanHandle;
 use crate::privilege::SessionAccount;
 use crate::routine::program::{ScopeId, SlotType, Target};
 use crate::routine::{Routine, plan_type};
@@ -28,7 +28,7 @@ const DYNAMIC_CALLS_MAX: u32 = 16;
 /// The plan of a statement or expression of a routine.
 #[derive(Debug)]
 pub(super) struct Planned<B: Backend> {
-    pub(super) plan: HeldPlan<B>,
+    pub(super) plan: PlanHandle<B>,
     /// Of SELECT ... INTO.
     pub(super) into: Option<Box<[Target]>>,
 }

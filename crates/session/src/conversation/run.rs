@@ -30,7 +30,7 @@ use super::table_state::TableState;
 use super::{Session, access};
 use crate::backend::{Backend, PointMemory, PointOutcome, PointRead, Reads};
 use crate::errors::not_supported;
-use crate::plans::{CachedPlan, HeldPlan};
+use crate::plans::{CachedPlan, PlanHandle};
 use crate::variables::settings::Settings;
 
 /// Plans and runs a statement.
@@ -73,7 +73,7 @@ pub(crate) fn run_over<B: Backend>(
 /// Runs a plan and answers; rows stay behind a cursor if one is wanted and there are rows.
 pub(crate) fn run_cached<B: Backend>(
     session: &mut Session<B>,
-    plan: &mut HeldPlan<B>,
+    plan: &mut PlanHandle<B>,
     values: &[ValueRef<'_>],
     wants_cursor: bool,
     reply: &mut Reply<'_>,
@@ -87,7 +87,7 @@ pub(crate) fn run_cached<B: Backend>(
 
 fn run_unlimited<B: Backend>(
     session: &mut Session<B>,
-    plan: &mut HeldPlan<B>,
+    plan: &mut PlanHandle<B>,
     values: &[ValueRef<'_>],
     wants_cursor: bool,
     reply: &mut Reply<'_>,
@@ -340,7 +340,7 @@ pub(crate) fn run_file_line<B: Backend>(
 /// SELECT ... INTO @a, @b
 pub(super) fn run_into<B: Backend>(
     session: &mut Session<B>,
-    plan: &mut HeldPlan<B>,
+    plan: &mut PlanHandle<B>,
     into: &IntoClause<'_>,
     values: &[ValueRef<'_>],
     reply: &mut Reply<'_>,

@@ -9,7 +9,7 @@ use super::query_log::{QueuedClock, StatementClock};
 use crate::backend::Backend;
 use crate::core::Core;
 use crate::deadlines::Deadline;
-use crate::plans::HeldPlan;
+use crate::plans::PlanHandle;
 
 /// What the parts of a running statement ask of it. Empty between statements, but for memory that is used again.
 #[derive(Default)]
@@ -133,7 +133,7 @@ impl RunningStatement {
     }
 
     /// The same, with the plan that does not serve.
-    pub(super) fn keep_deadline_of<B: Backend>(&mut self, mut plan: HeldPlan<B>) {
+    pub(super) fn keep_deadline_of<B: Backend>(&mut self, mut plan: PlanHandle<B>) {
         self.deadline.set(plan.take_deadline());
     }
 

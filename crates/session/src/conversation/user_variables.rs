@@ -1,6 +1,6 @@
 //! User variables: `@name`.
 
-use env::memory::Held;
+use env::memory::MemoryCharge;
 use hashbrown::HashMap;
 use types::Value;
 
@@ -8,7 +8,7 @@ use types::Value;
 #[derive(Debug, Default)]
 pub(crate) struct UserVariables {
     values: HashMap<Vec<u8>, Value>,
-    held: Held,
+    held: MemoryCharge,
 }
 
 impl UserVariables {

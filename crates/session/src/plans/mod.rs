@@ -1,19 +1,19 @@
 //! Plans that can run again, and the places where they are kept.
 //!
 //! A plan says nothing of the session it was made by: what it depends on is kept with it and compared before it runs ([`CachedPlan::fits`],
-//! [`CachedPlan::takes`]). So one plan serves all sessions ([`shared`]); what is a session's own of it is in [`HeldPlan`]. How a session makes
+//! [`CachedPlan::takes`]). So one plan serves all sessions ([`shared`]); what is a session's own of it is in [`PlanHandle`]. How a session makes
 //! one: `conversation::plans`.
 //!
 //! Invariant: a plan runs only while everything it was made for is the same: the catalog's version, the settings that binding reads, the
 //! classes of the parameters, about how large the tables were.
 
+pub(crate) mod digest_cache;
 pub(crate) mod parameter_types;
 pub mod shared;
-pub(crate) mod templates;
 
 use std::sync::Arc;
 
-use env::memory::Held;
+use env::memory::MemoryCharge;
 use exec::Prepared;
 use exec::output::{ResultColumn, encode_columns};
 use plan::PhysicalPlan;
@@ -33,7 +33,7 @@ use crate::variables::settings::Settings;
 use crate::variables::sql_mode::SqlModes;
 use parameter_types::ParameterClass;
 
-/// A plan that can run again, with what it depends on. It does not change, and may be many sessions' ([`HeldPlan`]).
+/// A plan that can run again, with what it depends on. It does not change, and may be many sessions' ([`PlanHandle`]).
 #[derive(Debug)]
 pub(crate) struct CachedPlan<B: Backend> {
     prepared: Prepared,
@@ -72,24 +72,24 @@ pub(crate) struct MadeFor {
 
 /// A session's hold on a plan.
 #[derive(Debug)]
-pub(crate) struct HeldPlan<B: Backend> {
+pub(crate) struct PlanHandle<B: Backend> {
     plan: Arc<CachedPlan<B>>,
     /// The account that was found to have all the plan needs. A changed account is another one.
     allowed: Option<Arc<SessionAccount>>,
     /// The plan, if it is this session's alone.
-    held: Held,
+    held: MemoryCharge,
     /// Of the statement it was made for, until that runs.
     deadline: Option<Box<Deadline>>,
 }
 
-impl<B: Backend> HeldPlan<B> {
+impl<B: Backend> PlanHandle<B> {
     pub(crate) fn new(plan: Arc<CachedPlan<B>>) -> Self {
-        HeldPlan { plan, allowed: None, held: Held::default(), deadline: None }
+        PlanHandle { plan, allowed: None, held: MemoryCharge::default(), deadline: None }
     }
 
     /// A plan that was just made for a statement whose time has begun.
     pub(crate) fn made(plan: CachedPlan<B>, deadline: Option<Box<Deadline>>) -> Self {
-        HeldPlan { deadline, ..HeldPlan::new(Arc::new(plan)) }
+        PlanHandle { deadline, ..PlanHandle::new(Arc::new(plan)) }
     }
 
     /// The deadline of the statement it was made for, which began when that was planned. There is none for the next execution.
@@ -126,7 +126,7 @@ impl<B: Backend> HeldPlan<B> {
     }
 }
 
-impl<B: Backend> std::ops::Deref for HeldPlan<B> {
+impl<B: Backend> std::ops::Deref for PlanHandle<B> {
     type Target = CachedPlan<B>;
 
     #[inline]

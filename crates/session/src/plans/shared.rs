@@ -2,13 +2,13 @@
 //!
 //! A session that gets a text for the first time, or prepares it, looks here before it plans it, so ten thousand connections of one
 //! application plan a statement once, hold one plan, and run it from the same memory. A session asks here once for each: it holds what
-//! it found ([`HeldPlan`](super::HeldPlan)), so what runs all the time takes no lock and counts no reference. Where the classes of
+//! it found ([`PlanHandle`](super::PlanHandle)), so what runs all the time takes no lock and counts no reference. Where the classes of
 //! its literals change (NULL and a value in turns) it asks again: each has a plan, and a session holds one of them.
 //!
 //! A plan says nothing of the session it was made by: what it does depend on is in its key and compared again by whoever finds it
 //! (`Session::would_make`). Who may run it is asked of each session's own account.
 //!
-//! A plan that is not the best for all values of its parameters says for which it is ([`plan::physical::Guard`]): a template has up to
+//! A plan that is not the best for all values of its parameters says for which it is ([`plan::physical::Guard`]): a normalized statement has up to
 //! [`VARIANTS_MAX`] plans, the oldest of which goes. One that is planned ever again for other values gets a plan for all values.
 //!
 //! Invariant: a plan here was made for the catalog without anybody's temporary tables.
@@ -18,28 +18,28 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::CachedPlan;
-use super::templates::Templates;
+use super::digest_cache::DigestCache;
 use crate::backend::Backend;
 
-/// Parts in which the plans lie, each with a lock and limits of its own: [`templates::ENTRIES_MAX`](super::templates::ENTRIES_MAX),
-/// [`templates::BYTES_MAX`](super::templates::BYTES_MAX).
+/// Parts in which the plans lie, each with a lock and limits of its own: [`digest_cache::ENTRIES_MAX`](super::digest_cache::ENTRIES_MAX),
+/// [`digest_cache::BYTES_MAX`](super::digest_cache::BYTES_MAX).
 const PARTS: usize = 16;
-/// Longest template or text that is kept: a list of as many columns as a table may have, each with an alias of its own.
-pub(crate) const TEMPLATE_BYTES_MAX: usize = 512 << 10;
-/// A larger template, or one of more values, is kept when it comes for the second time: lists (`IN`) of ever other lengths are as
-/// many templates, and would push out what comes again.
+/// Longest normalized statement or text that is kept: a list of as many columns as a table may have, each with an alias of its own.
+pub(crate) const NORMALIZED_BYTES_MAX: usize = 512 << 10;
+/// A larger normalized statement, or one of more values, is kept when it comes for the second time: lists (`IN`) of ever other lengths are as
+/// many normalized statements, and would push out what comes again.
 const KEPT_AT_ONCE_BYTES_MAX: usize = 16 << 10;
 const KEPT_AT_ONCE_VALUES_MAX: usize = 128;
-/// Most plans of one template.
+/// Most plans of one normalized statement.
 const VARIANTS_MAX: usize = 4;
-/// A template that was planned more often, for tables of about the same sizes, gets one plan for all values.
+/// A normalized statement that was planned more often, for tables of about the same sizes, gets one plan for all values.
 const PLANNED_MAX: u32 = 16;
 /// How many of those a part knows to have come.
 const CAME_MAX: usize = 16;
 
 #[derive(Debug)]
 struct Part<B: Backend> {
-    templates: Templates<Variants<B>>,
+    digest_cache: DigestCache<Variants<B>>,
     /// The newest catalog that one of them was made for.
     catalog_version: u64,
     newcomers: Newcomers,
@@ -47,11 +47,11 @@ struct Part<B: Backend> {
 
 impl<B: Backend> Default for Part<B> {
     fn default() -> Self {
-        Self { templates: Templates::default(), catalog_version: 0, newcomers: Newcomers::default() }
+        Self { digest_cache: DigestCache::default(), catalog_version: 0, newcomers: Newcomers::default() }
     }
 }
 
-/// Large templates that came and were not kept.
+/// Large normalized statements that came and were not kept.
 #[derive(Debug, Default)]
 struct Newcomers {
     /// Their keys; the oldest is overwritten.
@@ -60,12 +60,12 @@ struct Newcomers {
 }
 
 impl Newcomers {
-    /// Whether a template that is not remembered should be: a small one at once, a large one if it came before.
-    fn is_worth_keeping(&mut self, key: u64, template: &[u8], value_count: usize) -> bool {
-        if template.len() > TEMPLATE_BYTES_MAX {
+    /// Whether a normalized statement that is not remembered should be: a small one at once, a large one if it came before.
+    fn is_worth_keeping(&mut self, key: u64, normalized: &[u8], value_count: usize) -> bool {
+        if normalized.len() > NORMALIZED_BYTES_MAX {
             return false;
         }
-        if value_count <= KEPT_AT_ONCE_VALUES_MAX && template.len() <= KEPT_AT_ONCE_BYTES_MAX {
+        if value_count <= KEPT_AT_ONCE_VALUES_MAX && normalized.len() <= KEPT_AT_ONCE_BYTES_MAX {
             return true;
         }
         if self.came.contains(&key) {
@@ -77,7 +77,7 @@ impl Newcomers {
     }
 }
 
-/// The plans of one template, each for other numbers of rows in its ranges.
+/// The plans of one normalized statement, each for other numbers of rows in its ranges.
 #[derive(Debug)]
 struct Variants<B: Backend> {
     /// The oldest first.
@@ -106,15 +106,15 @@ impl<B: Backend> Variants<B> {
     }
 }
 
-/// What lies here for a template: plans, one of which may be for the values at hand.
+/// What lies here for a normalized statement: plans, one of which may be for the values at hand.
 pub(crate) type Found<B> = Known<Vec<Arc<CachedPlan<B>>>>;
 
 /// The plan for the values at hand.
 pub(crate) type KnownPlan<B> = Known<Arc<CachedPlan<B>>>;
 
-/// What is known about a template.
+/// What is known about a normalized statement.
 pub(crate) enum Known<P> {
-    /// A plan; the template as others hold it.
+    /// A plan; the normalized statement as others hold it.
     Plan(Arc<[u8]>, P),
     /// Nothing, and its plan is to be kept.
     Keep,
@@ -139,27 +139,27 @@ impl<B: Backend> SharedPlans<B> {
         &self.parts[(key >> 32) as usize % PARTS]
     }
 
-    /// What is known about a template with `value_count` literals, or a text that is prepared with as many parameters.
-    pub(crate) fn find(&self, key: u64, template: &[u8], value_count: usize) -> Found<B> {
+    /// What is known about a normalized statement with `value_count` literals, or a text that is prepared with as many parameters.
+    pub(crate) fn find(&self, key: u64, normalized: &[u8], value_count: usize) -> Found<B> {
         let mut part = self.part(key).lock();
-        if let Some(Some(known)) = part.templates.find(key, template) {
-            return Known::Plan(Arc::clone(&known.template), known.plan.plans.clone());
+        if let Some(Some(known)) = part.digest_cache.find(key, normalized) {
+            return Known::Plan(Arc::clone(&known.normalized), known.plan.plans.clone());
         }
-        if part.newcomers.is_worth_keeping(key, template, value_count) { Known::Keep } else { Known::Rare }
+        if part.newcomers.is_worth_keeping(key, normalized, value_count) { Known::Keep } else { Known::Rare }
     }
 
-    /// Whether the plans of a template come and go, so that its next one is to be for all values.
-    pub(crate) fn is_restless(&self, key: u64, template: &[u8]) -> bool {
+    /// Whether the plans of a normalized statement come and go, so that its next one is to be for all values.
+    pub(crate) fn is_restless(&self, key: u64, normalized: &[u8]) -> bool {
         let mut part = self.part(key).lock();
-        part.templates.find(key, template).flatten().is_some_and(|known| {
+        part.digest_cache.find(key, normalized).flatten().is_some_and(|known| {
             known.plan.planned > PLANNED_MAX
                 && known.plan.plans.iter().any(|plan| plan.physical().sizes_hold())
         })
     }
 
-    /// Keeps the plan of a template, or of a text that was prepared, beside those for other numbers of rows. Plans for an older catalog go
+    /// Keeps the plan of a normalized statement, or of a text that was prepared, beside those for other numbers of rows. Plans for an older catalog go
     /// when the first for a newer one comes.
-    pub(crate) fn put(&self, key: u64, template: Arc<[u8]>, plan: Arc<CachedPlan<B>>) {
+    pub(crate) fn put(&self, key: u64, normalized: Arc<[u8]>, plan: Arc<CachedPlan<B>>) {
         let mut part = self.part(key).lock();
         let version = plan.catalog_version();
         if version < part.catalog_version {
@@ -167,15 +167,15 @@ impl<B: Backend> SharedPlans<B> {
         }
         if version > part.catalog_version {
             part.catalog_version = version;
-            part.templates
+            part.digest_cache
                 .retain(|others| others.plans.iter().all(|other| other.catalog_version() >= version));
         }
         let mut variants = Variants { plans: vec![plan], planned: 1 };
-        if let Some(Some(known)) = part.templates.find(key, &template) {
+        if let Some(Some(known)) = part.digest_cache.find(key, &normalized) {
             variants.follow(&known.plan);
         }
         let plan_count = variants.plans.len();
-        part.templates.put_several(key, template, variants, plan_count);
+        part.digest_cache.put_several(key, normalized, variants, plan_count);
     }
 }
 
@@ -186,12 +186,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_template_is_kept_when_it_comes_again() {
+    fn a_large_statement_is_kept_when_it_comes_again() {
         let mut newcomers = Newcomers::default();
         let mut scratch = DigestScratch::default();
         let mut keeps = |key: u64, sql: String| {
             let digested = syntax::digest(sql.as_bytes(), syntax::SqlMode::default(), &mut scratch).unwrap();
-            newcomers.is_worth_keeping(key, digested.template, digested.literals.len())
+            newcomers.is_worth_keeping(key, digested.normalized, digested.literals.len())
         };
         let list = |count: usize| format!("SELECT a FROM t WHERE id IN (1{})", ", 1".repeat(count - 1));
         assert!(keeps(1, list(KEPT_AT_ONCE_VALUES_MAX)));

@@ -11,7 +11,7 @@ use table::{ChangeLog, ChangedRow, KeyBytesRange, LoggedChange, ScanRequest, Tab
 use types::vector::BytesColumn;
 use types::{Batch, Cell, TypeKind};
 
-use super::dates::KeptDates;
+use super::dates::StoredDateCheck;
 use super::instant::is_other_type;
 use super::online::{Round, RowWork};
 use crate::ddl::{Context, Result};
@@ -28,7 +28,7 @@ pub(super) struct RowChecker {
     /// Which of them are TIMESTAMPs: conditions see them in the session's zone.
     timestamps: Vec<bool>,
     /// Dates that the session must be able to write.
-    dates: Option<KeptDates>,
+    dates: Option<StoredDateCheck>,
     /// Rows so far.
     row_number: u64,
     warnings: Warnings,
@@ -53,7 +53,7 @@ impl RowChecker {
         table: &TableDefinition,
         mapping: &[Option<usize>],
         added: &[usize],
-        dates: Option<KeptDates>,
+        dates: Option<StoredDateCheck>,
     ) -> Result<Option<Self>> {
         let types_change = mapping.iter().zip(&table.columns).any(|(origin, column)| {
             origin.is_some_and(|origin| is_other_type(&old.definition.columns[origin], column))
@@ -108,7 +108,7 @@ impl RowChecker {
     /// Ordinals of the columns that are read, ascending.
     fn columns(&self) -> Vec<usize> {
         let mut columns = self.checks.columns().to_vec();
-        columns.extend(self.dates.iter().flat_map(KeptDates::columns));
+        columns.extend(self.dates.iter().flat_map(StoredDateCheck::columns));
         columns.sort_unstable();
         columns.dedup();
         columns

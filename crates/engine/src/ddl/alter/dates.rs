@@ -3,7 +3,7 @@
 //! | rows are | refused dates, strict | otherwise |
 //! | --- | --- | --- |
 //! | copied here | an error (`copy`) | a warning, zero (`copy`) |
-//! | left as they are, though MySQL copies them | an error ([`KeptDates::check`]) | copied after all |
+//! | left as they are, though MySQL copies them | an error ([`StoredDateCheck::check`]) | copied after all |
 
 use catalog::TableDefinition;
 use service::error::SqlError;
@@ -52,14 +52,14 @@ fn is_date(data_type: &DataType) -> bool {
 }
 
 /// The columns of `table` that are there already and hold dates.
-pub(super) fn kept_date_columns(table: &TableDefinition, mapping: &[Option<usize>]) -> Vec<usize> {
+pub(super) fn retained_date_columns(table: &TableDefinition, mapping: &[Option<usize>]) -> Vec<usize> {
     let is_kept =
         |ordinal: &usize| mapping[*ordinal].is_some() && is_date(&table.columns[*ordinal].data_type);
     (0..table.columns.len()).filter(is_kept).collect()
 }
 
-/// Refuses dates of rows that stay where they are.
-pub(super) struct KeptDates {
+/// Checks the dates of rows that are not copied.
+pub(super) struct StoredDateCheck {
     table: Box<str>,
     /// Ordinals, ascending, with names and types.
     columns: Vec<(usize, Box<str>, DataType)>,
@@ -68,7 +68,7 @@ pub(super) struct KeptDates {
     now_utc_micros: i64,
 }
 
-impl KeptDates {
+impl StoredDateCheck {
     /// Of these columns.
     pub(super) fn new(context: &Context<'_>, table: &TableDefinition, columns: &[usize]) -> Self {
         let column = |&ordinal: &usize| {

@@ -36,7 +36,7 @@ use table::{Others, Table};
 
 use self::check::{RowChecker, added_checks};
 use self::copy::{Copied, CopyRequest, copy, numbered_column};
-use self::dates::{KeptDates, kept_date_columns};
+use self::dates::{StoredDateCheck, retained_date_columns};
 use self::edit::{Edited, edit};
 use self::in_place::{Built, InPlaceRequest, keep_trees};
 use self::instant::{instant_layout, is_computed, kept_indexes, zero_date};
@@ -138,7 +138,7 @@ fn alter(
     };
     // MySQL copies rows for these; dates that it would not write are looked for, or written as it does.
     let dates = match !added_checks.is_empty() || checks_rows {
-        true => kept_date_columns(&table, &mapping),
+        true => retained_date_columns(&table, &mapping),
         false => Vec::new(),
     };
     let in_place = !rebuild_asked
@@ -176,7 +176,7 @@ fn alter(
         Lock::Any | Lock::None => Some(Others::Write),
     };
     // What takes long, while others go on.
-    let dates = (in_place && !dates.is_empty()).then(|| KeptDates::new(context, &table, &dates));
+    let dates = (in_place && !dates.is_empty()).then(|| StoredDateCheck::new(context, &table, &dates));
     let checker = RowChecker::new(context, &entry, &table, &mapping, &added_checks, dates)?;
     let mut built: Option<Built<'_>> = None;
     let mut copied: Option<Copied<'_>> = None;

@@ -20,7 +20,7 @@ use crate::conversation::execution;
 use crate::conversation::plans::{Planner, into_of};
 use crate::conversation::routines::{Planned, Routines};
 use crate::conversation::{Session, access};
-use crate::plans::HeldPlan;
+use crate::plans::PlanHandle;
 use crate::routine::compile;
 use crate::routine::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
 use crate::variables::sql_mode::SqlModes;
@@ -63,7 +63,7 @@ pub(super) fn run_embedded<B: Backend>(
 /// Runs a plan with the frame's slots as parameters.
 fn run_with_slots<B: Backend>(
     session: &mut Session<B>,
-    plan: &mut HeldPlan<B>,
+    plan: &mut PlanHandle<B>,
     reply: &mut Reply<'_>,
 ) -> Attempt<()> {
     let slots = std::mem::take(&mut session.routines.frame()?.slots);
@@ -150,7 +150,7 @@ fn plan_equals<B: Backend>(
     slot: Slot,
     value: &Expr<'_>,
     text: &[u8],
-) -> Result<HeldPlan<B>> {
+) -> Result<PlanHandle<B>> {
     let name = compile::operand_name(slot);
     let name = Ident { text: name.as_bytes(), span: Span::default() };
     let column = ColumnRef { schema: None, table: None, name };
@@ -165,7 +165,7 @@ pub(super) fn plan_expr<B: Backend>(
     expr: &Expr<'_>,
     text: &[u8],
     values: &[ValueRef<'_>],
-) -> Result<HeldPlan<B>> {
+) -> Result<PlanHandle<B>> {
     let items = [SelectItem::Expr { expr: *expr, alias: None, source: expr.span }];
     let select = Select {
         options: ast::SelectOptions::default(),
@@ -195,7 +195,7 @@ pub(super) fn plan_expr<B: Backend>(
 /// Runs a query and keeps its rows, at most `rows_max`; a statement of its own where it reads tables.
 pub(super) fn collect<B: Backend>(
     session: &mut Session<B>,
-    plan: &mut HeldPlan<B>,
+    plan: &mut PlanHandle<B>,
     values: &[ValueRef<'_>],
     rows_max: usize,
     assigns: bool,
@@ -220,7 +220,7 @@ pub(super) fn collect<B: Backend>(
 /// SELECT ... INTO.
 fn run_into_targets<B: Backend>(
     session: &mut Session<B>,
-    plan: &mut HeldPlan<B>,
+    plan: &mut PlanHandle<B>,
     targets: &[Target],
 ) -> Attempt<()> {
     if plan.output_types().count() != targets.len() {

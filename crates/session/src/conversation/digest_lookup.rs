@@ -1,7 +1,7 @@
 //! Plans of statements that came as text.
 //!
 //! ```text
-//! text -> digest (one lexer pass) -> template found: literals to values -> run the plan
+//! text -> digest (one lexer pass) -> normalized statement found: literals to values -> run the plan
 //!                                 -> not found: parse, bind with the literals as parameters, keep the plan, run it
 //! ```
 //!
@@ -33,9 +33,9 @@ use super::plan_fit;
 use super::run;
 use super::unescaped::{Unescaped, UnescapedTexts};
 use crate::backend::Backend;
-use crate::plans::HeldPlan;
-use crate::plans::shared::{Known, TEMPLATE_BYTES_MAX};
-use crate::plans::templates::Templates;
+use crate::plans::PlanHandle;
+use crate::plans::digest_cache::DigestCache;
+use crate::plans::shared::{Known, NORMALIZED_BYTES_MAX};
 use crate::variables::settings::Settings;
 use crate::variables::sql_mode::SqlModes;
 
@@ -44,10 +44,10 @@ const LITERALS_MAX: usize = 8192;
 /// Several rows with more literals are planned each time: a bulk INSERT gains nothing.
 const ROWS_LITERALS_MAX: usize = 128;
 /// What a session knows of its texts.
-pub(crate) type SessionTemplates<B> = Templates<HeldPlan<B>>;
+pub(crate) type SessionDigestCache<B> = DigestCache<PlanHandle<B>>;
 
 /// What looking a text up came to.
-pub(crate) enum Recognised {
+pub(crate) enum DigestLookup {
     /// It ran; where the next statement begins, if there is one.
     Ran(Option<usize>),
     /// It is to be parsed and planned, and its plan kept.
@@ -171,7 +171,7 @@ impl<'a> Places<'a, '_> {
         }
     }
 
-    /// Values to store. A negative number outside rows of literals has its sign in the template.
+    /// Values to store. A negative number outside rows of literals has its sign in the normalized statement.
     fn values(&mut self, values: &ValuesRows<'_>) {
         let rows = self.digested.rows.is_some();
         for cell in values.cells {
@@ -259,7 +259,7 @@ fn is_remembered(digested: &Digested<'_>) -> bool {
     let several_rows = digested.rows.is_some_and(|rows| rows.row_count > 1);
     digested.param_count == 0
         && digested.literals.len() <= if several_rows { ROWS_LITERALS_MAX } else { LITERALS_MAX }
-        && digested.template.len() <= TEMPLATE_BYTES_MAX
+        && digested.normalized.len() <= NORMALIZED_BYTES_MAX
 }
 
 /// The value binding makes of a literal; `None` for what is no value (DEFAULT) or depends on its place (hexadecimals).
@@ -301,51 +301,51 @@ fn value_of<'a>(
 }
 
 /// Runs the first statement of `sql` if its plan is known.
-pub(super) fn run_recognised<B: Backend>(
+pub(super) fn run_by_digest<B: Backend>(
     session: &mut Session<B>,
     sql: &[u8],
     reply: &mut Reply<'_>,
-) -> Attempt<Recognised> {
+) -> Attempt<DigestLookup> {
     // They leave the session while a plan of theirs runs.
-    let Some(mut templates) = session.templates.take() else { return Ok(Recognised::Parse) };
-    let recognised = memory::lend(|memory| recognise(session, sql, memory, &mut templates, reply));
-    session.templates = Some(templates);
-    recognised
+    let Some(mut digest_cache) = session.digest_cache.take() else { return Ok(DigestLookup::Parse) };
+    let looked_up = memory::lend(|memory| look_up(session, sql, memory, &mut digest_cache, reply));
+    session.digest_cache = Some(digest_cache);
+    looked_up
 }
 
-fn recognise<B: Backend>(
+fn look_up<B: Backend>(
     session: &mut Session<B>,
     sql: &[u8],
     memory: &mut TextMemory,
-    templates: &mut SessionTemplates<B>,
+    digest_cache: &mut SessionDigestCache<B>,
     reply: &mut Reply<'_>,
-) -> Attempt<Recognised> {
+) -> Attempt<DigestLookup> {
     let TextMemory { digest, unescaped } = memory;
     let Some(digested) = syntax::digest(sql, session.variables.settings().sql_mode.for_syntax(), digest)
     else {
-        return Ok(Recognised::Parse);
+        return Ok(DigestLookup::Parse);
     };
     if !is_remembered(&digested) || digested.more && !session.client.may_send_several() {
-        return Ok(Recognised::Parse);
+        return Ok(DigestLookup::Parse);
     }
     let key = plan_fit::key_of(session.variables.settings(), &digested);
-    let found = match templates.find(key, digested.template) {
-        Some(None) => return Ok(Recognised::Parse),
+    let found = match digest_cache.find(key, digested.normalized) {
+        Some(None) => return Ok(DigestLookup::Parse),
         found => found.flatten(),
     };
     let mut values = memory::take_values();
     if !take_values(session.variables.settings(), sql, &digested, unescaped, &mut values) {
         memory::keep_values(values);
-        return Ok(if found.is_some() { Recognised::Parse } else { Recognised::Keep });
+        return Ok(if found.is_some() { DigestLookup::Parse } else { DigestLookup::Keep });
     }
     let plan = match found {
         Some(known) if plan_fit::is_current(session, &known.plan, &values) => &mut known.plan,
         _ => match session.planner().find_shared(key, &digested, &values) {
-            Known::Plan(template, plan) => templates.put(key, template, HeldPlan::new(plan)),
+            Known::Plan(normalized, plan) => digest_cache.put(key, normalized, PlanHandle::new(plan)),
             other => {
                 memory::keep_values(values);
                 let keeps = matches!(other, Known::Keep);
-                return Ok(if keeps { Recognised::Keep } else { Recognised::Parse });
+                return Ok(if keeps { DigestLookup::Keep } else { DigestLookup::Parse });
             }
         },
     };
@@ -356,7 +356,7 @@ fn recognise<B: Backend>(
     let outcome = run::run_cached(session, plan, &values, false, reply);
     memory::keep_values(values);
     outcome?;
-    Ok(Recognised::Ran(digested.more.then_some(digested.end)))
+    Ok(DigestLookup::Ran(digested.more.then_some(digested.end)))
 }
 
 /// Appends the values of the literals; false if one has none.
@@ -382,7 +382,7 @@ pub(super) fn plan_as_shared<B: Backend>(
     session: &mut Session<B>,
     sql: &[u8],
     span: Span,
-) -> Option<(HeldPlan<B>, Vec<Value>)> {
+) -> Option<(PlanHandle<B>, Vec<Value>)> {
     let mode = session.variables.settings().sql_mode.for_syntax();
     let text = sql.get(span.start as usize..span.end as usize)?;
     let mut scratch = DigestScratch::default();
@@ -394,16 +394,16 @@ pub(super) fn plan_as_shared<B: Backend>(
         return None;
     }
     let key = plan_fit::key_of(session.variables.settings(), &digested);
-    let templates = session.templates.as_mut();
-    let own = match templates.and_then(|templates| templates.find(key, digested.template)) {
+    let digest_cache = session.digest_cache.as_mut();
+    let own = match digest_cache.and_then(|digest_cache| digest_cache.find(key, digested.normalized)) {
         Some(None) => return None,
         Some(Some(known)) => Some(Arc::clone(known.plan.shared())),
         None => None,
     };
     let plan = match own.filter(|plan| plan_fit::is_current(session, plan, &values)) {
-        Some(plan) => HeldPlan::new(plan),
+        Some(plan) => PlanHandle::new(plan),
         None => match session.planner().find_shared(key, &digested, &values) {
-            Known::Plan(_, plan) => HeldPlan::new(plan),
+            Known::Plan(_, plan) => PlanHandle::new(plan),
             Known::Keep => plan_to_share(session, text, &values, &digested)?,
             Known::Rare => return None,
         },
@@ -418,7 +418,7 @@ fn plan_to_share<B: Backend>(
     text: &[u8],
     values: &[ValueRef<'_>],
     digested: &Digested<'_>,
-) -> Option<HeldPlan<B>> {
+) -> Option<PlanHandle<B>> {
     // Literals have their places in the statement's own text.
     let arena = bumpalo::Bump::new();
     let parsed = syntax::parse(text, &arena, session.variables.settings().sql_mode.for_syntax()).ok()?;
@@ -442,9 +442,9 @@ pub(super) fn run_shared<B: Backend>(
     sql: &[u8],
     reply: &mut Reply<'_>,
 ) -> Attempt<bool> {
-    let Some(mut templates) = session.templates.take() else { return Ok(false) };
-    let outcome = memory::lend(|memory| share(session, statement, sql, memory, &mut templates, reply));
-    session.templates = Some(templates);
+    let Some(mut digest_cache) = session.digest_cache.take() else { return Ok(false) };
+    let outcome = memory::lend(|memory| share(session, statement, sql, memory, &mut digest_cache, reply));
+    session.digest_cache = Some(digest_cache);
     outcome
 }
 
@@ -453,7 +453,7 @@ fn share<B: Backend>(
     statement: &Statement<'_>,
     sql: &[u8],
     memory: &mut TextMemory,
-    templates: &mut SessionTemplates<B>,
+    digest_cache: &mut SessionDigestCache<B>,
     reply: &mut Reply<'_>,
 ) -> Attempt<bool> {
     let TextMemory { digest, unescaped } = memory;
@@ -477,19 +477,19 @@ fn share<B: Backend>(
         }
     }
     let Some(plan) = plan else {
-        templates.put_without_plan(key);
+        digest_cache.put_without_plan(key);
         return Ok(false);
     };
-    let template: Arc<[u8]> = digested.template.into();
+    let normalized: Arc<[u8]> = digested.normalized.into();
     session.planner().offer(
-        session.plan_fit().template_key(key, &values),
-        Arc::clone(&template),
+        session.plan_fit().digest_key(key, &values),
+        Arc::clone(&normalized),
         &values,
         &plan,
     );
     session.diagnostics.clear();
     session.account.renew(&session.shared.core);
-    let plan = templates.put(key, template, plan);
+    let plan = digest_cache.put(key, normalized, plan);
     run::run_cached(session, plan, &values, false, reply).map(|_| true)
 }
 
