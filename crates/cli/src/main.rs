@@ -64,10 +64,9 @@ fn one_line(error: &clap::Error) -> String {
 /// Which bug a test has planted in this process.
 #[cfg(feature = "planted-bugs")]
 fn plant() -> Result<(), String> {
-    if let Ok(name) = std::env::var("INVAR_PLANTED_BUG")
-        && !types::planted::plant(&name)
-    {
-        return Err(format!("no planted bug is called {name}"));
+    if let Ok(name) = std::env::var("INVAR_PLANTED_BUG") {
+        let bug = types::planted::named(&name).ok_or_else(|| format!("no planted bug is called {name}"))?;
+        types::planted::plant(Some(bug));
     }
     if let Ok(rows) = std::env::var("INVAR_BATCH_ROWS") {
         types::vector::set_batch_rows_max(rows.parse().map_err(|_| format!("{rows} is no number of rows"))?);

@@ -717,13 +717,8 @@ fn hostile_bytes_in_every_state() {
         }
     }
     // Each command with bytes drawn from a seed, twelve times.
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut draw = move || {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random
-    };
+    let mut random = env::random::Rng::new(1);
+    let mut draw = move || random.next_u64();
     for command in 0..=40u8 {
         for _ in 0..12 {
             let mut payload = vec![command];

@@ -6,6 +6,7 @@ mod harness;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 
+use env::random::Rng;
 use harness::{ANSWER_TIME_MAX, Server, framed};
 
 /// Bytes: more than a server needs for small packets.
@@ -13,21 +14,9 @@ const MEMORY_BYTES_MAX: usize = 200 << 20;
 /// Connections of each kind.
 const ROUNDS: u64 = 300;
 
-/// xorshift64*: the same bytes in every run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
-    }
-
-    fn bytes(&mut self, len_max: u64) -> Vec<u8> {
-        let len = self.next() % len_max;
-        (0..len).map(|_| self.next() as u8).collect()
-    }
+fn bytes(random: &mut Rng, len_max: u64) -> Vec<u8> {
+    let len = random.below(len_max);
+    (0..len).map(|_| random.next_u64() as u8).collect()
 }
 
 fn connected(server: &Server) -> TcpStream {
@@ -60,9 +49,9 @@ fn assert_serves(server: &Server) {
 #[test]
 fn random_bytes_before_a_login_end_the_connection() {
     let server = Server::start(&["--skip-ssl"]);
-    let mut random = Random(11);
+    let mut random = Rng::new(11);
     for round in 0..ROUNDS {
-        let payload = random.bytes(600);
+        let payload = bytes(&mut random, 600);
         let bytes = if round % 2 == 0 { payload } else { framed(&payload, 1) };
         send_to_the_end(connected(&server), &bytes);
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use client::{Connection, Error};
 use engine::ddl::Definitions;
+use env::random::Rng;
 use store::{Options, Store, TreeId};
 
 mod harness;
@@ -73,28 +74,20 @@ fn same_by(connection: &mut Connection, index: &str, columns: &str) {
     assert!(plan[0].contains(&format!(" using {index} ")), "{plan:?}");
 }
 
-/// A small generator: the test prints nothing random, and each writer has its own sequence.
-fn next(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
-}
-
 /// Changes rows of all kinds until told to stop, in transactions of which some are rolled back. Values of `u` go from row to
 /// row, and stay unique at each commit. `mirror`: in `m` as in `t`.
 fn write_until(server: &Server, stop: &AtomicBool, committed: &AtomicU64, writer: u64, mirror: bool) {
     let mut connection = session(server);
-    let mut state = 0x9E37_79B9_7F4A_7C15 ^ (writer + 1);
+    let mut random = Rng::new(writer + 1);
     let mut fresh = 1_000_000 * (writer + 1);
     // Each writer has rows of its own: they meet in the new indexes, not in row locks.
-    let own = |state: &mut u64| (next(state) % (ROWS / 2)) * 2 + writer % 2 + 1;
+    let own = |random: &mut Rng| random.below(ROWS / 2) * 2 + writer % 2 + 1;
     while !stop.load(Ordering::Relaxed) {
         must(&mut connection, "BEGIN");
-        for _ in 0..next(&mut state) % 4 + 1 {
-            let (id, other, value) = (own(&mut state), own(&mut state), next(&mut state) % 1000);
+        for _ in 0..random.below(4) + 1 {
+            let (id, other, value) = (own(&mut random), own(&mut random), random.below(1000));
             fresh += 1;
-            let statements = match next(&mut state) % 6 {
+            let statements = match random.below(6) {
                 0 => vec![format!(
                     "INSERT INTO t (id, x, u, s) VALUES ({}, {value}, {fresh}, 'new')",
                     fresh + 100_000
@@ -138,7 +131,7 @@ fn write_until(server: &Server, stop: &AtomicBool, committed: &AtomicU64, writer
                 }
             }
         }
-        must(&mut connection, if next(&mut state).is_multiple_of(5) { "ROLLBACK" } else { "COMMIT" });
+        must(&mut connection, if random.below(5) == 0 { "ROLLBACK" } else { "COMMIT" });
         committed.fetch_add(1, Ordering::Relaxed);
     }
 }

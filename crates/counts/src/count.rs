@@ -48,7 +48,7 @@ fn measured(operation: &mut dyn FnMut(u32), times: u32) {
     }
 }
 
-/// Numbers that look random, the same in each run.
+/// Numbers that look random, the same in each run. Not `env::random::Rng`: these instructions are part of the stored counts.
 pub(crate) struct Sequence(pub(crate) u64);
 
 impl Sequence {

@@ -5,7 +5,8 @@ mod answers;
 mod large;
 mod root;
 
-use large::{Numbers, alone, count, query, reads};
+use env::random::Rng;
+use large::{alone, count, query, reads};
 use service::Session;
 
 /// Runs statements and compares their rows, and how many large values and bytes of them they read.
@@ -132,10 +133,10 @@ fn keys_of_wholes_are_keys_of_values() {
                 columns.join(", ")
             ),
         );
-        let mut numbers = Numbers(0x5eed_2026);
+        let mut numbers = Rng::new(0x5eed_2026);
         let pieces =
             ["a", "A", "\u{e4}", "a\u{308}", "\u{df}", "ss", " ", "b\u{e9}", "\u{1}", "aaaaaaaaaaaaaaaaa"];
-        let text = |numbers: &mut Numbers, most: u64| {
+        let text = |numbers: &mut Rng, most: u64| {
             let mut text = ["a", "A", "\u{e4}"][numbers.below(3) as usize]
                 .repeat([1, 20, 31, 40, 3000][numbers.below(5) as usize]);
             for _ in 0..numbers.below(most) {

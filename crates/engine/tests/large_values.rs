@@ -5,7 +5,8 @@ mod large;
 mod root;
 
 use answers::CAPABILITIES;
-use large::{Numbers, alone, alone_after, count, query, reads};
+use env::random::Rng;
+use large::{alone, alone_after, count, query, reads};
 use service::{Discard, Link, Outcome, Reply, RowFormat, Session};
 use wire::client::{Event, ResultReader, text_row};
 use wire::packet::{Incoming, PacketBuffer, PacketReader, next_packet};
@@ -306,7 +307,7 @@ fn parts_are_parts_of_the_whole() {
             "CREATE TABLE t (id INT PRIMARY KEY, b LONGBLOB, v VARBINARY(5000), u TEXT CHARACTER SET utf8mb4,
              l LONGTEXT CHARACTER SET latin1, w TEXT CHARACTER SET utf8mb3)",
         );
-        let mut numbers = Numbers(0x5eed_1a26);
+        let mut numbers = Rng::new(0x5eed_1a26);
         for id in 0..60 {
             let mut cells = Vec::new();
             for column in 0..5 {
@@ -369,10 +370,10 @@ fn tests_of_a_beginning_are_tests_of_the_whole() {
         let columns: Vec<String> =
             collations.iter().enumerate().map(|(number, of)| format!("c{number} {of}")).collect();
         query(session, &format!("CREATE TABLE t (id INT PRIMARY KEY, {})", columns.join(", ")));
-        let mut numbers = Numbers(0x0be9_1220);
+        let mut numbers = Rng::new(0x0be9_1220);
         // Long values that share much, so that beginnings often leave a comparison open.
         let pieces = ["a", "A", "\u{e4}", "\u{df}", "ss", " ", "b\u{e9}", "_", "%", "aaaaaaaaaaaaaaaa"];
-        let text = |numbers: &mut Numbers, most: u64| {
+        let text = |numbers: &mut Rng, most: u64| {
             let mut text = ["a", "A", "\u{e4}"][numbers.below(3) as usize]
                 .repeat([1, 31, 40][numbers.below(3) as usize]);
             for _ in 0..numbers.below(most) {

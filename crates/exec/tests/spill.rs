@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use catalog::{Catalog, Schema, SchemaId, TableId};
 use env::disk::{Disk, File, FileOptions, Folder, FolderLock, RealDisk};
+use env::random::Rng;
 use exec::expr::{EvalContext, EvalSettings, NoSession, SessionState, SqlResult, Warnings};
 use exec::output::CollectSink;
 use exec::{ExecContext, MemoryLimits, Prepared, SpillCounts, run_change, run_query};
@@ -406,22 +407,9 @@ fn compare(world: &World, bytes: usize, queries: &[&str]) -> Vec<(String, SpillC
     spilled
 }
 
-/// A generator of its own, so that large tables cost no shrinking.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 33
-    }
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
-
 /// `variety`: how many different texts there are, about.
 fn rows(count: usize, seed: u64, variety: u64) -> Vec<Row> {
-    let mut random = Random(seed);
+    let mut random = Rng::new(seed);
     let mut one = || {
         let null = random.below(10);
         // Every second key is 0.

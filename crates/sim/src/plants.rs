@@ -34,9 +34,8 @@ enum Plant {
 
 impl Plant {
     fn find(name: &str) -> Option<Plant> {
-        let stores = store::planted::ALL.iter().find(|plant| plant.0 == name);
-        let coordinators = coordinator::planted::ALL.iter().find(|plant| plant.0 == name);
-        stores.map(|plant| Plant::Store(plant.1)).or(coordinators.map(|plant| Plant::Coordinator(plant.1)))
+        let in_store = store::planted::named(name).map(Plant::Store);
+        in_store.or_else(|| coordinator::planted::named(name).map(Plant::Coordinator))
     }
 
     fn plant(self) {

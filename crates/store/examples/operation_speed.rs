@@ -4,23 +4,13 @@
 //! machine disturbs little, and operations per second of wall time, which it disturbs much.
 
 use env::clock::Clock;
+use env::random::Rng;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use store::{LockWait, Options, ScanRange, Store, Tree, TreeId};
 
 const VALUE_BYTES: usize = 180;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % end
-    }
-}
 
 /// User and system time of this process, background threads included, in nanoseconds; counted in hundredths of a second.
 fn cpu_nanos() -> f64 {
@@ -77,7 +67,7 @@ fn main() {
 
     for threads in [1, 2, 4, 16] {
         measure(clock, "get, own snapshot each", threads, 1_000_000, |thread, count| {
-            let mut random = Random(thread as u64 * 7919 + 1);
+            let mut random = Rng::new(thread as u64 * 7919 + 1);
             let mut view = store.parked_view();
             let mut bytes = 0;
             for _ in 0..count {
@@ -90,7 +80,7 @@ fn main() {
         });
     }
     measure(clock, "get_many of 64, per key", 1, 1_000_000, |_, count| {
-        let mut random = Random(99);
+        let mut random = Rng::new(99);
         let view = store.read_view();
         let mut found = 0;
         for _ in 0..count / 64 {
@@ -114,7 +104,7 @@ fn main() {
         assert_eq!((count, sum), (rows, rows * 7));
     });
     measure(clock, "scan of 100 rows, per scan", 1, 100_000, |_, scans| {
-        let mut random = Random(5);
+        let mut random = Rng::new(5);
         let view = store.read_view();
         for _ in 0..scans {
             let from = random.below(rows - 100);
@@ -141,7 +131,7 @@ fn main() {
     }
     let unordered = store.tree(TreeId(3)).expect("tree");
     measure(clock, "insert of a random key + commit, no sync", 1, 300_000, |_, count| {
-        let mut random = Random(3);
+        let mut random = Rng::new(3);
         for _ in 0..count {
             let mut txn = store.begin();
             txn.put(&unordered, &random.below(u64::MAX).to_be_bytes(), &[9; VALUE_BYTES], wait).expect("put");
@@ -150,7 +140,7 @@ fn main() {
     });
     for threads in [1, 2, 4] {
         measure(clock, "lock, update, commit, no sync", threads, 200_000, |thread, count| {
-            let mut random = Random(thread as u64 * 31 + 17);
+            let mut random = Rng::new(thread as u64 * 31 + 17);
             let mut value = [7; VALUE_BYTES];
             for number in 0..count {
                 let key = (random.below(rows / 4) * 4 + thread as u64).to_be_bytes();

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use env::random::Rng;
+
 use crate::btree::node;
 use crate::error::StoreError;
 use crate::pager::PageMiss;
@@ -23,7 +25,7 @@ const RESTARTS_MAX: u32 = 100;
 pub struct LeafDraw {
     store: Store,
     tree: Arc<TreeState>,
-    random: Random,
+    random: Rng,
     heaviest: f64,
     weights: f64,
     descents: u32,
@@ -36,7 +38,7 @@ impl Store {
         LeafDraw {
             store: self.clone(),
             tree: Arc::clone(&tree.state),
-            random: Random(seed),
+            random: Rng::new(seed),
             heaviest: 1.0,
             weights: 0.0,
             descents: 0,
@@ -58,14 +60,14 @@ impl LeafDraw {
         record: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<bool, StoreError> {
         self.leaf_count()?;
-        let (chance, mut random) = (self.random.share(), self.random.split());
+        let (chance, mut random) = (share(&mut self.random), self.random.fork());
         let Some(guard) = self.descend(chance)? else { return Ok(false) };
         let body = guard.body();
         let (leaf, record_count) = (hash(node::lower_fence(body)), node::count(body));
         if !wants(leaf) {
             return Ok(false);
         }
-        let first = if record_count > run_max { random.below(record_count - run_max + 1) } else { 0 };
+        let first = if record_count > run_max { random.index(record_count - run_max + 1) } else { 0 };
         let mut key = node::prefix(body).to_vec();
         let prefix_len = key.len();
         for index in first..record_count.min(first.saturating_add(run_max)) {
@@ -97,15 +99,15 @@ impl LeafDraw {
             return Err(StoreError::TreeGone(tree.id()));
         }
         // The same way again after a page was read: otherwise pages in memory would be likelier.
-        let (way, mut weight, mut restarts) = (random.split(), 1.0, 0);
+        let (way, mut weight, mut restarts) = (random.fork(), 1.0, 0);
         let guard = inner.with_tree(tree, || {
             loop {
-                let mut random = way;
+                let mut random = way.clone();
                 let mut takes = |own: f64| {
                     weight = own;
                     chance * heaviest.max(own) < own
                 };
-                match tree.root.chosen_leaf(&inner.pool, &mut |count| random.below(count), &mut takes) {
+                match tree.root.chosen_leaf(&inner.pool, &mut |count| random.index(count), &mut takes) {
                     Err(PageMiss::Gone) if restarts < RESTARTS_MAX => restarts += 1,
                     Err(PageMiss::Gone) => return Ok(None),
                     other => return other,
@@ -126,31 +128,9 @@ fn hash(bytes: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// SplitMix64.
-#[derive(Clone, Copy, Debug)]
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ bits >> 31
-    }
-
-    fn below(&mut self, count: usize) -> usize {
-        ((u128::from(self.next()) * count as u128) >> 64) as usize
-    }
-
-    /// From 0 up to, not including, 1.
-    fn share(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn split(&mut self) -> Random {
-        Random(self.next())
-    }
+/// From 0 up to, not including, 1.
+fn share(random: &mut Rng) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Many threads at once over a pool smaller than the data: money is neither made nor lost, the index agrees with the rows.
 
+use env::random::Rng;
 use env::simulated::SimWorld;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -31,17 +32,6 @@ struct Bank {
     store: Store,
     rows: Tree,
     index: Tree,
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % end
-    }
 }
 
 fn key(account: u64) -> [u8; 8] {
@@ -85,7 +75,7 @@ impl Bank {
         txn: &mut Transaction,
         account: u64,
         by: i64,
-        random: &mut Random,
+        random: &mut Rng,
     ) -> Result<bool, WriteError> {
         let key = key(account);
         let found = txn.lock_current(&self.rows, &key, LockMode::Exclusive, WAIT, balance)?;
@@ -98,7 +88,7 @@ impl Bank {
     }
 
     /// Moves money; sometimes closes an account into another, or opens it again.
-    fn transfer(&self, random: &mut Random) -> Result<(), WriteError> {
+    fn transfer(&self, random: &mut Rng) -> Result<(), WriteError> {
         let mut txn = self.store.begin();
         // Every other transfer is between a few hot accounts, so that writers meet.
         let end = if random.below(2) == 0 { 12 } else { ACCOUNTS };
@@ -156,7 +146,7 @@ fn money_stays_under_threads_checkpoints_purge_and_eviction() {
         let writers: Vec<_> = (1..=4u64)
             .map(|seed| {
                 scope.spawn(move || {
-                    let mut random = Random(seed * 0x1234_5678_9ABC);
+                    let mut random = Rng::new(seed * 0x1234_5678_9ABC);
                     for _ in 0..2500 {
                         match bank.transfer(&mut random) {
                             Ok(()) => transfers.fetch_add(1, Ordering::Relaxed),
@@ -220,7 +210,7 @@ fn a_crash_in_the_middle_of_everything_keeps_the_sum() {
                 for thread in 1..=3u64 {
                     let bank = &bank;
                     scope.spawn(move || {
-                        let mut random = Random((seed + 1) * 7919 + round * 31 + thread);
+                        let mut random = Rng::new((seed + 1) * 7919 + round * 31 + thread);
                         for step in 0..150 {
                             match bank.transfer(&mut random) {
                                 Ok(()) | Err(WriteError::Deadlock { .. }) => {}
@@ -316,7 +306,7 @@ fn a_check_beside_writers_finds_no_damage() {
         let (store, tree, writing, checks) = (&store, &tree, &writing, &checks);
         for thread in 1..=3u64 {
             scope.spawn(move || {
-                let mut random = Random(thread * 0x9E37_79B9);
+                let mut random = Rng::new(thread * 0x9E37_79B9);
                 for _ in 0..2500 {
                     let mut txn = store.begin();
                     for _ in 0..4 {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{IndexKind, KeyBound, KeyRange, TableDefinition, TableStatistics};
+use env::random::Rng;
 use env::simulated::SimWorld;
 use fixture::{column, create, definition, index, open_store};
 use store::{LockMode, LockWait, Locked, Store, StoreError};
@@ -18,18 +19,6 @@ use types::{Cell, CollationId, DataType, Decimal, TypeKind, Value};
 
 const CONTEXT: WriteContext<'static> =
     WriteContext { zone: &Utc, wait: LockWait::Timeout(Duration::from_millis(1)), reader: None };
-
-/// A small generator of random numbers, seeded.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}
 
 /// id, group (nullable), unique code (nullable), text, amount, blob.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +43,7 @@ impl Row {
         ]
     }
 
-    fn random(random: &mut Random) -> Self {
+    fn random(random: &mut Rng) -> Self {
         let blob_bytes = match random.below(20) {
             0 => random.below(200_000),
             1..4 => random.below(9_000),
@@ -183,7 +172,7 @@ fn run(seed: u64, primary: bool) {
     let mut store = open_store(&world);
     let mut table = make(&store, primary);
     let definition = Arc::clone(table.definition());
-    let mut random = Random(seed * 7919 + 1);
+    let mut random = Rng::new(seed * 7919 + 1);
     let mut model: BTreeMap<i64, Row> = BTreeMap::new();
     for round in 0..8 {
         for _ in 0..10 {

@@ -33,6 +33,7 @@ use std::path::{Path, PathBuf};
 ///
 /// The drawing of the same is in `ARCHITECTURE.md`; a test compares the two.
 pub const LAYERS: &[&[&str]] = &[
+    &["planted"],
     &["coordinator", "env", "metrics"],
     &["types"],
     &["access"],

@@ -746,13 +746,8 @@ mod tests {
 
     #[test]
     fn nulls_are_what_a_list_of_flags_is() {
-        let mut state = 0x9e37_79b9_7f4a_7c15u64;
-        let mut below = |end: usize| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 11) as usize % end
-        };
+        let mut random = env::random::Rng::new(1);
+        let mut below = |end: usize| random.index(end);
         for _ in 0..300 {
             let (mut nulls, mut flags) = (Nulls::new(), Vec::new());
             for _ in 0..40 {

@@ -7,6 +7,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use env::random::Rng;
 use types::charset::Charset;
 use types::collation::CollationId;
 
@@ -185,38 +186,26 @@ fn letter_cases_of_all_characters() {
     }
 }
 
-/// A small generator with a fixed seed (xorshift), so that a failure can be repeated.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % end as u64) as usize
-    }
-}
-
 /// Characters that meet in interesting ways: cases, accents, combining marks, expansions, ignorables, Hangul and its
 /// parts, Thai, Han, unassigned and supplementary ones, spaces and what is below them.
 const ALPHABET: &str = "aaaAbBsS01 \t\u{1}ßæÆéÉe\u{301}\u{327}\u{a0}\u{2028}ﬁﬀiıİ가각ᄀ\u{1161}\u{11a8}เกل中丁㐀\u{378}\u{fdfa}😀😁𝐀𗀀𠀀\u{e0001}Ǆǆ½№㍿_%\\'";
 
-fn random_text(random: &mut Random, charset: Charset, length_end: usize) -> Vec<u8> {
+fn random_text(random: &mut Rng, charset: Charset, length_end: usize) -> Vec<u8> {
     let alphabet: Vec<char> = ALPHABET.chars().collect();
     let mut text = Vec::new();
-    for _ in 0..random.below(length_end) {
-        while !charset.encode(u32::from(alphabet[random.below(alphabet.len())]), &mut text) {}
+    for _ in 0..random.index(length_end) {
+        while !charset.encode(u32::from(alphabet[random.index(alphabet.len())]), &mut text) {}
     }
     text
 }
 
 /// A text and another that differs from it in a few characters, most often in their case.
-fn near_texts(random: &mut Random, charset: Charset, length_end: usize) -> (Vec<u8>, Vec<u8>) {
+fn near_texts(random: &mut Rng, charset: Charset, length_end: usize) -> (Vec<u8>, Vec<u8>) {
     let a = random_text(random, charset, length_end);
     let mut b = Vec::new();
     for decoded in charset.chars(&a) {
         let types::charset::Decoded::Char { code, .. } = decoded else { continue };
-        match (random.below(20), u8::try_from(code)) {
+        match (random.index(20), u8::try_from(code)) {
             (0, _) => b.extend(random_text(random, charset, 3)),
             (1..7, Ok(byte)) if byte.is_ascii() => {
                 b.push(byte ^ if byte.is_ascii_alphabetic() { 0x20 } else { 0 });
@@ -232,7 +221,7 @@ fn random_texts() {
     let Some(oracle) = Oracle::from_environment() else { return };
     const ROUNDS: usize = 12;
     const PAIRS: usize = 2000;
-    let mut random = Random(0x1234_5678_9ABC_DEF1);
+    let mut random = Rng::new(0x1234_5678_9ABC_DEF1);
     let mut wrong = 0;
     for info in CollationId::all() {
         for round in 0..ROUNDS {
@@ -246,8 +235,8 @@ fn random_texts() {
                     // A part of the text, so that LIKE and INSTR find it.
                     _ => {
                         let (a, b) = near_texts(&mut random, info.charset, 20);
-                        let start = info.charset.prefix_bytes(&b, random.below(10));
-                        let end = start + info.charset.prefix_bytes(&b[start..], random.below(10));
+                        let start = info.charset.prefix_bytes(&b, random.index(10));
+                        let end = start + info.charset.prefix_bytes(&b[start..], random.index(10));
                         (a, b[start..end].to_vec())
                     }
                 })

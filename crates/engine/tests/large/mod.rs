@@ -46,15 +46,3 @@ pub(crate) fn alone_after(first: &str, test: impl FnOnce(&mut dyn Session)) {
     drop(session);
     engine.close().expect("the store closes");
 }
-
-/// Numbers with a fixed seed.
-pub(crate) struct Numbers(pub(crate) u64);
-
-impl Numbers {
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}

@@ -526,13 +526,8 @@ mod tests {
     /// Random key ranges of a few transactions against a table of single keys.
     #[test]
     fn segments_hold_what_was_added_and_nothing_else() {
-        let mut state = 0x2545_F491_4F6C_DD1D_u64;
-        let mut random = move |below: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % below
-        };
+        let mut generator = env::random::Rng::new(1);
+        let mut random = move |below: u64| generator.below(below);
         for _ in 0..300 {
             let mut segments = Segments::default();
             let mut held: Vec<(TxnId, u8, Option<u8>, bool)> = Vec::new();

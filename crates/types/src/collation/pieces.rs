@@ -114,13 +114,8 @@ mod tests {
     /// Wherever a text is cut, also inside characters and among spaces, its key is the same, and keys compare as the texts do.
     #[test]
     fn pieces_make_the_key_of_the_whole() {
-        let mut state = 0x2026_1122_u64;
-        let mut below = |end: usize| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 11) as usize % end
-        };
+        let mut random = env::random::Rng::new(0x2026_1122);
+        let mut below = |end: usize| random.index(end);
         let characters = [
             "a",
             "A",
