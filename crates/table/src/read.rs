@@ -11,7 +11,7 @@ use access::{
     ColumnRanges, Columns, DuplicateKey, KeyBytesRange, MaybeLarge, Part, PartKind, TimestampZone, Utc,
     next_prefix,
 };
-use store::{LockMark, LockMode, LockWait, Locked, Reader, StoreError, Transaction};
+use store::{LockMark, LockMode, LockWait, Locked, Reader, Store, StoreError, Transaction, Tree};
 use types::vector::{Batch, BytesColumn};
 
 use crate::codec::row::{BytesRef, RowView, spilled_reference, version_of};
@@ -47,20 +47,12 @@ pub struct TableScan {
     covering: bool,
     columns: Vec<usize>,
     parts: Vec<Part>,
-    reverse: bool,
-    /// What is left, the next range last.
-    ranges: Vec<KeyBytesRange>,
-    /// Under way in the last of `ranges`.
-    current: Option<store::Scan>,
-    /// Done with the range before.
-    idle: Option<store::Scan>,
+    cursor: RangeCursor,
     rows_max: usize,
     /// Before the locks of the last locked batch.
     mark: Option<LockMark>,
     /// The entries of the last locked batch's rows, where locks may be given back and it goes along an index.
     entry_keys: BytesColumn,
-    /// Entries and rows looked at so far.
-    examined: u64,
     /// Rows outside are not given.
     within: Within,
     /// Those, since it was last asked, and of them those of the batch under way.
@@ -68,7 +60,23 @@ pub struct TableScan {
     left_out_now: u64,
     /// Positions in the batch of the first parts of the index, if of rows with the same values in these only the first is given.
     first_of: Vec<usize>,
+    /// Locators of the rows that are looked up next.
+    locators: BytesColumn,
     scratch: Scratch,
+}
+
+/// A position in the ranges of a scan.
+#[derive(Debug)]
+struct RangeCursor {
+    reverse: bool,
+    /// What is left, the next range last.
+    ranges: Vec<KeyBytesRange>,
+    /// Under way in the last of `ranges`.
+    current: Option<store::Scan>,
+    /// Done with the range before.
+    idle: Option<store::Scan>,
+    /// Entries and rows looked at so far.
+    examined: u64,
 }
 
 /// Rows that a batch leaves out before it ends: who waits for it looks whether the statement was killed.
@@ -84,7 +92,6 @@ const NEIGHBOURS_MAX: u32 = 16;
 struct Scratch {
     key: Vec<u8>,
     value: Vec<u8>,
-    locators: BytesColumn,
     bodies: Vec<u8>,
     body_ends: Vec<Option<(usize, usize)>>,
 }
@@ -104,18 +111,15 @@ impl Table {
             covering,
             columns: request.columns,
             parts: request.parts,
-            reverse: request.reverse,
-            ranges,
-            current: None,
-            idle: None,
+            cursor: RangeCursor { reverse: request.reverse, ranges, current: None, idle: None, examined: 0 },
             rows_max: types::vector::batch_rows_max(),
             mark: None,
             entry_keys: BytesColumn::default(),
-            examined: 0,
             within: Within::default(),
             left_out: 0,
             left_out_now: 0,
             first_of: Vec::new(),
+            locators: BytesColumn::default(),
             scratch: Scratch::default(),
         }
     }
@@ -524,11 +528,75 @@ fn go_on(goes_on: bool) -> ControlFlow<()> {
     if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
+impl RangeCursor {
+    /// Goes on behind all keys that begin with `prefix`.
+    fn skip_group(&mut self, prefix: Vec<u8>) {
+        self.idle = self.current.take().or(self.idle.take());
+        let Some(range) = self.ranges.last_mut() else { return };
+        let mut behind = prefix.clone();
+        if self.reverse {
+            range.upper = Some(prefix);
+        } else if next_prefix(&mut behind) {
+            range.lower = behind;
+        } else {
+            range.upper = Some(Vec::new());
+        }
+        if range.is_empty() {
+            self.ranges.pop();
+        }
+    }
+
+    /// Goes along the current range until it ends or `visit` breaks off; what is left of it stays for the next call.
+    /// Answers whether the range is finished.
+    fn walk(
+        &mut self,
+        store: &Store,
+        tree: &Tree,
+        reader: Reader<'_>,
+        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<bool, StoreError> {
+        if self.ranges.is_empty() {
+            return Ok(true);
+        }
+        let mut scan = match (self.current.take(), self.idle.take()) {
+            (Some(scan), _) => scan,
+            (None, idle) => {
+                let range = scan_range(&self.ranges[self.ranges.len() - 1], self.reverse);
+                match idle {
+                    Some(mut scan) => {
+                        scan.restart(&range);
+                        scan
+                    }
+                    None => store.scan(tree, &range),
+                }
+            }
+        };
+        let mut stopped = false;
+        let mut examined = 0;
+        while !stopped
+            && scan.next_batch(reader, |key, value| {
+                examined += 1;
+                let flow = visit(key, value);
+                stopped = flow.is_break();
+                flow
+            })?
+        {}
+        self.examined += examined;
+        if stopped {
+            self.current = Some(scan);
+        } else {
+            self.idle = Some(scan);
+            self.ranges.pop();
+        }
+        Ok(!stopped)
+    }
+}
+
 impl TableScan {
     /// Begins again, with these ranges.
     pub fn restart(&mut self, ranges: Vec<KeyBytesRange>) {
-        self.ranges = ranges_left(ranges, self.reverse);
-        self.idle = self.current.take().or(self.idle.take());
+        self.cursor.ranges = ranges_left(ranges, self.cursor.reverse);
+        self.cursor.idle = self.cursor.current.take().or(self.cursor.idle.take());
         self.mark = None;
     }
 
@@ -555,23 +623,6 @@ impl TableScan {
         self.left_out_now >= left_out_max()
     }
 
-    /// Goes on behind all keys that begin with `prefix`.
-    fn skip_group(&mut self, prefix: Vec<u8>) {
-        self.idle = self.current.take().or(self.idle.take());
-        let Some(range) = self.ranges.last_mut() else { return };
-        let mut behind = prefix.clone();
-        if self.reverse {
-            range.upper = Some(prefix);
-        } else if next_prefix(&mut behind) {
-            range.lower = behind;
-        } else {
-            range.upper = Some(Vec::new());
-        }
-        if range.is_empty() {
-            self.ranges.pop();
-        }
-    }
-
     /// Ends batches after this many rows: for a LIMIT, so that no more is read (or locked) than is wanted.
     pub fn set_batch_rows(&mut self, rows_max: usize) {
         self.rows_max = rows_max.clamp(1, types::vector::batch_rows_max());
@@ -580,7 +631,7 @@ impl TableScan {
     /// Records looked at so far.
     #[must_use]
     pub fn examined(&self) -> u64 {
-        self.examined
+        self.cursor.examined
     }
 
     /// Fills `batch` (its columns have the shapes of the columns asked for) with the next rows, and `locators` with
@@ -600,7 +651,7 @@ impl TableScan {
             locators.clear();
         }
         self.left_out_now = 0;
-        while batch.row_count == 0 && !self.ranges.is_empty() && !self.is_paused() {
+        while batch.row_count == 0 && !self.cursor.ranges.is_empty() && !self.is_paused() {
             match self.index {
                 _ if !self.first_of.is_empty() => {
                     self.fill_first_of(reader, zone, batch, locators.as_deref_mut())?;
@@ -616,58 +667,6 @@ impl TableScan {
         Ok(batch.row_count > 0 || self.is_paused())
     }
 
-    /// Goes along the current range until it ends or `visit` breaks off; what is left of it stays for the next call.
-    /// Answers whether the range is finished.
-    fn walk(
-        &mut self,
-        index: Option<usize>,
-        reader: Reader<'_>,
-        mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<bool, StoreError> {
-        if self.ranges.is_empty() {
-            return Ok(true);
-        }
-        let mut scan = match (self.current.take(), self.idle.take()) {
-            (Some(scan), _) => scan,
-            (None, idle) => {
-                let range = scan_range(&self.ranges[self.ranges.len() - 1], self.reverse);
-                match idle {
-                    Some(mut scan) => {
-                        scan.restart(&range);
-                        scan
-                    }
-                    None => {
-                        let tree = index.map_or(&self.table.rows, |index| &self.table.indexes[index].tree);
-                        self.table.store.scan(tree, &range)
-                    }
-                }
-            }
-        };
-        let mut stopped = false;
-        let mut examined = 0;
-        while !stopped
-            && scan.next_batch(reader, |key, value| {
-                examined += 1;
-                let flow = visit(key, value);
-                stopped = flow.is_break();
-                flow
-            })?
-        {}
-        self.examined += examined;
-        if stopped {
-            self.current = Some(scan);
-        } else {
-            self.idle = Some(scan);
-            self.ranges.pop();
-        }
-        Ok(!stopped)
-    }
-
-    /// The columns, taken out while the scan itself is borrowed.
-    fn take_columns(&mut self) -> (Vec<usize>, Vec<Part>) {
-        (std::mem::take(&mut self.columns), std::mem::take(&mut self.parts))
-    }
-
     fn fill_from_rows(
         &mut self,
         reader: Reader<'_>,
@@ -675,28 +674,22 @@ impl TableScan {
         batch: &mut Batch,
         mut locators: Option<&mut BytesColumn>,
     ) -> Result<(), StoreError> {
-        let table = Arc::clone(&self.table);
-        let taken = self.take_columns();
-        let columns = Columns::new(table.width(), &taken.0, &taken.1);
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let within = std::mem::take(&mut self.within);
+        let TableScan { table, cursor, columns, parts, within, scratch, .. } = self;
+        let columns = Columns::new(table.width(), columns, parts);
         let asks = !within.is_everything();
         let rows_max = self.rows_max;
-        let mut left_out = 0;
-        let result = loop {
-            if self.ranges.is_empty()
-                || batch.row_count >= rows_max
-                || batch.is_full()
-                || left_out >= left_out_max()
-            {
-                break Ok(());
-            }
+        let left_out = &mut self.left_out_now;
+        while !cursor.ranges.is_empty()
+            && batch.row_count < rows_max
+            && !batch.is_full()
+            && *left_out < left_out_max()
+        {
             let mut fetch = false;
-            let walked = self.walk(None, reader, |key, body| {
+            cursor.walk(&table.store, &table.rows, reader, |key, body| {
                 let view = table.row_view(key, body);
                 if asks && spilled_reference(body).is_none() && !within.may_hold(&view) {
-                    left_out += 1;
-                    return go_on(left_out < left_out_max());
+                    *left_out += 1;
+                    return go_on(*left_out < left_out_max());
                 }
                 if let Some(locators) = &mut locators {
                     locators.push(key);
@@ -711,21 +704,12 @@ impl TableScan {
                 }
                 Table::push_inline(&view, zone, columns, batch);
                 go_on(batch.row_count < rows_max && !batch.is_full())
-            });
-            if let Err(error) = walked {
-                break Err(error);
+            })?;
+            if fetch {
+                table.push_row(&scratch.key, &scratch.value, ReadFrom::View(reader), zone, columns, batch)?;
             }
-            if fetch
-                && let Err(error) =
-                    table.push_row(&scratch.key, &scratch.value, ReadFrom::View(reader), zone, columns, batch)
-            {
-                break Err(error);
-            }
-        };
-        (self.columns, self.parts) = taken;
-        (self.scratch, self.within) = (scratch, within);
-        self.left_out_now += left_out;
-        result
+        }
+        Ok(())
     }
 
     fn fill_from_entries(
@@ -736,40 +720,31 @@ impl TableScan {
         batch: &mut Batch,
         mut locators: Option<&mut BytesColumn>,
     ) -> Result<(), StoreError> {
-        let table = Arc::clone(&self.table);
-        let Some(entries) = &table.indexes[index].entries else { return Ok(()) };
-        let taken = self.take_columns();
-        let columns = Columns::new(table.width(), &taken.0, &taken.1);
-        let within = std::mem::take(&mut self.within);
+        let TableScan { table, cursor, columns, parts, within, .. } = self;
+        let index = &table.indexes[index];
+        let Some(entries) = &index.entries else { return Ok(()) };
+        let columns = Columns::new(table.width(), columns, parts);
         let rows_max = self.rows_max;
-        let mut left_out = 0;
-        let mut result = Ok(());
-        while !self.ranges.is_empty()
+        let left_out = &mut self.left_out_now;
+        while !cursor.ranges.is_empty()
             && batch.row_count < rows_max
             && !batch.is_full()
-            && left_out < left_out_max()
+            && *left_out < left_out_max()
         {
-            let walked = self.walk(Some(index), reader, |key, value| {
+            cursor.walk(&table.store, &index.tree, reader, |key, value| {
                 let view = entries.view(key, value);
                 if !within.may_hold(&view) {
-                    left_out += 1;
-                    return go_on(left_out < left_out_max());
+                    *left_out += 1;
+                    return go_on(*left_out < left_out_max());
                 }
                 if let Some(locators) = &mut locators {
                     locators.push(view.locator());
                 }
                 Table::push_inline(&view, zone, columns, batch);
                 go_on(batch.row_count < rows_max && !batch.is_full())
-            });
-            if let Err(error) = walked {
-                result = Err(error);
-                break;
-            }
+            })?;
         }
-        (self.columns, self.parts) = taken;
-        self.within = within;
-        self.left_out_now += left_out;
-        result
+        Ok(())
     }
 
     /// One row for each different values of the first parts of the index. The next ones are searched for if they are not near.
@@ -780,19 +755,17 @@ impl TableScan {
         batch: &mut Batch,
         mut locators: Option<&mut BytesColumn>,
     ) -> Result<(), StoreError> {
-        let table = Arc::clone(&self.table);
         let index = self.index;
+        let TableScan { table, cursor, columns, parts, first_of, .. } = self;
+        let tree = index.map_or(&table.rows, |index| &table.indexes[index].tree);
         let entries = index.and_then(|index| table.indexes[index].entries.as_ref());
         let Some(codec) = index.or(table.definition.clustered).map(|index| table.key_codec(index)) else {
             return Ok(());
         };
-        let taken = self.take_columns();
-        let columns = Columns::new(table.width(), &taken.0, &taken.1);
-        let first_of = std::mem::take(&mut self.first_of);
+        let columns = Columns::new(table.width(), columns, parts);
         let rows_max = self.rows_max;
         let mut out_of_line: Option<(Vec<u8>, Vec<u8>)> = None;
-        let mut result = Ok(());
-        while result.is_ok() && !self.ranges.is_empty() && batch.row_count < rows_max && !batch.is_full() {
+        while !cursor.ranges.is_empty() && batch.row_count < rows_max && !batch.is_full() {
             // The key of the values of the last row given.
             let mut group: Option<Vec<u8>> = None;
             let mut neighbours = 0;
@@ -808,7 +781,7 @@ impl TableScan {
                 }
                 key
             };
-            let walked = self.walk(index, reader, |key, value| {
+            let is_finished = cursor.walk(&table.store, tree, reader, |key, value| {
                 if group.as_ref().is_some_and(|group| key.starts_with(group)) {
                     neighbours += 1;
                     return go_on(neighbours < NEIGHBOURS_MAX);
@@ -830,25 +803,19 @@ impl TableScan {
                 group = Some(write_group(batch));
                 neighbours = 0;
                 go_on(batch.row_count < rows_max && !batch.is_full())
-            });
-            match walked {
-                Ok(true) => continue,
-                Ok(false) => {}
-                Err(error) => result = Err(error),
+            })?;
+            if is_finished {
+                continue;
             }
             if let Some((key, value)) = out_of_line.take() {
-                match table.push_row(&key, &value, ReadFrom::View(reader), zone, columns, batch) {
-                    Ok(()) => group = Some(write_group(batch)),
-                    Err(error) => result = Err(error),
-                }
+                table.push_row(&key, &value, ReadFrom::View(reader), zone, columns, batch)?;
+                group = Some(write_group(batch));
             }
             if let Some(group) = group {
-                self.skip_group(group);
+                cursor.skip_group(group);
             }
         }
-        (self.columns, self.parts) = taken;
-        self.first_of = first_of;
-        result
+        Ok(())
     }
 
     fn fill_by_lookup(
@@ -859,40 +826,25 @@ impl TableScan {
         batch: &mut Batch,
         mut locators: Option<&mut BytesColumn>,
     ) -> Result<(), StoreError> {
-        let table = Arc::clone(&self.table);
-        let Some(entries) = &table.indexes[index].entries else { return Ok(()) };
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let mut found = std::mem::take(&mut scratch.locators);
+        let TableScan { table, cursor, columns, parts, within, scratch, locators: found, .. } = self;
+        let index = &table.indexes[index];
+        let Some(entries) = &index.entries else { return Ok(()) };
         found.clear();
         let rows_max = self.rows_max;
-        let mut result = Ok(());
-        while !self.ranges.is_empty() && found.len() < rows_max {
-            let walked = self.walk(Some(index), reader, |key, value| {
+        while !cursor.ranges.is_empty() && found.len() < rows_max {
+            cursor.walk(&table.store, &index.tree, reader, |key, value| {
                 found.push(entries.split(key, value).0);
-                if found.len() >= rows_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
-            if let Err(error) = walked {
-                result = Err(error);
-                break;
-            }
+                go_on(found.len() < rows_max)
+            })?;
         }
-        if result.is_ok() {
-            let columns = Columns::new(table.width(), &self.columns, &self.parts);
-            let within = &self.within;
-            let given =
-                table.get_rows_with(&mut scratch, &found, reader, zone, columns, within, batch, |number| {
-                    if let Some(locators) = &mut locators {
-                        locators.push(found.get(number as usize));
-                    }
-                });
-            match given {
-                Ok(left_out) => self.left_out_now += left_out,
-                Err(error) => result = Err(error),
-            }
-        }
-        scratch.locators = found;
-        self.scratch = scratch;
-        result
+        let columns = Columns::new(table.width(), columns, parts);
+        self.left_out_now +=
+            table.get_rows_with(scratch, found, reader, zone, columns, within, batch, |number| {
+                if let Some(locators) = &mut locators {
+                    locators.push(found.get(number as usize));
+                }
+            })?;
+        Ok(())
     }
 
     /// Fills `batch` with the next rows in their current version, each locked, and `locators` with where they lie. As
@@ -919,7 +871,7 @@ impl TableScan {
         let tree = self.index.map_or(&table.rows, |index| &table.indexes[index].tree);
         let refused = from_store;
         while batch.row_count < self.rows_max && !batch.is_full() {
-            let Some(range) = self.ranges.last_mut() else { break };
+            let Some(range) = self.cursor.ranges.last_mut() else { break };
             // A row known by its whole unique key: it alone is locked, or the place where it is not.
             if table.is_unique(self.index) && range.is_prefix() {
                 let key = &range.lower;
@@ -931,7 +883,7 @@ impl TableScan {
                     })
                     .map_err(refused)?;
                 if found != Locked::Absent {
-                    self.examined += 1;
+                    self.cursor.examined += 1;
                     if found == Locked::Row(()) {
                         let row = LockedRow {
                             entries,
@@ -946,15 +898,15 @@ impl TableScan {
                             self.entry_keys.push(key);
                         }
                     }
-                    self.ranges.pop();
+                    self.cursor.ranges.pop();
                     continue;
                 }
             }
-            let mut scan = transaction.lock_scan(tree, &scan_range(range, self.reverse), mode, wait);
+            let mut scan = transaction.lock_scan(tree, &scan_range(range, self.cursor.reverse), mode, wait);
             scan.set_wanted(self.rows_max - batch.row_count);
             let mut stopped_at = None;
             while let Some((key, value)) = scan.next(transaction).map_err(refused)? {
-                self.examined += 1;
+                self.cursor.examined += 1;
                 let columns = Columns::new(table.width(), &self.columns, &self.parts);
                 let row = LockedRow { entries, covering: self.covering, key, value, columns };
                 let pushed = table.push_locked(transaction, &row, mode, wait, zone, batch, locators)?;
@@ -968,9 +920,9 @@ impl TableScan {
             }
             match stopped_at {
                 None => {
-                    self.ranges.pop();
+                    self.cursor.ranges.pop();
                 }
-                Some(key) if self.reverse => range.upper = Some(key),
+                Some(key) if self.cursor.reverse => range.upper = Some(key),
                 Some(mut key) => {
                     key.push(0);
                     range.lower = key;
