@@ -13,19 +13,10 @@ use std::process::ExitCode;
 /// Exit code of a command line that is not understood.
 const BAD_USE: u8 = 2;
 
-/// Small allocations of many threads are most of what a server does; this allocator was made for that. Counted, so that statements can be
-/// limited.
+/// Counted, so that statements can be limited.
 #[global_allocator]
-static ALLOCATOR: env::memory::Counting<mimalloc::MiMalloc> = env::memory::Counting(mimalloc::MiMalloc);
-
-/// Gives what the calling thread's part of the allocator keeps back to the system.
-fn return_freed() {
-    #[allow(unsafe_code, reason = "a C function")]
-    // SAFETY: it may be called on any thread at any time; true: all that is free, at once.
-    unsafe {
-        libmimalloc_sys::mi_collect(true);
-    }
-}
+static ALLOCATOR: env::memory::Counting<env::mimalloc::Mimalloc> =
+    env::memory::Counting(env::mimalloc::Mimalloc);
 
 /// A MySQL stack whose speed does not move.
 #[derive(Parser)]
@@ -75,7 +66,7 @@ fn plant() -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    env::memory::set_return_freed(return_freed);
+    env::memory::set_return_freed(env::mimalloc::collect);
     #[cfg(feature = "planted-bugs")]
     if let Err(why) = plant() {
         eprintln!("invar: {why}");

@@ -30,7 +30,8 @@ use stored::{Environment, Stored, Verdict};
 /// That of the server. The C library's joins free blocks whenever enough of them lie side by side, which depends on when other threads
 /// freed theirs: a statement over 400 columns was cheaper by 2.4 % in one run of four.
 #[global_allocator]
-static ALLOCATOR: env::memory::Counting<mimalloc::MiMalloc> = env::memory::Counting(mimalloc::MiMalloc);
+static ALLOCATOR: env::memory::Counting<env::mimalloc::Mimalloc> =
+    env::memory::Counting(env::mimalloc::Mimalloc);
 
 /// Exit code when nothing could be compared.
 const LEFT_OUT: u8 = 3;

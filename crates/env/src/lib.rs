@@ -12,7 +12,7 @@
 //! | threads | [`threads::Threads`] | [`threads::RealThreads`] | [`threads::NoThreads`]: refuses, so nothing can race unseen |
 //!
 //! [`blocking`] is the fifth entry point: code says "I am about to wait" and the owner of the thread may act on it.
-//! [`memory`] counts what statements allocate.
+//! [`memory`] counts what statements allocate, [`mimalloc`] allocates it.
 //!
 //! Invariants:
 //! 1. Nothing outside this crate and the server's socket edge calls `std::fs`, `Instant::now`, `SystemTime::now` or
@@ -41,6 +41,7 @@ pub mod blocking;
 pub mod clock;
 pub mod disk;
 pub mod memory;
+pub mod mimalloc;
 mod monotonic;
 pub mod overlay;
 pub mod random;

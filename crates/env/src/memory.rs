@@ -6,12 +6,12 @@
 //! cannot be refused. A statement beyond a limit is marked ([`exceeded`]), and ends at its next check: with every batch, every few hundred
 //! steps of the parser and the planner, and before a large value is made ([`may_take`]).
 //!
-//! What a session keeps from one command to the next (user variables, prepared statements, cursors) is given to a [`Held`], which counts
+//! What a session keeps from one command to the next (user variables, prepared statements, cursors) is given to a [`MemoryCharge`], which counts
 //! towards the connection and the server until it is dropped. All else that a command leaves behind (caches, undo, logs) has limits of its
 //! own and is charged to the command only while it runs.
 //!
 //! Invariants:
-//! 1. A command's charge is given back when its [`CommandGuard`] is dropped: the total is that of running commands and of every `Held`.
+//! 1. A command's charge is given back when its [`CommandGuard`] is dropped: the total is that of running commands and of every `MemoryCharge`.
 //! 2. Where nobody has begun a command (background threads, tools, tests), nothing is charged and nothing is refused.
 //! 3. A small allocation costs a few instructions and no shared memory.
 
@@ -79,7 +79,7 @@ impl Limits {
         Limits { statement: UNLIMITED, connection: UNLIMITED, all_connections: UNLIMITED };
 }
 
-/// Bytes of all running commands, in steps, and of every [`Held`].
+/// Bytes of all running commands, in steps, and of every [`MemoryCharge`].
 static TOTAL: AtomicI64 = AtomicI64::new(0);
 /// The most that `TOTAL` has been.
 static TOTAL_MAX: AtomicI64 = AtomicI64::new(0);

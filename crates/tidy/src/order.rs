@@ -80,7 +80,7 @@ const ORDER: &[(&str, &[Level])] = &[
     (
         "env",
         &[
-            Level(&["disk", "memory", "monotonic", "random", "stack", "sys"]),
+            Level(&["disk", "memory", "mimalloc", "monotonic", "random", "stack", "sys"]),
             Level(&["blocking", "overlay"]),
             Level(&["clock", "threads"]),
             Level(&["simulated"]),

@@ -150,15 +150,14 @@ impl<'a> Binder<'a> {
             fix_join_order(&mut tree);
         }
 
-        let mut conditions = Vec::new();
         if let Some(condition) = select.where_ {
             self.block().clause = "where clause";
             // An error of WHERE comes before those of ON.
             let of_joins = self.block().error.take();
-            conditions = self.hold_error(|binder| binder.where_condition(condition))?;
+            let conditions = self.hold_error(|binder| binder.where_condition(condition))?;
             let error = &mut self.block().error;
             *error = error.take().or(of_joins);
-            tree = Logical::Filter { input: Box::new(tree), conditions: conditions.clone() };
+            tree = Logical::Filter { input: Box::new(tree), conditions };
         }
 
         // The select list.
@@ -251,7 +250,7 @@ impl<'a> Binder<'a> {
         }
         let steps = super::temporary::Steps {
             rows: &tree,
-            conditions: &conditions,
+            conditions: where_of(select, &tree),
             having: &having,
             keys: &keys,
             rollup,
@@ -284,6 +283,7 @@ impl<'a> Binder<'a> {
         }
         if aggregated {
             self.block().is_grouped = true;
+            let conditions = where_of(select, &tree).to_vec();
             let group = super::group::Group { keys, rollup, grouped, unrecognized, conditions: &conditions };
             tree = self.aggregate_node(tree, group, &mut items, &mut output, &mut having, &mut sort)?;
         }
@@ -925,6 +925,14 @@ fn distinct_ids(output: &[OutputColumn]) -> Vec<ColumnId> {
         }
     }
     ids
+}
+
+/// The conditions of WHERE, at the top of a block's tree until its groups are made.
+fn where_of<'t>(select: &Select<'_>, tree: &'t Logical) -> &'t [Expr] {
+    match tree {
+        Logical::Filter { conditions, .. } if select.where_.is_some() => conditions,
+        _ => &[],
+    }
 }
 
 /// SELECT STRAIGHT_JOIN: every inner join keeps its order.

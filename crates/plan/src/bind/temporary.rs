@@ -385,6 +385,10 @@ impl Binder<'_> {
 
     /// The temporary table that the block needs, if it needs one.
     fn table_of(&self, steps: &Steps<'_>, output: &[OutputColumn]) -> Option<ResultSource> {
+        let is_plain = steps.keys.is_empty() && steps.sort.is_empty() && !steps.rollup && !steps.distinct;
+        if is_plain && !steps.is_buffered {
+            return None;
+        }
         let mut leaves =
             Leaves::of(steps.rows, steps.conditions, &self.tables, &|part| self.is_never_true(part));
         let mut fixed = fixed_columns(steps.conditions);

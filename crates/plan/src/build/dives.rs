@@ -8,6 +8,7 @@
 
 use crate::constants;
 use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::function::FunctionId;
 use crate::logical::TableIndex;
 use crate::physical::{Asked, KeyValue, RangeEnd, RangePlan};
 
@@ -106,6 +107,9 @@ impl Builder<'_> {
         if index.is_none() && self.collected(table).is_none() {
             return None;
         }
+        if self.is_open_equality(conditions, at, column, table, ordinal) {
+            return None;
+        }
         let of_column = self.sargs_of(table, conditions, known).iter();
         let sargs: Vec<&Sarg> =
             of_column.filter(|sarg| sarg.column == ordinal as usize && !used[sarg.condition]).collect();
@@ -131,6 +135,26 @@ impl Builder<'_> {
         let (rows, of) = by_index.or_else(by_statistics)?;
         of.into_iter().for_each(|condition| used[condition] = true);
         Some((rows / self.table_rows(table)).min(1.0))
+    }
+
+    /// The condition is an equality with a parameter that is estimated for all values alike, and no other one speaks of its column: nobody is
+    /// asked for it. Most conditions of small statements are of this kind.
+    fn is_open_equality(
+        &self,
+        conditions: &[Expr],
+        at: usize,
+        column: ColumnId,
+        table: TableIndex,
+        ordinal: u32,
+    ) -> bool {
+        let is_equality =
+            matches!(conditions[at].as_call(), Some((FunctionId::Eq | FunctionId::NullSafeEq, _)));
+        is_equality
+            && has_parameter(&conditions[at])
+            && !self.is_skewed(table, Asked::Column(ordinal as usize))
+            && conditions.iter().enumerate().all(|(other, condition)| {
+                other == at || !condition.any(&mut |node| node.as_column() == Some(column))
+            })
     }
 
     /// The range is the same for each row, and one of constants or between parameters, or an equality with a parameter where it matters with which

@@ -269,6 +269,8 @@ pub struct Bound {
     pub tables: Vec<BoundTable>,
     /// Every column, by [`ColumnId`].
     pub columns: Vec<ColumnInfo>,
+    /// Some expression has a subquery.
+    pub has_subqueries: bool,
     /// The result's columns; empty without result.
     pub output: Vec<OutputColumn>,
     /// What the account must hold.

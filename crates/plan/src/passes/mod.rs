@@ -113,11 +113,22 @@ impl Pass {
         }
     }
 
+    /// Whether the statement has anything for it to do, as far as that is known at once.
+    fn applies_to(self, bound: &Bound) -> bool {
+        match self {
+            Pass::Semijoin | Pass::Apply => bound.has_subqueries,
+            Pass::OrFactors | Pass::Pushdown => true,
+            Pass::Parts => parts::has_large_columns(bound),
+        }
+    }
+
     /// Runs it over every tree of the statement, whether its own switch is on or not.
     pub fn run(self, bound: &mut Bound, switches: Switches) {
-        // The columns a pass makes are noted in the statement whose trees it changes: they are taken out meanwhile.
-        let mut kind = std::mem::replace(&mut bound.kind, BoundKind::Do(Box::new(Logical::OneRow)));
-        match &mut kind {
+        with_kind(bound, |bound, kind| self.run_kind(bound, kind, switches));
+    }
+
+    fn run_kind(self, bound: &mut Bound, kind: &mut BoundKind, switches: Switches) {
+        match kind {
             BoundKind::Query(tree) | BoundKind::Do(tree) => self.run_tree(bound, tree, switches),
             BoundKind::Insert(insert) => {
                 if let InsertRows::Query(tree, _) = &mut insert.rows {
@@ -137,9 +148,8 @@ impl Pass {
             BoundKind::Delete(delete) => self.run_tree(bound, &mut delete.source, switches),
         }
         if self == Pass::Parts {
-            make_references(bound, &mut kind);
+            make_references(bound, kind);
         }
-        bound.kind = kind;
     }
 
     fn run_tree(self, bound: &mut Bound, tree: &mut Logical, switches: Switches) {
@@ -165,16 +175,24 @@ impl Pass {
 
 /// Runs the passes that are on.
 pub fn run(bound: &mut Bound, switches: Switches) {
-    for pass in Pass::ALL.into_iter().filter(|pass| pass.is_on(switches)) {
-        if pass != Pass::Parts || parts::has_large_columns(bound) {
-            pass.run(bound, switches);
+    with_kind(bound, |bound, kind| {
+        for pass in Pass::ALL {
+            if pass.is_on(switches) && pass.applies_to(bound) {
+                pass.run_kind(bound, kind, switches);
+            }
         }
-    }
-    if let BoundKind::Query(tree) = &mut bound.kind {
-        let mut rows = take(tree);
-        own_scale::run(bound, &mut rows);
-        bound.kind = BoundKind::Query(Box::new(rows));
-    }
+        if let BoundKind::Query(tree) = kind {
+            own_scale::run(bound, tree);
+        }
+    });
+}
+
+/// Calls `change` with the trees of a statement beside the rest: the columns that a pass makes are noted in the statement whose trees it
+/// changes.
+fn with_kind(bound: &mut Bound, change: impl FnOnce(&mut Bound, &mut BoundKind)) {
+    let mut kind = std::mem::replace(&mut bound.kind, BoundKind::Do(Box::new(Logical::OneRow)));
+    change(bound, &mut kind);
+    bound.kind = kind;
 }
 
 /// The second half of `parts`: what of a statement's large columns is only carried.
