@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use client::{Error, Options};
 
-use crate::ast::{Body, Expr, Query, Rows, Script, Select, Source, Statement};
+use crate::ast::{Body, Cte, Expr, Query, Rows, Script, Select, Source, Statement};
 use crate::compare::{self, Attribute, Difference, Kind, Lenience};
 use crate::forms;
 use crate::round::{Finding, changed_tables};
@@ -60,6 +60,17 @@ pub(crate) enum Variant {
     Swapped,
     /// Both.
     Turned,
+    /// A change of rows of several tables, with inner joins read in the order in which they are written.
+    Straight,
+    /// As above, in the other order.
+    StraightSwapped,
+    /// UPDATE of several tables, with what was assigned before in place of the columns: the manual promises no order of assignments.
+    Assigned,
+    /// With CTEs as derived tables in each place that names one.
+    InlinedCtes,
+    /// With comparisons beside a date that no TIMESTAMP holds as comparisons of rows of two, the second of which are equal: MySQL takes
+    /// such a date in WHERE for less or more than every TIMESTAMP, the zero date too.
+    RowsBesideDates,
 }
 
 /// What the right server says when it is asked again.
@@ -89,12 +100,17 @@ impl Variant {
             Variant::Reversed => "AND and OR reversed",
             Variant::Swapped => "joins swapped",
             Variant::Turned => "AND, OR and joins the other way round",
+            Variant::Straight => "STRAIGHT_JOIN",
+            Variant::StraightSwapped => "STRAIGHT_JOIN of swapped joins",
+            Variant::Assigned => "assigned values read",
+            Variant::InlinedCtes => "CTEs as derived tables",
+            Variant::RowsBesideDates => "a < date as (a, 0) < (date, 0)",
         }
     }
 }
 
 /// Every variant, those that most often show a contradiction first.
-pub(crate) const VARIANTS: [Variant; 25] = [
+pub(crate) const VARIANTS: [Variant; 30] = [
     Variant::Switch("DEFAULT"),
     Variant::Switch("derived_merge=off"),
     Variant::Switch("hypergraph_optimizer=on"),
@@ -122,6 +138,11 @@ pub(crate) const VARIANTS: [Variant; 25] = [
     Variant::DerivedSides,
     Variant::InAsOr,
     Variant::OtherProtocol,
+    Variant::Straight,
+    Variant::StraightSwapped,
+    Variant::Assigned,
+    Variant::InlinedCtes,
+    Variant::RowsBesideDates,
 ];
 
 /// More of them for descriptions of columns: those that most often show one come first.
@@ -381,7 +402,7 @@ pub(crate) fn varied(
         }
         Variant::CoalescedThroughout => {
             let mut varied = statement.clone();
-            walk::query_conditions(query_of(&mut varied)?, &mut coalesce);
+            walk::statement_conditions(&mut varied, &mut coalesce);
             (varied != *statement).then(|| (RESET.to_owned(), varied, is_prepared))
         }
         Variant::DerivedSets => derived(statement, is_prepared, |query| query.select().is_none()),
@@ -393,13 +414,12 @@ pub(crate) fn varied(
         }
         Variant::Unknown => {
             let mut varied = statement.clone();
-            let query = query_of(&mut varied)?;
-            walk::query_conditions(query, &mut |condition| {
+            walk::statement_conditions(&mut varied, &mut |condition| {
                 let zero = Expr::Literal { value: Value::Int(0), is_bound: false };
                 let known = std::mem::replace(condition, zero);
                 *condition = Expr::Call { form: forms::UNKNOWN, arguments: vec![known] };
             });
-            Some((RESET.to_owned(), varied, is_prepared))
+            (varied != *statement).then(|| (RESET.to_owned(), varied, is_prepared))
         }
         Variant::MoreRows | Variant::NoRows => Some((RESET.to_owned(), statement.clone(), is_prepared)),
         Variant::InAsOr => in_as_or(statement, is_prepared),
@@ -410,6 +430,13 @@ pub(crate) fn varied(
         Variant::Reversed => Some((RESET.to_owned(), turned(statement, false)?, is_prepared)),
         Variant::Swapped => Some((RESET.to_owned(), turned(statement, true)?, is_prepared)),
         Variant::Turned => Some((RESET.to_owned(), turned(&turned(statement, true)?, false)?, is_prepared)),
+        Variant::Straight => Some((RESET.to_owned(), straight(statement)?, is_prepared)),
+        Variant::StraightSwapped => {
+            Some((RESET.to_owned(), straight(&turned(statement, true)?)?, is_prepared))
+        }
+        Variant::Assigned => Some((RESET.to_owned(), with_assigned(statement)?, is_prepared)),
+        Variant::InlinedCtes => Some((RESET.to_owned(), inlined(statement)?, is_prepared)),
+        Variant::RowsBesideDates => Some((RESET.to_owned(), rows_beside_dates(statement)?, is_prepared)),
     }
 }
 
@@ -439,6 +466,96 @@ fn turned(statement: &Statement, turns_joins: bool) -> Option<Statement> {
         walk::statement_expressions(&mut turned, &mut turn);
     }
     is_turned.then_some(turned)
+}
+
+/// UPDATE or DELETE with its tables joined by STRAIGHT_JOIN; nothing if it joins none.
+fn straight(statement: &Statement) -> Option<Statement> {
+    let mut varied = statement.clone();
+    let (Statement::Update { from, .. } | Statement::Delete { from, .. }) = &mut varied else { return None };
+    source_joins(from, &mut |source| {
+        if let Source::Join { kind: kind @ ("JOIN" | "CROSS JOIN"), using, .. } = source
+            && using.is_empty()
+        {
+            *kind = "STRAIGHT_JOIN";
+        }
+    });
+    (varied != *statement).then_some(varied)
+}
+
+/// UPDATE of several tables with values in place of the columns that were assigned before; nothing if it reads none of them.
+fn with_assigned(statement: &Statement) -> Option<Statement> {
+    let mut varied = statement.clone();
+    let Statement::Update { from: Source::Join { .. }, sets, .. } = &mut varied else { return None };
+    let mut before: Vec<(Expr, Expr)> = Vec::new();
+    for (column, value) in sets {
+        // In two steps, since what is assigned may read the same columns.
+        let place = |at: usize| Expr::Column { relation: String::new(), name: format!("assigned {at}") };
+        walk::expressions(value, &mut |expr| {
+            if let Some(at) = before.iter().rposition(|(column, _)| column == expr) {
+                *expr = place(at);
+            }
+        });
+        walk::expressions(value, &mut |expr| {
+            if let Some(at) = (0..before.len()).find(|&at| *expr == place(at)) {
+                *expr = before[at].1.clone();
+            }
+        });
+        before.push((column.clone(), value.clone()));
+    }
+    (varied != *statement).then_some(varied)
+}
+
+/// The query with its CTEs as derived tables; nothing if it has none, or one that is recursive or names its columns.
+fn inlined(statement: &Statement) -> Option<Statement> {
+    fn inline(query: &mut Query, known: &[Cte]) {
+        walk::query_tables(query, &mut |source| {
+            if let Source::Table { name, alias, .. } = source
+                && let Some(cte) = known.iter().find(|cte| cte.name == *name)
+            {
+                let alias = std::mem::take(alias);
+                *source = Source::Derived { query: Box::new(cte.query.clone()), alias };
+            }
+        });
+    }
+    let mut varied = statement.clone();
+    let query = query_of(&mut varied)?;
+    let mut ctes = std::mem::take(&mut query.with);
+    if ctes.is_empty() || query.is_recursive || ctes.iter().any(|cte| !cte.columns.is_empty()) {
+        return None;
+    }
+    for at in 0..ctes.len() {
+        let (known, rest) = ctes.split_at_mut(at);
+        inline(&mut rest[0].query, known);
+    }
+    inline(query, &ctes);
+    Some(varied)
+}
+
+/// Comparisons with dates outside of TIMESTAMP's years as comparisons of rows; nothing if there is none.
+fn rows_beside_dates(statement: &Statement) -> Option<Statement> {
+    let is_outside = |expr: &Expr| {
+        let Expr::Literal { value: Value::Date(text) | Value::DateTime(text), .. } = expr else {
+            return false;
+        };
+        text.get(..4)
+            .and_then(|year| year.parse().ok())
+            .is_some_and(|year: u16| !(1971..2038).contains(&year))
+    };
+    let mut varied = statement.clone();
+    walk::statement_expressions(&mut varied, &mut |expr| {
+        if let Expr::Call { form, arguments } = expr
+            && ["=", "<=>", "<>", "<", "<=", ">", ">="]
+                .map(|sign| format!("({{}} {sign} {{}})"))
+                .contains(&form.template.to_owned())
+            && arguments.iter().any(is_outside)
+        {
+            for argument in arguments {
+                let zero = Expr::literal(Value::Int(0));
+                *argument = Expr::Row(vec![std::mem::replace(argument, zero.clone()), zero]);
+            }
+        }
+    });
+    (varied != *statement).then_some(varied)
 }
 
 /// Calls `see` with the joins of a statement, those of its subqueries included.
@@ -538,10 +655,44 @@ fn derived_sides(statement: &mut Statement) {
         | Expr::Quantified { query, .. } = expr
         {
             sides(query, None, &mut count);
+            derived_queries(query, &mut |query| sides(query, None, &mut count));
         }
     });
     if let Some(query) = query_of(statement) {
         sides(query, None, &mut count);
+        derived_queries(query, &mut |query| sides(query, None, &mut count));
+    }
+}
+
+/// Calls `see` with the queries of CTEs and derived tables, but not with those of expressions.
+fn derived_queries(query: &mut Query, see: &mut impl FnMut(&mut Query)) {
+    fn below(source: &mut Source, see: &mut impl FnMut(&mut Query)) {
+        match source {
+            Source::Table { .. } => {}
+            Source::Derived { query, .. } => {
+                derived_queries(query, see);
+                see(query);
+            }
+            Source::Join { left, right, .. } => {
+                below(left, see);
+                below(right, see);
+            }
+        }
+    }
+    for cte in &mut query.with {
+        derived_queries(&mut cte.query, see);
+        see(&mut cte.query);
+    }
+    match &mut query.body {
+        Body::Set { left, right, .. } => {
+            derived_queries(left, see);
+            derived_queries(right, see);
+        }
+        Body::Select(select) => {
+            if let Some(from) = &mut select.from {
+                below(from, see);
+            }
+        }
     }
 }
 
@@ -625,4 +776,75 @@ fn ignored(table: &Table) -> Option<String> {
     };
     let names: Vec<String> = table.indexes.iter().map(name).collect();
     (!names.is_empty()).then(|| format!("IGNORE INDEX ({})", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ast::Item;
+
+    fn column(relation: &str, name: &str) -> Expr {
+        Expr::Column { relation: relation.to_owned(), name: name.to_owned() }
+    }
+
+    fn table(name: &str, alias: &str) -> Source {
+        Source::Table { name: name.to_owned(), alias: alias.to_owned(), hint: None }
+    }
+
+    fn joined() -> Source {
+        Source::Join {
+            kind: "JOIN",
+            left: Box::new(table("t0", "r1")),
+            right: Box::new(table("t1", "r2")),
+            on: None,
+            using: Vec::new(),
+        }
+    }
+
+    fn update(from: Source) -> Statement {
+        let one = Expr::literal(Value::Int(1));
+        let add = forms::by_template("({} + {})").unwrap();
+        let more = Expr::Call { form: add, arguments: vec![column("r1", "a"), one.clone()] };
+        let sets = vec![(column("r1", "a"), more), (column("r1", "b"), column("r1", "a"))];
+        let (with, order) = (Vec::new(), Vec::new());
+        Statement::Update { with, is_ignore: false, from, sets, filter: None, order, limit: None }
+    }
+
+    #[test]
+    fn assigned_values_stand_for_columns_in_changes_of_several_tables() {
+        let varied = with_assigned(&update(joined())).unwrap().sql();
+        assert!(varied.ends_with("SET r1.a = (r1.a + 1), r1.b = (r1.a + 1)"), "{varied}");
+        // The order of assignments of one table is documented.
+        assert_eq!(with_assigned(&update(table("t0", "r1"))), None);
+        let straight = straight(&update(joined())).unwrap().sql();
+        assert!(straight.contains("t0 r1 STRAIGHT_JOIN t1 r2"), "{straight}");
+    }
+
+    #[test]
+    fn only_dates_that_no_timestamp_holds_are_compared_as_rows() {
+        let compared = |date: &str| {
+            let form = forms::by_template("({} >= {})").unwrap();
+            let date = Expr::literal(Value::DateTime(date.to_owned()));
+            let filter = Some(Expr::Call { form, arguments: vec![column("r1", "a"), date] });
+            let items = vec![Item { expr: column("r1", "a"), alias: None }];
+            let from = Some(table("t0", "r1"));
+            Statement::Query(Query::of(Select { items, from, filter, ..Select::default() }))
+        };
+        assert_eq!(rows_beside_dates(&compared("2020-01-01 00:00:00")), None);
+        let varied = rows_beside_dates(&compared("1000-01-01 00:00:00")).unwrap().sql();
+        assert!(varied.contains("((r1.a, 0) >= (TIMESTAMP'1000-01-01 00:00:00', 0))"), "{varied}");
+    }
+
+    #[test]
+    fn ctes_become_derived_tables() {
+        let one = Item { expr: Expr::literal(Value::Int(1)), alias: Some("x".to_owned()) };
+        let inner = Query::of(Select { items: vec![one], ..Select::default() });
+        let from = Some(table("cte1", "q"));
+        let mut query = Query::of(Select { from, ..Select::default() });
+        query.with = vec![Cte { name: "cte1".to_owned(), columns: Vec::new(), query: inner }];
+        let varied = inlined(&Statement::Query(query.clone())).unwrap().sql();
+        assert_eq!(varied, "SELECT * FROM (SELECT 1 AS x) q");
+        query.is_recursive = true;
+        assert_eq!(inlined(&Statement::Query(query)), None);
+    }
 }

@@ -32,7 +32,7 @@ use crate::walk;
 
 /// Errors of strict mode that conversions and functions give: a bad value, a division by zero, a date out of range, a logarithm that there is
 /// none of, a document that is no number.
-pub const EVALUATION_ERRORS: [u16; 6] = [1292, 1365, 1411, 1441, 3020, 3156];
+pub const EVALUATION_ERRORS: [u16; 7] = [1292, 1365, 1411, 1441, 3020, 3156, 6527];
 
 /// Errors of a row that is written, which comes after the rows before it have been read.
 pub const ROW_ERRORS: [u16; 7] = [1048, 1062, 1264, 1265, 1364, 1366, 3140];

@@ -96,16 +96,25 @@ pub fn statement_expressions(statement: &mut Statement, see: &mut impl FnMut(&mu
     }
 }
 
-/// Calls `see` with WHERE and ON of a query and of its subqueries and derived tables.
-pub fn query_conditions(query: &mut Query, see: &mut impl FnMut(&mut Expr)) {
-    query_expressions(query, &mut |expr| match expr {
+/// Calls `see` with WHERE and ON of a statement and of its subqueries and derived tables.
+pub fn statement_conditions(statement: &mut Statement, see: &mut impl FnMut(&mut Expr)) {
+    statement_expressions(statement, &mut |expr| match expr {
         Expr::Scalar(query)
         | Expr::Exists { query, .. }
         | Expr::InQuery { query, .. }
         | Expr::Quantified { query, .. } => own_conditions(query, see),
         _ => {}
     });
-    own_conditions(query, see);
+    match statement {
+        Statement::Query(query) | Statement::CreateSelect { query, .. } => own_conditions(query, see),
+        Statement::Insert { rows: Rows::Query(query), .. } => own_conditions(query, see),
+        Statement::Update { with, from, filter, .. } | Statement::Delete { with, from, filter, .. } => {
+            with.iter_mut().for_each(|cte| own_conditions(&mut cte.query, see));
+            source_conditions(from, see);
+            filter.iter_mut().for_each(see);
+        }
+        Statement::Insert { .. } | Statement::Alter { .. } | Statement::Plain(_) => {}
+    }
 }
 
 fn own_conditions(query: &mut Query, see: &mut impl FnMut(&mut Expr)) {

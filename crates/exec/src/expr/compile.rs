@@ -130,6 +130,18 @@ fn own(value: &Expr) -> &Expr {
     }
 }
 
+/// A year that is converted to a text among texts, or the value itself.
+fn before_text(value: &Expr) -> &Expr {
+    match &value.kind {
+        ExprKind::Call { function: FunctionId::Cast | FunctionId::ConvertUsing, args, .. }
+            if before_text(&args[0]).data_type.kind == TypeKind::Year =>
+        {
+            before_text(&args[0])
+        }
+        _ => value,
+    }
+}
+
 /// A member of ENUM or SET that COALESCE, IFNULL or ANY_VALUE alone gives: it is its text, also where a number is wanted.
 fn passes_on_text(expr: &Expr) -> bool {
     use FunctionId as F;
@@ -465,7 +477,14 @@ impl Compiler {
                     to => Node::Convert { node: Box::new(whole), from: DataType::BIGINT, to },
                 }
             }
-            None => Node::Convert { node: Box::new(node), from: given_type(expr), to: target },
+            None => {
+                let from = match expr.data_type.kind {
+                    // Only a year that a column has is the first day of that year.
+                    TypeKind::Year if target.is_temporal() && !expr.data_type.zerofill => DataType::BIGINT,
+                    _ => given_type(expr),
+                };
+                Node::Convert { node: Box::new(node), from, to: target }
+            }
         };
         Ok(if constant { Node::Once { slot: self.slot(), node: Box::new(converted) } } else { converted })
     }
@@ -500,6 +519,19 @@ impl Compiler {
             ExprKind::Call { function: FunctionId::NullIf, args, .. } => {
                 let value = self.converted(own(&args[0]), target.clone())?;
                 self.null_if(args, value, physical)?
+            }
+            // Where texts and years are compared as texts, the number is the least or greatest of their numbers.
+            ExprKind::Call { function: FunctionId::Least | FunctionId::Greatest, args, option }
+                if expr.data_type.is_string()
+                    && matches!(target, Target::Double | Target::Decimal)
+                    && args.iter().any(|arg| before_text(arg).data_type.kind == TypeKind::Year) =>
+            {
+                let number = |arg: &Expr| plan::function::cast(before_text(arg).clone(), DataType::DOUBLE);
+                let args = args.iter().map(number).collect();
+                let ExprKind::Call { function, .. } = expr.kind else { return Ok(None) };
+                let kind = ExprKind::Call { function, args, option: option.clone() };
+                let number = Expr { kind, data_type: DataType::DOUBLE, ..expr.clone() };
+                self.converted(&number, target.clone())?
             }
             _ => return Ok(None),
         }))
@@ -1039,12 +1071,34 @@ impl Compiler {
             null_propagates: scalar_kernel.null_propagates,
             stops_at_null: stops_at_null(function),
             name: function.name(),
-            shown: adds_times(function, result).then(|| show_call(function, args).into()),
+            shown: shown_in_overflow(function, args, option, result).map(Into::into),
             slot: self.slot(),
         };
         // A call without arguments gives one row a row; what changes within a statement must be called for each.
         debug_assert!(function.stability() != Stability::Volatile || !call.name.is_empty());
         Ok(Node::Call(Box::new(call)))
+    }
+}
+
+/// The call as error 6527 shows it, where it may give that.
+fn shown_in_overflow(
+    function: FunctionId,
+    args: &[Expr],
+    option: &CallOption,
+    result: &DataType,
+) -> Option<String> {
+    use FunctionId as F;
+    match function {
+        F::DateAdd | F::DateSub if result.kind == TypeKind::Date => {
+            let unit = match option {
+                CallOption::Unit(unit) => unit.name().to_ascii_lowercase(),
+                _ => "day".to_owned(),
+            };
+            let sign = if function == F::DateAdd { '+' } else { '-' };
+            Some(format!("({} {sign} interval {} {unit})", show(&args[0]), show(&args[1])))
+        }
+        F::FromDays => Some(show_call(function, args)),
+        _ => adds_times(function, result).then(|| show_call(function, args)),
     }
 }
 
@@ -1123,6 +1177,8 @@ fn between_class(a: CompareClass, b: CompareClass) -> CompareClass {
     match (a, b) {
         (C::Json, _) | (_, C::Json) => C::Json,
         (C::DateTime, _) | (_, C::DateTime) => C::DateTime,
+        // Beside a text that is no constant a time is a text.
+        (C::Time, C::Text(of)) | (C::Text(of), C::Time) => C::Text(of),
         (C::Time, _) | (_, C::Time) => C::Time,
         (C::Double, _) | (_, C::Double) => C::Double,
         (C::Text(_), C::Int | C::Decimal) | (C::Int | C::Decimal, C::Text(_)) => C::Double,

@@ -177,6 +177,21 @@ impl Target {
         }
     }
 
+    /// A date or time, whatever the value is.
+    pub(super) fn is_temporal(&self) -> bool {
+        match self {
+            Target::DateTime
+            | Target::DateTimeOrZero
+            | Target::Date
+            | Target::DateParts { .. }
+            | Target::ChosenDate { .. }
+            | Target::Time
+            | Target::Checked(_) => true,
+            Target::Cast(to) => to.is_temporal(),
+            _ => false,
+        }
+    }
+
     /// A number, whatever the value is.
     pub(super) fn is_number(&self) -> bool {
         match self {
@@ -401,6 +416,10 @@ fn to_decimal(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> Sql
         },
         (Cell::Decimal(value), _) => *value,
         (Cell::Bytes(document), TypeKind::Json) => {
+            // MySQL takes its bits for a signed number.
+            if let json::Json::UInt(number) = json::View::new(document).tree() {
+                return Ok(Decimal::from_i64(number.cast_signed()));
+            }
             let text = json::scalar_text(document).unwrap_or_default();
             match &text[..] {
                 b"true" if json::string(document).is_none() => return Ok(Decimal::from_i64(1)),

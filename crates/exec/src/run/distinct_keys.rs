@@ -28,6 +28,22 @@ impl MaterializedRows {
         rows.finish()?;
         Ok(rows)
     }
+
+    /// The first row that `source` gives, if it gives one; the rows behind it are not computed.
+    pub(crate) fn first(
+        source: &mut Source<'_>,
+        limit: usize,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<MaterializedRows> {
+        let mut rows = MaterializedRows::default();
+        source.start(ctx)?;
+        source.limit_rows(1);
+        if source.next(ctx)? {
+            rows.push(&source.batch, limit, ctx)?;
+        }
+        rows.finish()?;
+        Ok(rows)
+    }
 }
 
 /// The set of keys seen so far. Above the memory limit rows whose keys are not in the table are spilled, and looked at

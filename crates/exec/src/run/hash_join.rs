@@ -314,11 +314,6 @@ impl<'p> HashJoin<'p> {
         })
     }
 
-    /// Left rows without a partner are not given.
-    fn needs_partner(&self) -> bool {
-        matches!(self.pairs.kind, JoinKind::Inner | JoinKind::Straight | JoinKind::Semi)
-    }
-
     /// Reads the right side: into memory, or above the limit into the partitions that are returned.
     fn build(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<Option<Partitions>> {
         self.built = true;
@@ -403,7 +398,7 @@ impl<'p> HashJoin<'p> {
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
         let mut partitions = Partitions::new(&self.left_shapes, 0, limit, ctx)?;
-        let needs_partner = self.needs_partner();
+        let needs_partner = self.pairs.needs_partner();
         let mut key = Vec::new();
         let mut flagged = Vec::new();
         self.left.start(ctx)?;
@@ -438,7 +433,7 @@ impl<'p> HashJoin<'p> {
     /// Makes the next partition ready to be joined. False if there is none.
     fn next_part(&mut self, limit: usize, ctx: &mut ExecContext<'_>) -> SqlResult<bool> {
         while let Some(work) = self.work.pop() {
-            if work.left.row_count() == 0 || (work.right.row_count() == 0 && self.needs_partner()) {
+            if work.left.row_count() == 0 || (work.right.row_count() == 0 && self.pairs.needs_partner()) {
                 continue;
             }
             let mut right = work.right.reader()?;
@@ -518,7 +513,7 @@ impl<'p> HashJoin<'p> {
         while left.next_batch(&mut batch, &mut keys)? {
             for (row, key) in keys.iter().enumerate() {
                 let hash = self.build.hash(&key[1..]);
-                if self.needs_partner() && rights.rows_beside(hash) == 0 {
+                if self.pairs.needs_partner() && rights.rows_beside(hash) == 0 {
                     continue;
                 }
                 lefts.push(hash, key, batch.columns.iter().map(|column| column.cell(row)))?;
@@ -658,7 +653,7 @@ impl Operator for HashJoin<'_> {
             }
         }
         // Nothing to find: an inner or semi join is empty, NOT IN with a NULL inside too.
-        let hopeless = !self.partitioned && self.build.kept.len() == 0 && self.needs_partner();
+        let hopeless = !self.partitioned && self.build.kept.len() == 0 && self.pairs.needs_partner();
         if hopeless || (self.null_aware && self.right_has_null) {
             return Ok(false);
         }

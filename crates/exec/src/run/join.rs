@@ -106,6 +106,11 @@ impl Pairs {
         matches!(self.kind, JoinKind::Inner | JoinKind::Straight | JoinKind::Left)
     }
 
+    /// Whether a left row without a partner gives nothing.
+    pub(super) fn needs_partner(&self) -> bool {
+        matches!(self.kind, JoinKind::Inner | JoinKind::Straight | JoinKind::Semi)
+    }
+
     /// The candidates `left_rows[i]` with row `i` of `right`: pairs that meet the conditions go to `out`.
     pub(super) fn check(
         &mut self,

@@ -19,6 +19,8 @@ pub(super) struct LoopJoin<'p> {
     pairs: Pairs,
     keep: MaterializedRows,
     built: bool,
+    /// There is no right row, and each left row needs one: the left side is not read.
+    hopeless: bool,
     active: bool,
     cursor: MaterializedCursor,
     /// The right rows that meet the left batch now, and how far: the left row, and the next right row.
@@ -45,6 +47,7 @@ impl<'p> LoopJoin<'p> {
             pairs: Pairs::new(kind, PairFilter::new(conditions, programs)?, &left_shapes, right_shapes),
             keep: MaterializedRows::default(),
             built: false,
+            hopeless: false,
             active: false,
             cursor: MaterializedCursor::default(),
             row: 0,
@@ -81,8 +84,17 @@ impl Operator for LoopJoin<'_> {
     fn next(&mut self, ctx: &mut ExecContext<'_>, out: &mut Batch) -> SqlResult<bool> {
         if !self.built {
             self.built = true;
-            self.keep = MaterializedRows::all(&mut self.right, ctx.limits.join_bytes, ctx)?;
-            self.left.start(ctx)?;
+            // Where any right row is a partner, the first one decides.
+            let is_first_enough = !self.pairs.emits_pairs() && !self.pairs.filter.has_conditions();
+            let keep = if is_first_enough { MaterializedRows::first } else { MaterializedRows::all };
+            self.keep = keep(&mut self.right, ctx.limits.join_bytes, ctx)?;
+            self.hopeless = self.pairs.needs_partner() && self.keep.is_empty();
+            if !self.hopeless {
+                self.left.start(ctx)?;
+            }
+        }
+        if self.hopeless {
+            return Ok(false);
         }
         loop {
             if !self.active {

@@ -1,7 +1,8 @@
 //! Dates that are chosen of several, where they are compared with dates, and bounds that a column of dates keeps.
 
-use types::DataType;
 use types::data_type::FRACTION_DIGITS_MAX;
+use types::temporal::DateTime;
+use types::{DataType, TypeKind, Value};
 
 use crate::expr::{CallOption, Expr, ExprKind};
 use crate::function::{self, FunctionId};
@@ -20,11 +21,35 @@ pub(super) fn check(function: FunctionId, args: &mut [Expr]) {
 }
 
 fn check_one(date: &mut Expr, other: &DataType) {
-    if other.has_date() && date.is_checked_beside(other) {
-        let args = vec![std::mem::replace(date, Expr::null())];
-        let kind = ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Checked };
-        *date = Expr::new(kind, DataType::datetime(FRACTION_DIGITS_MAX), true);
+    if !other.has_date() {
+        return;
     }
+    if date.is_checked_beside(other) {
+        *date = checked(std::mem::replace(date, Expr::null()));
+    } else if !date.nullable && date.data_type.has_date() && !(is_day(&date.data_type) && is_day(other)) {
+        check_each(date);
+    }
+}
+
+fn is_day(data_type: &DataType) -> bool {
+    data_type.kind == TypeKind::Date
+}
+
+fn checked(date: Expr) -> Expr {
+    let kind = ExprKind::Call { function: FunctionId::Cast, args: vec![date], option: CallOption::Checked };
+    Expr::new(kind, DataType::datetime(FRACTION_DIGITS_MAX), true)
+}
+
+/// COALESCE that is never NULL passes over dates that the mode refuses; it is the zero date where it refuses all.
+fn check_each(date: &mut Expr) {
+    let ExprKind::Call { function: FunctionId::Coalesce | FunctionId::IfNull, args, .. } = &mut date.kind
+    else {
+        return;
+    };
+    let mut dates: Vec<Expr> = std::mem::take(args).into_iter().map(checked).collect();
+    dates.push(Expr::literal(Value::DateTime(DateTime::ZERO)));
+    let kind = ExprKind::Call { function: FunctionId::Coalesce, args: dates, option: CallOption::None };
+    *date = Expr::new(kind, DataType::datetime(FRACTION_DIGITS_MAX), false);
 }
 
 /// BETWEEN of a column of dates or times and numbers of rows: the text that a subquery gives is a constant, which the column would keep as a

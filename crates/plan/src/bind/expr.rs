@@ -64,6 +64,11 @@ impl<'a> Binder<'a> {
             self.read_documents(function, &mut args);
         }
         self.with_types(&mut args, |args| function::derive(function, args, &option, &self.types));
+        self.call_typed(function, args, option)
+    }
+
+    /// As above; parameters among the arguments stay what they are.
+    fn call_typed(&self, function: FunctionId, mut args: Vec<Expr>, option: CallOption) -> PlanResult<Expr> {
         self.document_values(function, &mut args);
         self.passed_values(function, &args);
         self.times_beside_texts(function, &mut args)?;
@@ -888,13 +893,16 @@ impl<'a> Binder<'a> {
                 && may_be_materialized(&query.body),
             is_row: left.len() > 1,
             is_outside_conditions: clause == "field list",
+            is_joined_to: clause != "having clause",
             reads_outer: !outer.is_empty(),
         };
         for (mut left, right) in left.into_iter().zip(&columns) {
             let right = self.column_expr(*right);
             stored_left.store(&mut left, &right);
+            let is_text = stored_left.keeps_parameter() && function::is_untyped(&left, &self.types);
             let (function, args) = (compare_function(op), vec![left, right]);
             condition.push(match side {
+                _ if is_text => self.call_typed(function, args, CallOption::None)?,
                 LeftSide::Row | LeftSide::RowOfConjunct | LeftSide::Joined => self.call(function, args)?,
                 // What is stored is the date as it is.
                 LeftSide::Stored | LeftSide::Bound => self.call_with(function, args, CallOption::None)?,

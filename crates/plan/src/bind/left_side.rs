@@ -38,11 +38,24 @@ pub(super) struct StoredLeft {
     pub(super) is_row: bool,
     /// It stands in a select list, not in a condition.
     pub(super) is_outside_conditions: bool,
+    /// It stands where a join can be made of the subquery: not in HAVING.
+    pub(super) is_joined_to: bool,
     /// The subquery reads columns of the queries around it.
     pub(super) reads_outer: bool,
 }
 
 impl StoredLeft {
+    /// Whether a parameter takes no type from the subquery's rows: MySQL gives it one only where it makes a comparison of values of
+    /// the subquery before the first execution, as joins, single values and extremes are.
+    pub(super) fn keeps_parameter(&self) -> bool {
+        match self.side {
+            LeftSide::Row | LeftSide::RowOfConjunct => false,
+            LeftSide::Joined => !self.is_one_row && !(self.is_joined && self.is_joined_to),
+            LeftSide::Stored => !self.is_one_row,
+            LeftSide::Bound => self.is_outside_conditions || self.reads_outer,
+        }
+    }
+
     /// A stored literal of bytes is a text, read as a number without a warning; and so is a stored member of ENUM or
     /// SET: beside numbers it is the number that its text begins with, and not that of its place. A member is its place where MySQL may
     /// store the subquery's rows: whether it does depends on its estimates of costs, and rows must not.

@@ -383,7 +383,13 @@ impl<'b> Builder<'b> {
         match tree {
             Logical::OneRow => self.node(Op::OneRow, Vec::new(), 1.0, 0.0),
             Logical::Empty { columns } => {
-                let columns = columns.iter().copied().filter(|id| needed.has(*id)).collect();
+                // Above it an outer join may give rows, and a change ask whether they are of these tables.
+                let tables = (0..self.bound.tables.len() as u32).map(TableIndex);
+                let locators = tables
+                    .filter(|&table| needed.has(self.locator(table)))
+                    .filter(|&table| self.bound.tables[table.0 as usize].has_column_of(columns))
+                    .map(|table| self.locator(table));
+                let columns = columns.iter().copied().filter(|id| needed.has(*id)).chain(locators).collect();
                 self.node(Op::Empty, columns, 0.0, 0.0)
             }
             Logical::Scan { table } => self.scan(*table, &[], needed, None).0,

@@ -103,8 +103,10 @@ fn constants_beside_years(function: FunctionId, args: &mut [Expr], context: &Typ
         // What NULLIF gives stays what it is if it is no year, or if the client sends it.
         let is_given = function == F::NullIf && constant == 0 && !gives_year(&args[0], context);
         if is_year(&args[column]) && args[constant].is_constant() && has_year(&args[constant]) && !is_given {
-            // A number that is none compares as it is.
-            if function == F::NullIf && is_no_year(&args[constant]) {
+            // A number that is none compares as it is, and so does a text for STRCMP.
+            if function == F::NullIf && is_no_year(&args[constant])
+                || function == F::Strcmp && begins_with_no_number(&args[constant])
+            {
                 continue;
             }
             // Only NULLIF says that it is a year; compared it may be below zero.
@@ -311,6 +313,15 @@ pub(super) fn is_strcmp_of_temporal(function: FunctionId, args: &[Expr]) -> bool
         matches!(expr.kind, ExprKind::Column(_))
             && (expr.data_type.is_temporal() || expr.data_type.kind == TypeKind::Year)
     };
-    function == FunctionId::Strcmp
-        && (is_column(&args[0]) && args[1].is_constant() || is_column(&args[1]) && args[0].is_constant())
+    let is_one = |column: &Expr, constant: &Expr| {
+        let is_no_year = column.data_type.kind == TypeKind::Year && begins_with_no_number(constant);
+        is_column(column) && constant.is_constant() && !is_no_year
+    };
+    function == FunctionId::Strcmp && (is_one(&args[0], &args[1]) || is_one(&args[1], &args[0]))
+}
+
+/// A literal text that does not begin with a number: no year.
+fn begins_with_no_number(constant: &Expr) -> bool {
+    let ExprKind::Literal(Value::Bytes { bytes, .. }) = &constant.kind else { return false };
+    !constant.data_type.is_hex_literal() && types::number::parse_double(bytes).consumed == 0
 }

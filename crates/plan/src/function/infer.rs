@@ -113,14 +113,20 @@ pub(crate) fn bits_of(expr: &Expr) -> Option<u32> {
     if expr.data_type.kind == TypeKind::Bit {
         return Some(expr.data_type.length);
     }
-    let ExprKind::Call {
-        function: F::IfNull | F::Coalesce | F::Greatest | F::Least | F::AnyValue, args, ..
-    } = &expr.kind
-    else {
-        return None;
+    let chosen: Vec<&Expr> = match &expr.kind {
+        ExprKind::Call {
+            function: F::IfNull | F::Coalesce | F::Greatest | F::Least | F::AnyValue,
+            args,
+            ..
+        } => args.iter().collect(),
+        ExprKind::Call { function: F::If, args, .. } => args[1..].iter().collect(),
+        ExprKind::Case { whens, otherwise } => {
+            whens.iter().map(|(_, then)| then).chain(otherwise.as_deref()).collect()
+        }
+        _ => return None,
     };
     let mut bits = None;
-    for arg in args.iter().filter(|arg| !matches!(arg.kind, ExprKind::Literal(Value::Null))) {
+    for arg in chosen.into_iter().filter(|arg| !matches!(arg.kind, ExprKind::Literal(Value::Null))) {
         bits = bits.max(Some(bits_of(arg)?));
     }
     bits
@@ -224,7 +230,8 @@ fn fraction_digits(expr: &Expr) -> u8 {
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp | TypeKind::Decimal => {
             expr.data_type.scale.min(6)
         }
-        TypeKind::Float | TypeKind::Double | TypeKind::Enum | TypeKind::Set | TypeKind::Json => 6,
+        TypeKind::Float | TypeKind::Double => expr.data_type.scale.min(6),
+        TypeKind::Enum | TypeKind::Set | TypeKind::Json => 6,
         _ if expr.data_type.is_string() => match literal_bytes(expr) {
             Some(text) => match text.iter().rposition(|&byte| byte == b'.') {
                 Some(point) => {

@@ -41,6 +41,11 @@ impl BoundTable {
         }
     }
 
+    /// Whether one of its columns is among `columns`.
+    pub(crate) fn has_column_of(&self, columns: &[ColumnId]) -> bool {
+        (0..self.width()).any(|ordinal| columns.contains(&self.column(ordinal)))
+    }
+
     /// How many ordinals there are: columns, then parts.
     #[must_use]
     pub fn width(&self) -> usize {

@@ -38,7 +38,7 @@ fn way(from: &DataType, to: &DataType) -> Way {
             if from.is_string()
                 || matches!(
                     from.kind,
-                    TypeKind::Date | TypeKind::Json | TypeKind::Float | TypeKind::Double
+                    TypeKind::Date | TypeKind::Json | TypeKind::Decimal | TypeKind::Float | TypeKind::Double
                 ) =>
         {
             Way::Number
@@ -75,6 +75,22 @@ pub fn store_copied(
     if matches!(cell, Cell::Null) {
         out.push_null();
         return None;
+    }
+    if let Cell::Double(value) = cell
+        && (to.is_integer() && to.kind != TypeKind::Year)
+        && value.is_finite()
+    {
+        #[allow(clippy::cast_precision_loss, reason = "the limit itself is a power of two")]
+        let is_beyond = value.abs() >= i64::MAX as f64;
+        // It becomes a BIGINT first: a FLOAT beyond that the least one, without a word.
+        if is_beyond && from.kind == TypeKind::Float {
+            return store(Cell::Int(i64::MIN), of(&DataType::BIGINT), to, options, out);
+        }
+        if is_beyond {
+            let limit = if value < 0.0 { i64::MIN } else { i64::MAX };
+            store(Cell::Int(limit), of(&DataType::BIGINT), to, options, out);
+            return Issue::showing(IssueKind::TruncatedInteger, cell, from);
+        }
     }
     if let Cell::Decimal(value) = cell
         && (to.is_integer() || matches!(to.kind, TypeKind::Year | TypeKind::Bit))

@@ -148,39 +148,47 @@ impl WeekMode {
     }
 }
 
-/// The number of the week of a date, and the year it belongs to.
+/// Day number of the first day of week 1 of a year.
+fn week_one(year: u16, mode: WeekMode) -> i64 {
+    let first = day_number(year, 1, 1);
+    let at = i64::from(if mode.monday_first { weekday(first) } else { weekday_from_sunday(first) });
+    let starts_next = if mode.first_whole { at != 0 } else { at > 3 };
+    if starts_next { first + 7 - at } else { first - at }
+}
+
+/// The number of the week of a date, and the year it belongs to: -1 is the year before year 0.
 #[must_use]
-pub fn week(date: DateTime, mode: WeekMode) -> (u8, u16) {
+pub fn week(date: DateTime, mode: WeekMode) -> (u8, i32) {
     let day = date.day_number();
     let mut year = date.year;
-    let first_of = |year: u16| day_number(year, 1, 1);
-    let weekday_of = |number: i64| {
-        i64::from(if mode.monday_first { weekday(number) } else { weekday_from_sunday(number) })
-    };
-    // Day number of the first day of week 1 of a year.
-    let week_one = |year: u16| {
-        let first = first_of(year);
-        let at = weekday_of(first);
-        let starts_next = if mode.first_whole { at != 0 } else { at > 3 };
-        if starts_next { first + 7 - at } else { first - at }
-    };
-    let mut start = week_one(year);
+    let mut start = week_one(year, mode);
     if day < start {
-        if !mode.range_1_to_53 {
-            return (0, year);
+        // Before a week that begins with the year there is only the day 0 of January.
+        if !mode.range_1_to_53 && start > day_number(year, 1, 1) {
+            return (0, i32::from(year));
         }
         if year == 0 {
-            return (0, 0);
+            return (52, -1);
         }
         year -= 1;
-        start = week_one(year);
+        start = week_one(year, mode);
     } else if mode.range_1_to_53 && year < 9999 {
-        let next = week_one(year + 1);
+        let next = week_one(year + 1, mode);
         if day >= next {
-            return (1, year + 1);
+            return (1, i32::from(year) + 1);
         }
     }
-    (((day - start) / 7 + 1) as u8, year)
+    (((day - start) / 7 + 1) as u8, i32::from(year))
+}
+
+/// What MySQL counts for EXTRACT(WEEK FROM ...), of a date without a day or month too: below the first week without a sign.
+#[must_use]
+pub fn extracted_week(date: DateTime, mode: WeekMode) -> u32 {
+    if date.month > 0 {
+        return u32::from(week(date, mode).0);
+    }
+    let days = (date.day_number() - week_one(date.year, mode)) as u32;
+    days / 7 + 1
 }
 
 /// What DATE_ADD adds: whole months, and an exact length of days and time. Year and month units fill `months`,

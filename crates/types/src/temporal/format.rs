@@ -147,7 +147,7 @@ pub fn date_format(
     };
     let week_text = |out: &mut Vec<u8>, mode: i64, year: bool| {
         let (week, of_year) = calendar::week(value, WeekMode::new(mode));
-        if year { padded(out, u64::from(of_year), 4) } else { two(out, u32::from(week)) }
+        if year { padded(out, u64::from(of_year as u32), 4) } else { two(out, u32::from(week)) }
     };
     while let Some(byte) = bytes.next() {
         if byte != b'%' {

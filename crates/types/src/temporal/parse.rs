@@ -294,7 +294,7 @@ pub fn parse_time_with(text: &[u8], truncates_fraction: bool) -> Result<ParsedTi
             from_datetime: true,
         });
     }
-    if text.len() - start >= 12 && is_date_before_blank(&text[at..]) {
+    if text.len() - at >= 12 && is_date_before_blank(&text[at..]) {
         return Err(TemporalError::Invalid);
     }
     let number = |at: &mut usize| -> Option<u64> {

@@ -185,11 +185,7 @@ pub(super) fn scalar_kernel(
                 let number = r.int(0);
                 match calendar::date_of_day(number) {
                     Some(date) => r.put_int(date.pack()),
-                    _ => {
-                        let shown = format!("from_days({number})");
-                        r.ctx.warnings.warn(ER_TEMPORAL_FUNCTION_OVERFLOW, &[&"DATE", &shown]);
-                        r.null()
-                    }
+                    None => overflow(r),
                 }
             },
             &[Int],
@@ -309,7 +305,11 @@ fn put_datetime(r: &mut Row<'_, '_>, value: Option<DateTime>) -> SqlResult<()> {
 fn overflow(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let is_time = r.call.result.kind == TypeKind::Time;
     if let Some(shown) = &r.call.shown {
-        let kind = if is_time { "TIME" } else { "DATETIME" };
+        let kind = match r.call.result.kind {
+            TypeKind::Time => "TIME",
+            TypeKind::Date => "DATE",
+            _ => "DATETIME",
+        };
         r.ctx.warn_or_fail(ER_TEMPORAL_FUNCTION_OVERFLOW, &[&kind, shown])?;
     } else {
         let kind = if is_time { "time" } else { "datetime" };
@@ -752,20 +752,17 @@ fn time_format(r: &mut Row<'_, '_>) -> SqlResult<()> {
     }
 }
 
-fn extract_fields(unit: IntervalUnit, date: DateTime, hours: i64, days: i64) -> i64 {
+fn extract_fields(r: &Row<'_, '_>, date: DateTime, hours: i64, days: i64) -> i64 {
     use IntervalUnit as U;
     let (minute, second, micros) = (i64::from(date.minute), i64::from(date.second), i64::from(date.micros));
     let hms = hours * 10_000 + minute * 100 + second;
-    match unit {
+    match unit(r) {
         U::Year => i64::from(date.year),
         U::Quarter => i64::from(date.month.div_ceil(3)),
         U::Month => i64::from(date.month),
         U::Week => {
-            if date.has_zero_part() {
-                0
-            } else {
-                i64::from(calendar::week(date, WeekMode::new(0)).0)
-            }
+            let mode = WeekMode::new(r.ctx.settings.default_week_format);
+            i64::from(calendar::extracted_week(date, mode))
         }
         U::Day => days,
         U::Hour => hours,
@@ -788,14 +785,14 @@ fn extract_fields(unit: IntervalUnit, date: DateTime, hours: i64, days: i64) -> 
 
 fn extract_datetime(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let value = datetime(r, 0);
-    let number = extract_fields(unit(r), value, i64::from(value.hour), i64::from(value.day));
+    let number = extract_fields(r, value, i64::from(value.hour), i64::from(value.day));
     r.put_int(number)
 }
 
 fn extract_from_time(r: &mut Row<'_, '_>, time: Time) -> SqlResult<()> {
     let (hours, minute, second, micros) = time.fields();
     let value = DateTime { minute, second, micros, ..DateTime::ZERO };
-    let number = extract_fields(unit(r), value, i64::from(hours), 0);
+    let number = extract_fields(r, value, i64::from(hours), 0);
     r.put_int(if time.is_negative() { -number } else { number })
 }
 
@@ -807,7 +804,7 @@ fn extract_time(r: &mut Row<'_, '_>) -> SqlResult<()> {
         let today = local_now(r).date_part();
         return match DateTime::from_linear_micros(today.linear_micros() + time.micros) {
             Some(value) => {
-                let number = extract_fields(unit(r), value, i64::from(value.hour), i64::from(value.day));
+                let number = extract_fields(r, value, i64::from(value.hour), i64::from(value.day));
                 r.put_int(number)
             }
             None => r.null(),
@@ -821,7 +818,7 @@ fn extract_moment(r: &mut Row<'_, '_>) -> SqlResult<()> {
     match moment(r, 0)? {
         Some(Moment::Time(time)) => extract_from_time(r, time),
         Some(Moment::DateTime(value)) => {
-            let number = extract_fields(unit(r), value, i64::from(value.hour), i64::from(value.day));
+            let number = extract_fields(r, value, i64::from(value.hour), i64::from(value.day));
             r.put_int(number)
         }
         None => r.null(),
@@ -834,7 +831,7 @@ fn extract_text(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let mode = DateMode { allow_invalid: r.ctx.settings.date_mode().allow_invalid, ..DateMode::default() };
     match parse_datetime(text, mode).ok().and_then(|parsed| parsed.rounded(6)) {
         Some(value) => {
-            let number = extract_fields(unit(r), value, i64::from(value.hour), i64::from(value.day));
+            let number = extract_fields(r, value, i64::from(value.hour), i64::from(value.day));
             r.put_int(number)
         }
         None => {

@@ -271,7 +271,7 @@ fn conv_value(r: &mut Row<'_, '_>, base: u32) -> SqlResult<i128> {
     Ok(value)
 }
 
-/// The number that a text begins with; `false`: there is no digit, or it is too large.
+/// The number that a text begins with; `false`: there is no digit, or it is too large. What is too far below zero is one less than 64 bits hold.
 fn parse_digits(text: &[u8], base: u32) -> (i128, bool) {
     let text = text.trim_ascii_start();
     let (negative, digits) = match text.split_first() {
@@ -279,7 +279,7 @@ fn parse_digits(text: &[u8], base: u32) -> (i128, bool) {
         Some((b'+', rest)) => (false, rest),
         _ => (false, text),
     };
-    let (mut value, mut is_whole): (i128, bool) = (0, false);
+    let (mut value, mut is_whole, mut is_beyond): (i128, bool, bool) = (0, false, false);
     for (at, &byte) in digits.iter().enumerate() {
         let Some(digit) = char::from(byte).to_digit(base) else { break };
         is_whole = at == 0 || is_whole;
@@ -287,9 +287,14 @@ fn parse_digits(text: &[u8], base: u32) -> (i128, bool) {
         if value > i128::from(u64::MAX) {
             value = i128::from(u64::MAX);
             is_whole = false;
+            is_beyond = true;
         }
     }
-    if negative { (-value, is_whole) } else { (value, is_whole) }
+    match (negative, is_beyond) {
+        (true, true) => (-value - 1, is_whole),
+        (true, false) => (-value, is_whole),
+        (false, _) => (value, is_whole),
+    }
 }
 
 fn conv(r: &mut Row<'_, '_>) -> SqlResult<()> {
@@ -300,7 +305,16 @@ fn conv(r: &mut Row<'_, '_>) -> SqlResult<()> {
         return r.null();
     }
     let value = if is_bit { r.wide(0) } else { conv_value(r, from.unsigned_abs() as u32)? };
-    let bits = if value < 0 { value.max(i128::from(i64::MIN)) as i64 as u64 } else { value as u64 };
+    // A base below zero reads a signed number; of another one the sign is taken of what 64 bits hold.
+    let bits = if is_bit {
+        value as u64
+    } else if from < 0 {
+        (value.clamp(i64::MIN.into(), i64::MAX.into()) as i64).cast_unsigned()
+    } else if value == -i128::from(u64::MAX) - 1 {
+        0
+    } else {
+        value as u64
+    };
     r.put_with(|out| {
         if to < 0 && (bits as i64) < 0 {
             out.push(b'-');
