@@ -678,18 +678,19 @@ impl TableScan {
         let columns = Columns::new(table.width(), columns, parts);
         let asks = !within.is_everything();
         let rows_max = self.rows_max;
-        let left_out = &mut self.left_out_now;
+        let (table, within): (&Table, &Within) = (table, within);
+        let mut left_out = 0;
         while !cursor.ranges.is_empty()
             && batch.row_count < rows_max
             && !batch.is_full()
-            && *left_out < left_out_max()
+            && left_out < left_out_max()
         {
             let mut fetch = false;
             cursor.walk(&table.store, &table.rows, reader, |key, body| {
                 let view = table.row_view(key, body);
                 if asks && spilled_reference(body).is_none() && !within.may_hold(&view) {
-                    *left_out += 1;
-                    return go_on(*left_out < left_out_max());
+                    left_out += 1;
+                    return go_on(left_out < left_out_max());
                 }
                 if let Some(locators) = &mut locators {
                     locators.push(key);
@@ -709,6 +710,7 @@ impl TableScan {
                 table.push_row(&scratch.key, &scratch.value, ReadFrom::View(reader), zone, columns, batch)?;
             }
         }
+        self.left_out_now += left_out;
         Ok(())
     }
 
@@ -725,17 +727,18 @@ impl TableScan {
         let Some(entries) = &index.entries else { return Ok(()) };
         let columns = Columns::new(table.width(), columns, parts);
         let rows_max = self.rows_max;
-        let left_out = &mut self.left_out_now;
+        let within: &Within = within;
+        let mut left_out = 0;
         while !cursor.ranges.is_empty()
             && batch.row_count < rows_max
             && !batch.is_full()
-            && *left_out < left_out_max()
+            && left_out < left_out_max()
         {
             cursor.walk(&table.store, &index.tree, reader, |key, value| {
                 let view = entries.view(key, value);
                 if !within.may_hold(&view) {
-                    *left_out += 1;
-                    return go_on(*left_out < left_out_max());
+                    left_out += 1;
+                    return go_on(left_out < left_out_max());
                 }
                 if let Some(locators) = &mut locators {
                     locators.push(view.locator());
@@ -744,6 +747,7 @@ impl TableScan {
                 go_on(batch.row_count < rows_max && !batch.is_full())
             })?;
         }
+        self.left_out_now += left_out;
         Ok(())
     }
 

@@ -4,7 +4,12 @@ use std::sync::Arc;
 
 use catalog::{Catalog, Schema, SchemaId, TableId};
 use fixture::Binding;
-use plan::Options;
+use plan::bind::Session;
+use plan::function::TypeContext;
+use plan::{Options, PlanResult};
+use syntax::ast::VarScope;
+use types::collation::CollationId;
+use types::{DataType, Value};
 
 use crate::count::Counter;
 
@@ -12,6 +17,35 @@ const TABLES: [&str; 2] = [
     "CREATE TABLE customer (id INT PRIMARY KEY, name VARCHAR(20) NOT NULL, region INT, boss INT)",
     "CREATE TABLE orders (id INT PRIMARY KEY, customer_id INT NOT NULL, total DECIMAL(12,2), day DATE, KEY k (customer_id))",
 ];
+
+/// A session that prepares a statement: what stands beside a parameter fixes its type.
+struct Preparing(Binding);
+
+impl Session for Preparing {
+    fn database(&self) -> Option<&str> {
+        self.0.database()
+    }
+
+    fn connection_collation(&self) -> CollationId {
+        self.0.connection_collation()
+    }
+
+    fn only_full_group_by(&self) -> bool {
+        self.0.only_full_group_by()
+    }
+
+    fn type_context(&self) -> TypeContext {
+        TypeContext { fixes_parameters: true, ..self.0.type_context() }
+    }
+
+    fn system_variable(&self, scope: VarScope, name: &str) -> PlanResult<Value> {
+        self.0.system_variable(scope, name)
+    }
+
+    fn user_variable(&self, name: &str) -> Option<DataType> {
+        self.0.user_variable(name)
+    }
+}
 
 fn catalog() -> Catalog {
     let mut schema = Schema::new(SchemaId(1), "shop", fixture::COLLATION, false);
@@ -46,7 +80,7 @@ pub(crate) fn count(counter: &mut Counter) {
         let arena = bumpalo::Bump::new();
         let parsed = syntax::parse(sql.as_bytes(), &arena, syntax::SqlMode::default()).expect("it parses");
         let bind = || {
-            plan::bind::bind(&parsed.statement, sql.as_bytes(), &catalog, &Binding("shop"))
+            plan::bind::bind(&parsed.statement, sql.as_bytes(), &catalog, &Preparing(Binding("shop")))
                 .unwrap_or_else(|error| panic!("{sql}: {}", error.message))
         };
         counter.count(&format!("plan.bind_{name}"), times, |_| bind());
