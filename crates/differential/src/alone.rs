@@ -546,9 +546,20 @@ fn width(query: &Query) -> usize {
 fn plain_select(query: &Query) -> Option<(&Select, &Expr)> {
     let select = query.select()?;
     let is_plain = query.limit.is_none() && select.group.is_empty() && select.having.is_none();
-    let has_aggregate = select.items.iter().any(|item| crate::interpreter::has_aggregate(&item.expr));
+    // What a window function gives depends on the other rows.
+    let has_aggregate = select
+        .items
+        .iter()
+        .any(|item| crate::interpreter::has_aggregate(&item.expr) || has_window(&item.expr));
     let filter = select.filter.as_ref()?;
     (is_plain && !has_aggregate).then_some((select, filter))
+}
+
+fn has_window(expr: &Expr) -> bool {
+    let mut found = false;
+    let mut copy = expr.clone();
+    crate::walk::expressions(&mut copy, &mut |node| found |= matches!(node, Expr::Window { .. }));
+    found
 }
 
 /// The query with another SELECT, in no order.

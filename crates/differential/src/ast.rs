@@ -93,6 +93,60 @@ pub enum Expr {
         /// SEPARATOR, of GROUP_CONCAT.
         separator: Option<&'static str>,
     },
+    /// A window function.
+    Window {
+        /// Its name.
+        function: &'static str,
+        /// Arguments; none is `*` of COUNT.
+        arguments: Vec<Expr>,
+        /// OVER.
+        window: Box<Window>,
+    },
+}
+
+/// A window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Window {
+    /// The window of the WINDOW clause that it is, or refines.
+    pub base: Option<String>,
+    /// PARTITION BY.
+    pub partition: Vec<Expr>,
+    /// ORDER BY, DESC.
+    pub order: Vec<(Expr, bool)>,
+    /// The frame, as it is written.
+    pub frame: Option<String>,
+}
+
+impl Window {
+    /// Appends its text after OVER or AS.
+    pub fn write(&self, out: &mut Writer) {
+        if let Some(base) = &self.base
+            && self.partition.is_empty()
+            && self.order.is_empty()
+            && self.frame.is_none()
+        {
+            return out.push(base);
+        }
+        out.push("(");
+        if let Some(base) = &self.base {
+            out.push(base);
+        }
+        if !self.partition.is_empty() {
+            out.push(" PARTITION BY ");
+            out.list(&self.partition, ", ", |out, expr| expr.write(out));
+        }
+        write_order(&self.order, out);
+        if let Some(frame) = &self.frame {
+            out.push(" ");
+            out.push(frame);
+        }
+        out.push(")");
+    }
+
+    /// Its expressions.
+    pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.partition.iter_mut().chain(self.order.iter_mut().map(|(expr, _)| expr))
+    }
 }
 
 /// One column of a result.
@@ -157,6 +211,8 @@ pub struct Select {
     pub is_rollup: bool,
     /// HAVING.
     pub having: Option<Expr>,
+    /// WINDOW.
+    pub windows: Vec<(String, Window)>,
 }
 
 /// What is between WITH and ORDER BY.
@@ -420,6 +476,16 @@ impl Expr {
                 query.write(out);
                 out.push("))");
             }
+            Expr::Window { function, arguments, window } => {
+                out.push(function);
+                out.push("(");
+                if arguments.is_empty() && *function == "COUNT" {
+                    out.push("*");
+                }
+                out.list(arguments, ", ", |out, item| item.write(out));
+                out.push(") OVER ");
+                window.write(out);
+            }
             Expr::Aggregate { function, is_distinct, arguments, order, separator } => {
                 out.push(function);
                 out.push(if *is_distinct { "(DISTINCT " } else { "(" });
@@ -527,6 +593,14 @@ impl Select {
         if let Some(having) = &self.having {
             out.push(" HAVING ");
             having.write(out);
+        }
+        if !self.windows.is_empty() {
+            out.push(" WINDOW ");
+            out.list(&self.windows, ", ", |out, (name, window)| {
+                out.push(name);
+                out.push(" AS ");
+                window.write(out);
+            });
         }
     }
 }

@@ -601,6 +601,7 @@ impl<'t> Interpreter<'t> {
                 }
                 Ok(condition(if unknown { None } else { Some(*is_all) }))
             }
+            Expr::Window { .. } => Err(Skip("a window function")),
             Expr::Aggregate { function, is_distinct, arguments, order, separator: _ } => {
                 self.aggregate(function, *is_distinct, arguments, order, scope, ctes)
             }
@@ -817,6 +818,7 @@ fn call(template: &str, values: &[Datum]) -> Result<Datum> {
 pub fn has_aggregate(expr: &Expr) -> bool {
     match expr {
         Expr::Aggregate { .. } => true,
+        Expr::Window { arguments, .. } => arguments.iter().any(has_aggregate),
         Expr::Call { arguments, .. } | Expr::Row(arguments) => arguments.iter().any(has_aggregate),
         Expr::Case { operand, branches, otherwise } => {
             operand.as_deref().is_some_and(has_aggregate)

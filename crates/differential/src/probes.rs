@@ -247,7 +247,7 @@ impl Gather {
                     self.arm(argument, first_arm(form).is_some_and(|first| at >= first), scope);
                 }
             }
-            Expr::Aggregate { arguments, .. } => {
+            Expr::Aggregate { arguments, .. } | Expr::Window { arguments, .. } => {
                 arguments.iter().for_each(|argument| self.expr(argument, scope));
             }
             Expr::Row(items) => {

@@ -1,6 +1,6 @@
 //! Ways through statements: every expression, and every smaller statement made by one cut.
 
-use crate::ast::{Body, Cte, Expr, Query, Rows, Select, Source, Statement};
+use crate::ast::{Body, Cte, Expr, Query, Rows, Select, Source, Statement, Window};
 use crate::value::Value;
 
 /// Calls `see` with an expression and all below it, those of its subqueries included.
@@ -33,6 +33,11 @@ pub fn expressions(expr: &mut Expr, see: &mut impl FnMut(&mut Expr)) {
             expressions(left, see);
             query_expressions(query, see);
         }
+        Expr::Window { arguments, window, .. } => {
+            for part in arguments.iter_mut().chain(window.expressions_mut()) {
+                expressions(part, see);
+            }
+        }
         Expr::Aggregate { arguments, order, .. } => {
             for argument in arguments {
                 expressions(argument, see);
@@ -60,6 +65,9 @@ pub fn query_expressions(query: &mut Query, see: &mut impl FnMut(&mut Expr)) {
             }
             if let Some(from) = &mut select.from {
                 source_expressions(from, see);
+            }
+            for (_, window) in &mut select.windows {
+                window.expressions_mut().for_each(|expr| expressions(expr, see));
             }
             for expr in select.filter.iter_mut().chain(&mut select.having).chain(&mut select.group) {
                 expressions(expr, see);
@@ -233,7 +241,7 @@ pub fn smaller_expr(expr: &Expr, give: Give<'_, Expr>) {
             children.extend(list.iter().cloned());
         }
         Expr::Scalar(_) | Expr::Exists { .. } | Expr::InQuery { .. } | Expr::Quantified { .. } => {}
-        Expr::Aggregate { arguments, .. } => children.clone_from(arguments),
+        Expr::Aggregate { arguments, .. } | Expr::Window { arguments, .. } => children.clone_from(arguments),
     }
     for child in children {
         give(child);
@@ -335,6 +343,17 @@ pub fn smaller_expr(expr: &Expr, give: Give<'_, Expr>) {
             smaller_query(query, &mut |query| give(made(left.clone(), Box::new(query))));
             smaller_expr(left, &mut |left| give(made(Box::new(left), query.clone())));
         }
+        Expr::Window { function, arguments, window } => {
+            let made = |arguments: Vec<Expr>, window: Window| Expr::Window {
+                function,
+                arguments,
+                window: Box::new(window),
+            };
+            smaller_window(window, &mut |window| give(made(arguments.clone(), window)));
+            if arguments.len() == 1 {
+                smaller_in(arguments, 1, false, &mut |arguments| give(made(arguments, (**window).clone())));
+            }
+        }
         Expr::Aggregate { function, is_distinct, arguments, order, separator } => {
             let made = |is_distinct: bool, arguments: Vec<Expr>, order: Vec<(Expr, bool)>| Expr::Aggregate {
                 function,
@@ -354,6 +373,28 @@ pub fn smaller_expr(expr: &Expr, give: Give<'_, Expr>) {
                     give(made(*is_distinct, arguments, Vec::new()));
                 }
             });
+        }
+    }
+}
+
+/// The window without its frame, without one of its keys, or with the other direction.
+fn smaller_window(window: &Window, give: Give<'_, Window>) {
+    if window.frame.is_some() {
+        give(Window { frame: None, ..window.clone() });
+    }
+    for at in 0..window.partition.len() {
+        let mut fewer = window.clone();
+        fewer.partition.remove(at);
+        give(fewer);
+    }
+    for at in 0..window.order.len() {
+        let mut fewer = window.clone();
+        fewer.order.remove(at);
+        give(fewer);
+        if window.order[at].1 {
+            let mut ascending = window.clone();
+            ascending.order[at].1 = false;
+            give(ascending);
         }
     }
 }
@@ -468,6 +509,16 @@ fn smaller_select(select: &Select, give: Give<'_, Select>) {
         let mut fewer = select.clone();
         fewer.modifiers.remove(at);
         give(fewer);
+    }
+    for at in 0..select.windows.len() {
+        let mut fewer = select.clone();
+        fewer.windows.remove(at);
+        give(fewer);
+        smaller_window(&select.windows[at].1, &mut |window| {
+            let mut replaced = select.clone();
+            replaced.windows[at].1 = window;
+            give(replaced);
+        });
     }
     if select.filter.is_some() {
         give(Select { filter: None, ..select.clone() });

@@ -8,6 +8,7 @@ pub mod changes;
 pub mod expressions;
 pub mod queries;
 pub mod tables;
+pub mod windows;
 
 use crate::ast::{Script, Statement};
 use crate::random::Random;

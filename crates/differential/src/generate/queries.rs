@@ -345,8 +345,13 @@ impl Generator {
                     Some(family) if index == 0 && self.random.chance(92) => family,
                     _ => self.some_family(),
                 };
-                let depth = if self.random.chance(55) { 0 } else { self.settings.depth };
-                let mut typed = self.expr(family, depth);
+                let is_windowed = select.from.is_some() && self.random.chance(9);
+                let mut typed = if is_windowed {
+                    self.windowed(&mut select)
+                } else {
+                    let depth = if self.random.chance(55) { 0 } else { self.settings.depth };
+                    self.expr(family, depth)
+                };
                 if is_stable {
                     typed = self.stabilise(typed);
                 }
@@ -416,7 +421,11 @@ impl Generator {
                 self.random.pick(&shown).clone()
             } else {
                 let family = if index == 0 { shape.family } else { None };
-                self.aggregate(family, shape.is_stable)
+                if !shape.is_scalar && family.is_none() && self.random.chance(5) {
+                    self.window_over_groups()
+                } else {
+                    self.aggregate(family, shape.is_stable)
+                }
             };
             let typed = if shape.is_stable { self.stabilise(typed) } else { typed };
             self.push_item(&mut select, &mut columns, typed, shape.is_named);
@@ -535,7 +544,7 @@ impl Generator {
     }
 
     /// An aggregate with one right answer.
-    fn lone_aggregate(&mut self, family: Option<Family>, is_stable: bool) -> Typed {
+    pub(super) fn lone_aggregate(&mut self, family: Option<Family>, is_stable: bool) -> Typed {
         // An aggregate over columns of an outer query alone belongs to that query.
         let budget = std::mem::take(&mut self.budget);
         self.is_local = true;
@@ -911,7 +920,7 @@ impl Generator {
 }
 
 /// The expression with its parameters as literals: a grouped expression must be the same text twice.
-fn unbound(mut expr: Expr) -> Expr {
+pub(super) fn unbound(mut expr: Expr) -> Expr {
     crate::walk::expressions(&mut expr, &mut unbind);
     expr
 }
