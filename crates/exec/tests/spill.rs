@@ -376,6 +376,11 @@ const QUERIES: &[&str] = &[
     "WITH RECURSIVE c (n) AS (SELECT id FROM l UNION SELECT (n * 7 + 3) % 2000 FROM c) SELECT n FROM c",
     "WITH RECURSIVE c (n, t) AS (SELECT k, s FROM l UNION DISTINCT SELECT c.n + 1, r.s FROM c JOIN r ON r.s = c.t WHERE c.n < 3) SELECT n, t FROM c",
     "SELECT id, f > ALL (SELECT f FROM r WHERE f < 0.9), w = ANY (SELECT w FROM r) FROM l",
+    // Windows: rows that wait for the end of a partition, and rows that are looked back at.
+    "SELECT id, w, NTILE(7) OVER (ORDER BY id), COUNT(*) OVER (), SUM(k) OVER (PARTITION BY one ORDER BY s) FROM l",
+    "SELECT id, LAG(w, 300) OVER (ORDER BY f, id), LEAD(s, 200, w) OVER (ORDER BY f, id), RANK() OVER (ORDER BY s) FROM l",
+    "SELECT id, SUM(d) OVER (ORDER BY id ROWS 250 PRECEDING), MIN(w) OVER (ORDER BY id ROWS BETWEEN 100 PRECEDING AND 100 FOLLOWING) FROM l",
+    "SELECT id, LAST_VALUE(w) OVER (ORDER BY k, id RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING), COUNT(*) OVER (ORDER BY id RANGE BETWEEN 20 PRECEDING AND 90 FOLLOWING), CUME_DIST() OVER (ORDER BY s) FROM l",
 ];
 
 fn compare(world: &World, bytes: usize, queries: &[&str]) -> Vec<(String, SpillCounts)> {

@@ -21,6 +21,8 @@ pub(crate) const DUPLICATE: f64 = 100.0;
 /// A row that a condition is evaluated for above the reading of its table, or expressions computed.
 pub(crate) const FILTER: f64 = 10.0;
 pub(crate) const PROJECT: f64 = 5.0;
+/// The value of a window function for a row.
+pub(crate) const WINDOW: f64 = 50.0;
 /// A row made of literals, or of the step before of a recursion.
 pub(crate) const MADE_ROW: f64 = 100.0;
 /// A row's large columns read by its locator.

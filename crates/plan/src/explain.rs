@@ -11,7 +11,7 @@ use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::logical::{AggregateFunction, JoinKind, TableIndex};
 use crate::physical::{Access, ApplyKind, Node, Op, PhysicalPlan, PlanKind, RangePlan, Scan, SetOp};
-use crate::text::{Column, column_name, expr_text, literal};
+use crate::text::{Column, column_name, expr_text, frame_text, literal};
 
 /// What a node really did, for EXPLAIN ANALYZE.
 #[derive(Clone, Copy, Debug, Default)]
@@ -334,6 +334,32 @@ impl Printer<'_> {
                 self.line(depth, node, text.trim_end_matches([' ', ':']));
                 self.node(input, depth + 1);
             }
+            Op::Window { input, partition, order, calls } => {
+                let mut over: Vec<String> = Vec::new();
+                if !partition.is_empty() {
+                    let partition: Vec<String> =
+                        partition.iter().map(|expr| self.expr(expr, &input.columns)).collect();
+                    over.push(format!("PARTITION BY {}", partition.join(", ")));
+                }
+                if !order.is_empty() {
+                    over.push(format!("ORDER BY {}", self.keys(order, &input.columns)));
+                }
+                let calls_text: Vec<String> = calls
+                    .iter()
+                    .map(|call| {
+                        let args: Vec<String> =
+                            call.args.iter().map(|arg| self.expr(arg, &input.columns)).collect();
+                        let frame = frame_text(&call.frame, &|expr| self.expr(expr, &input.columns));
+                        let over = over.iter().chain((!frame.is_empty()).then_some(&frame));
+                        let over: Vec<&str> = over.map(String::as_str).collect();
+                        format!("{}({}) OVER ({})", call.function.name(), args.join(","), over.join(" "))
+                    })
+                    .collect();
+                let buffering =
+                    if calls.iter().any(|call| call.looks_ahead()) { " with buffering" } else { "" };
+                self.line(depth, node, &format!("Window aggregate{buffering}: {}", calls_text.join(", ")));
+                self.node(input, depth + 1);
+            }
             Op::Distinct { input } => {
                 self.line(depth, node, "Deduplicate rows using hash table");
                 self.node(input, depth + 1);
@@ -552,6 +578,12 @@ impl Rows<'_> {
                 if first_of(input).is_some() {
                     above.insert(0, "Using index for group-by");
                 } else if !keys.is_empty() && !ordered {
+                    above.insert(0, "Using temporary");
+                }
+                self.node(input, id, select_type, above);
+            }
+            Op::Window { input, .. } => {
+                if !above.contains(&"Using temporary") {
                     above.insert(0, "Using temporary");
                 }
                 self.node(input, id, select_type, above);

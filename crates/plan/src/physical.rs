@@ -21,7 +21,9 @@ use types::{DataType, Physical};
 
 use crate::error::PlanError;
 use crate::expr::{ColumnId, Expr};
-use crate::logical::{AggregateFunction, InsertCell, JoinKind, Needs, OutputColumn, TableIndex, TablePart};
+use crate::logical::{
+    AggregateFunction, InsertCell, JoinKind, Needs, OutputColumn, TableIndex, TablePart, WindowCall,
+};
 
 pub(crate) use guard::GUARDS_MAX;
 pub use guard::{Asked, Guard};
@@ -42,6 +44,8 @@ pub struct PhysicalPlan {
     pub parameters: Vec<Option<DataType>>,
     /// Those of LIMIT, whose values must be counts.
     pub limit_parameters: Vec<u32>,
+    /// Those of them that are numbers of rows of window functions, which refuse negative ones themselves.
+    pub count_parameters: Vec<u32>,
     /// Constants that each execution computes before it reads a row, for their errors.
     pub constant_checks: Vec<Expr>,
     /// What the account must be allowed.
@@ -162,6 +166,20 @@ impl Node {
 }
 
 impl PhysicalPlan {
+    /// The window function that the value of a query without tables is made of.
+    #[must_use]
+    pub fn window_of_value(&self) -> Option<&'static str> {
+        let PlanKind::Query(root) = &self.kind else { return None };
+        let mut node = root;
+        loop {
+            node = match &node.op {
+                Op::Project { input, .. } => input,
+                Op::Window { calls, .. } => return calls.first().map(|call| call.function.name()),
+                _ => return None,
+            };
+        }
+    }
+
     /// Columns of the result that have another text than their values', each with the position of that text behind all of them.
     #[must_use]
     pub fn texts(&self) -> Vec<(usize, usize)> {
@@ -192,6 +210,7 @@ impl Node {
             Op::Filter { input, .. }
             | Op::Project { input, .. }
             | Op::Aggregate { input, .. }
+            | Op::Window { input, .. }
             | Op::Distinct { input }
             | Op::Sort { input, .. }
             | Op::TopN { input, .. }
@@ -305,6 +324,17 @@ pub enum Op {
         rollup: bool,
         /// The rows of each group come one after the other: it ends when the key changes.
         ordered: bool,
+    },
+    /// All rows with the values of window functions behind them. The rows come partition by partition, each in its order.
+    Window {
+        /// Rows.
+        input: Box<Node>,
+        /// Rows that have these values in common are a partition.
+        partition: Vec<Expr>,
+        /// The order within a partition and whether it goes down: rows that have its values in common are peers.
+        order: Vec<(Expr, bool)>,
+        /// The functions over the input.
+        calls: Vec<WindowCall>,
     },
     /// Each different row once.
     Distinct {

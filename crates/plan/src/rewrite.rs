@@ -133,6 +133,7 @@ fn collect(
             made.extend(keys.iter().map(|(id, _)| *id));
             made.extend(calls.iter().map(|(id, _)| *id));
         }
+        Logical::Window { calls, .. } => made.extend(calls.iter().map(|(id, _)| *id)),
         Logical::Apply { subquery, column, .. } => {
             made.push(*column);
             made.extend(&subquery.columns);

@@ -54,6 +54,7 @@ impl Counter<'_> {
             Op::Aggregate { input, keys, calls, .. } if keys.is_empty() && self.is_known(input, calls) => 0.0,
             Op::Filter { input, .. }
             | Op::Aggregate { input, .. }
+            | Op::Window { input, .. }
             | Op::Distinct { input }
             | Op::Sort { input, .. }
             | Op::TopN { input, .. } => self.node(input, times, None),

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use types::Value;
 
-use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
+use crate::expr::{CallOption, ColumnId, Expr, ExprKind, SubqueryKind};
 use crate::function::FunctionId;
-use crate::logical::{ColumnInfo, TableIndex};
+use crate::logical::{ColumnInfo, Frame, FrameBound, TableIndex};
 
 /// What an expression names: a column in one of three ways, or a parameter.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +70,42 @@ pub(crate) fn expr_text(expr: &Expr, name: &dyn Fn(Column) -> String) -> String 
         ExprKind::Subquery(subquery) => asked(&subquery.kind, name),
         ExprKind::Call { function, args, .. } => call(*function, args, name),
     }
+}
+
+/// A frame as it is written, nothing for a default one.
+pub(crate) fn frame_text(frame: &Frame, expr: &dyn Fn(&Expr) -> String) -> String {
+    let is_default = matches!(frame.start, FrameBound::Unbounded)
+        && (matches!(frame.end, FrameBound::Unbounded)
+            || !frame.counts_rows && matches!(frame.end, FrameBound::CurrentRow));
+    if is_default {
+        return String::new();
+    }
+    let side = |following: bool| if following { "FOLLOWING" } else { "PRECEDING" };
+    let bound = |bound: &FrameBound, is_end: bool| match bound {
+        FrameBound::Unbounded => format!("UNBOUNDED {}", side(is_end)),
+        FrameBound::CurrentRow => "CURRENT ROW".into(),
+        FrameBound::Rows { count, following } => format!("{} {}", expr(count), side(*following)),
+        FrameBound::Range { limit, .. } => {
+            let (moves_up, amount, unit) = match &limit.kind {
+                ExprKind::Call { function, args, option } => (
+                    matches!(function, FunctionId::Add | FunctionId::DateAdd),
+                    args.get(1).map(expr).unwrap_or_default(),
+                    match option {
+                        CallOption::Unit(unit) => Some(unit.name()),
+                        _ => None,
+                    },
+                ),
+                _ => (true, String::new(), None),
+            };
+            let side = side(moves_up != frame.descending);
+            match unit {
+                Some(unit) => format!("INTERVAL {amount} {unit} {side}"),
+                None => format!("{amount} {side}"),
+            }
+        }
+    };
+    let unit = if frame.counts_rows { "ROWS" } else { "RANGE" };
+    format!("{unit} BETWEEN {} AND {}", bound(&frame.start, false), bound(&frame.end, true))
 }
 
 /// What is asked of a subquery's rows.

@@ -24,6 +24,7 @@ mod sort;
 mod sort_keys;
 mod sorter;
 mod text_predicate;
+mod window;
 
 use std::sync::Arc;
 
@@ -191,6 +192,9 @@ pub(crate) fn build<'p>(
         }
         Op::Aggregate { input, keys, calls, rollup, ordered } => {
             aggregate::group_by(plan, input, (keys, calls), *rollup, *ordered, node.rows, programs)?
+        }
+        Op::Window { input, partition, order, calls } => {
+            Box::new(window::Window::new(plan, input, partition, order, calls, programs)?)
         }
         Op::Distinct { input } => Box::new(distinct::Distinct::new(
             Source::new(plan, input, programs)?,

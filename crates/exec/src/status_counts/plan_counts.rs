@@ -58,6 +58,7 @@ impl Counts<'_> {
             Op::Filter { input, .. }
             | Op::Project { input, .. }
             | Op::Aggregate { input, .. }
+            | Op::Window { input, .. }
             | Op::Sort { input, .. }
             | Op::TopN { input, .. }
             | Op::Limit { input, .. }

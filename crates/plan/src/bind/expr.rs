@@ -21,7 +21,7 @@ use super::left_side::{LeftSide, StoredLeft, is_one_row, is_one_value, may_be_jo
 const BIT_AGGREGATE_BYTES_MAX: u32 = 511;
 
 /// Width of CAST to an integer: digits of any and a sign.
-const INTEGER_CAST_WIDTH: u32 = 21;
+pub(super) const INTEGER_CAST_WIDTH: u32 = 21;
 
 /// 1267 of a comparison that NOT turns round: it names the one that is left.
 #[cold]
@@ -56,7 +56,12 @@ impl<'a> Binder<'a> {
         self.call_with(function, args, CallOption::None)
     }
 
-    fn call_with(&self, function: FunctionId, mut args: Vec<Expr>, option: CallOption) -> PlanResult<Expr> {
+    pub(super) fn call_with(
+        &self,
+        function: FunctionId,
+        mut args: Vec<Expr>,
+        option: CallOption,
+    ) -> PlanResult<Expr> {
         if self.types.fixes_parameters && takes_charset(function) {
             self.note_charsets(if function == FunctionId::If { &args[1..] } else { &args });
         }
@@ -456,7 +461,7 @@ impl<'a> Binder<'a> {
             Ast::Collate { expr, collation } => self.collate(expr, collation),
             Ast::Function(call) => self.function(call),
             Ast::Aggregate(aggregate) => self.aggregate(aggregate),
-            Ast::Window(_) => Err(PlanError::not_supported("window functions")),
+            Ast::Window(call) => self.window_call(call),
             Ast::Grouping(_) => Err(PlanError::not_supported("GROUPING()")),
             Ast::DateArith { date, interval, unit, subtract } => {
                 let args = vec![self.expr(date)?, self.expr(interval)?];
@@ -1150,8 +1155,8 @@ impl<'a> Binder<'a> {
     }
 
     fn aggregate(&mut self, aggregate: &'a ast::Aggregate<'a>) -> PlanResult<Expr> {
-        if aggregate.over.is_some() {
-            return Err(PlanError::not_supported("window functions"));
+        if let Some(over) = aggregate.over {
+            return self.window_aggregate(aggregate, over);
         }
         let innermost = self.blocks.len() - 1;
         if self.block().in_aggregate {
@@ -1324,7 +1329,10 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn aggregate_args(&mut self, aggregate: &'a ast::Aggregate<'a>) -> PlanResult<(Vec<Expr>, Vec<SortKey>)> {
+    pub(super) fn aggregate_args(
+        &mut self,
+        aggregate: &'a ast::Aggregate<'a>,
+    ) -> PlanResult<(Vec<Expr>, Vec<SortKey>)> {
         let mut args = self.exprs(aggregate.args)?;
         // Different values are gathered in their order where no other is asked for; documents come as they come.
         let is_in_order = aggregate.distinct

@@ -236,6 +236,8 @@ impl<'a> Binder<'a> {
                     }
                 }
             }
+            // A value of a window function keeps what its argument has.
+            Logical::Window { input, .. } => self.keep_aggregates(input),
             _ => {}
         }
     }
@@ -250,7 +252,9 @@ impl<'a> Binder<'a> {
                     && !select.options.distinct
                     && select.having.is_none()
                     && self.last_block.as_ref().is_some_and(|block| {
-                        !block.is_grouped && block.aliases.iter().all(|alias| is_mergeable(&alias.expr))
+                        !block.is_grouped
+                            && !block.has_windows
+                            && block.aliases.iter().all(|alias| is_mergeable(&alias.expr))
                     })
             }
             QueryBody::Nested(query) => self.is_merged(query),

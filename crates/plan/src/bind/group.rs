@@ -32,11 +32,13 @@ pub(crate) struct Group<'g> {
 }
 
 /// Where an expression stands, for messages.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 enum Place {
     Select(usize),
     Having,
     Order(usize),
+    /// A window's own expressions: its number, and the place in one of its lists.
+    Window(usize, usize),
 }
 
 impl Binder<'_> {
@@ -53,6 +55,7 @@ impl Binder<'_> {
         let mut known: Vec<ColumnId> = group.keys.iter().map(|(id, _)| *id).collect();
         known.extend(self.block().aggregates.iter().map(|(id, _)| *id));
         known.extend(items.iter().map(|(id, _)| *id));
+        known.extend(self.window_columns());
         let block = self.block();
         known.extend(&block.outer);
         let free = std::mem::take(&mut block.free_columns);
@@ -86,6 +89,36 @@ impl Binder<'_> {
             self.order_members(&mut key.expr, &group);
         }
 
+        let mut windows = std::mem::take(&mut self.block().windows);
+        for (at, window) in windows.iter_mut().enumerate() {
+            for (_, call) in &mut window.calls {
+                call.exprs_mut().for_each(|expr| replace_keys(expr, &keys));
+            }
+            let order = window.order.iter_mut().map(|key| &mut key.expr).enumerate();
+            for (position, expr) in window.partition.iter_mut().enumerate().chain(order) {
+                replace_keys(expr, &keys);
+                expr.each_column(&mut |id| read.push((id, Place::Window(at, position))));
+            }
+        }
+        // What arguments read stands where the function does.
+        for window in &windows {
+            for (made, call) in &window.calls {
+                let reads = |expr: &Expr| expr.reads_any(&[*made]);
+                let is_item = |column: &OutputColumn| {
+                    column.id == *made || items.iter().any(|(id, item)| *id == column.id && reads(item))
+                };
+                let place = match output.iter().position(is_item) {
+                    Some(position) => Place::Select(position),
+                    None => Place::Order(sort.iter().position(|key| reads(&key.expr)).unwrap_or(0)),
+                };
+                call.exprs().for_each(|expr| expr.each_column(&mut |id| read.push((id, place))));
+            }
+        }
+        if !windows.is_empty() {
+            read.sort_by_key(|(_, place)| *place);
+        }
+        self.block().windows = windows;
+
         let mut determined = None;
         let mut extra: Vec<(ColumnId, AggregateCall)> = Vec::new();
         for (id, place) in read {
@@ -118,6 +151,17 @@ impl Binder<'_> {
             for expr in having.iter_mut().chain(sort.iter_mut().map(|key| &mut key.expr)) {
                 note_null_keys(expr, &group.keys);
             }
+            for window in &mut self.block().windows {
+                for (_, call) in &mut window.calls {
+                    call.exprs_mut().for_each(|expr| {
+                        note_null_keys(expr, &group.keys);
+                    });
+                }
+                let own = window.partition.iter_mut().chain(window.order.iter_mut().map(|key| &mut key.expr));
+                own.for_each(|expr| {
+                    note_null_keys(expr, &group.keys);
+                });
+            }
         }
         let mut calls = std::mem::take(&mut self.block().aggregates);
         calls.extend(extra);
@@ -147,9 +191,14 @@ impl Binder<'_> {
     fn not_grouped(&self, id: ColumnId, place: Place, grouped: bool) -> Box<PlanError> {
         let name = self.derived_name(id).unwrap_or_else(|| self.full_name(id));
         let (position, list) = match place {
-            Place::Select(position) => (position + 1, "SELECT list"),
-            Place::Having => (1, "HAVING clause"),
-            Place::Order(position) => (position + 1, "ORDER BY clause"),
+            Place::Select(position) => (position + 1, "SELECT list".to_owned()),
+            Place::Having => (1, "HAVING clause".to_owned()),
+            Place::Order(position) => (position + 1, "ORDER BY clause".to_owned()),
+            Place::Window(at, position) => {
+                let windows = self.blocks.last().map_or(&[][..], |block| &block.windows);
+                let name = windows.get(at).map_or("", |window| window.shown_name());
+                (position + 1, format!("PARTITION BY or ORDER BY clause of window '{name}'"))
+            }
         };
         if grouped {
             PlanError::new(

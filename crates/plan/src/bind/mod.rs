@@ -6,7 +6,7 @@
 //! tables are.
 //!
 //! Read next: [`scope`] (names), [`expr`] (expressions), [`from`] (FROM), [`select`] (SELECT), [`set_op`]
-//! (UNION, VALUES, WITH RECURSIVE), [`set_members`] (their members), [`group`] (GROUP BY and ONLY_FULL_GROUP_BY), [`change`] (INSERT, UPDATE, DELETE).
+//! (UNION, VALUES, WITH RECURSIVE), [`set_members`] (their members), [`group`] (GROUP BY and ONLY_FULL_GROUP_BY), [`window`] (OVER), [`change`] (INSERT, UPDATE, DELETE).
 
 mod change;
 mod chosen_dates;
@@ -26,6 +26,7 @@ mod set_op;
 mod stored;
 mod temporary;
 mod times;
+mod window;
 
 use std::sync::Arc;
 
@@ -254,6 +255,12 @@ pub(crate) struct Binder<'a> {
     /// While an INSERT is bound: its table and the first column of the row that is inserted.
     inserted_row: Option<(TableIndex, ColumnId)>,
     blocks: Vec<Block>,
+    /// WINDOW clauses of the blocks that are bound, each with the number of blocks around it.
+    window_clauses: Vec<(usize, window::WindowClause<'a>)>,
+    /// The window whose partitions or order are bound.
+    window_specification: Option<Arc<str>>,
+    /// Blocks around it and its own.
+    specification_depth: usize,
     ctes: Vec<VisibleCte<'a>>,
     /// Subqueries in expressions so far.
     subqueries: u32,
@@ -267,6 +274,8 @@ pub(crate) struct Binder<'a> {
     time_parameters: std::cell::RefCell<Vec<u32>>,
     text_parameters: std::cell::RefCell<Vec<(u32, CollationId)>>,
     limit_parameters: Vec<u32>,
+    /// Those of them that are numbers of rows of window functions, which refuse negative ones themselves.
+    count_parameters: Vec<u32>,
     /// Parameters stand for the literals of the text.
     literals_are_parameters: bool,
     /// The statement changes rows.
@@ -322,6 +331,9 @@ impl<'a> Binder<'a> {
             missing_column: None,
             inserted_row: None,
             blocks: Vec::new(),
+            window_clauses: Vec::new(),
+            window_specification: None,
+            specification_depth: 0,
             ctes: Vec::new(),
             subqueries: 0,
             unequal_rows: 0,
@@ -330,6 +342,7 @@ impl<'a> Binder<'a> {
             time_parameters: std::cell::RefCell::default(),
             text_parameters: std::cell::RefCell::default(),
             limit_parameters: Vec::new(),
+            count_parameters: Vec::new(),
             literals_are_parameters: false,
             is_change: false,
             subquery_depth: 0,
@@ -378,6 +391,7 @@ impl<'a> Binder<'a> {
             time_parameters: self.time_parameters.into_inner(),
             text_parameters: self.text_parameters.into_inner(),
             limit_parameters: self.limit_parameters,
+            count_parameters: self.count_parameters,
             has_client_parameters: self.types.fixes_parameters,
             constant_checks,
             has_subqueries: self.subqueries > 0,
@@ -560,14 +574,16 @@ impl<'a> Binder<'a> {
 
     fn do_exprs(&mut self, exprs: &'a [syntax::ast::Expr<'a>]) -> PlanResult<Logical> {
         self.blocks.push(Block::new("field list"));
+        self.block().windows_allowed = true;
         let mut items = Vec::new();
         for expr in exprs {
             let bound = self.expr(expr)?;
             let id = self.new_column(&"".into(), bound.data_type.clone(), bound.nullable);
             items.push((id, bound));
         }
-        self.blocks.pop();
-        Ok(Logical::Project { input: Box::new(Logical::OneRow), items })
+        let windows = self.blocks.pop().map(|block| block.windows).unwrap_or_default();
+        let input = Self::window_nodes(Logical::OneRow, windows);
+        Ok(Logical::Project { input: Box::new(input), items })
     }
 }
 

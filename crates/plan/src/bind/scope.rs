@@ -5,6 +5,7 @@ use std::sync::Arc;
 use catalog::{NameMap, TableDefinition, names_equal};
 use syntax::ast::{self, ColumnRef};
 
+use super::window::BoundWindow;
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr};
@@ -134,6 +135,14 @@ pub(crate) struct Block {
     /// Columns inside ANY_VALUE: not checked by ONLY_FULL_GROUP_BY.
     pub(crate) free_columns: Vec<ColumnId>,
     pub(crate) aggregates: Vec<(ColumnId, AggregateCall)>,
+    /// Its windows that functions use, with these.
+    pub(crate) windows: Vec<BoundWindow>,
+    /// Where window functions may stand: the select list and ORDER BY.
+    pub(crate) windows_allowed: bool,
+    /// Windows that are written in it.
+    pub(crate) written_windows: usize,
+    /// It has window functions.
+    pub(crate) has_windows: bool,
     /// Columns read from enclosing blocks.
     pub(crate) outer: Vec<ColumnId>,
     /// For error texts.
@@ -167,6 +176,10 @@ impl Block {
             group_columns: Vec::new(),
             free_columns: Vec::new(),
             aggregates: Vec::new(),
+            windows: Vec::new(),
+            windows_allowed: false,
+            written_windows: 0,
+            has_windows: false,
             outer: Vec::new(),
             clause,
             alias_rule: AliasRule::Never,
@@ -461,11 +474,15 @@ impl Binder<'_> {
     fn check_outer_alias(&self, depth: usize, name: &ColumnRef<'_>) -> PlanResult<()> {
         let block = &self.blocks[depth];
         let column = utf8(name.name.text);
-        let mut is_aggregated = false;
+        let (mut is_aggregated, mut is_windowed) = (false, false);
         for alias in block.aliases.iter().filter(|alias| names_equal(&alias.name, &column)) {
             alias.expr.each_column(&mut |id| {
                 is_aggregated |= block.aggregates.iter().any(|(other, _)| *other == id);
+                is_windowed |= block.windows.iter().any(|window| window.makes(id));
             });
+        }
+        if is_windowed {
+            return Err(super::window::alias_of_window(&column));
         }
         if is_aggregated {
             let text =

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! FROM -> Filter(WHERE) -> Aggregate -> Project(items) -> Filter(HAVING) -> Distinct -> Sort -> Limit
+//! FROM -> Filter(WHERE) -> Aggregate -> Filter(HAVING) -> Window ... -> Project(items) -> Distinct -> Sort -> Limit
 //! ```
 //!
 //! A select item that is a plain column keeps that column's number; any other gets a new one. Clauses above the
@@ -135,9 +136,7 @@ impl<'a> Binder<'a> {
         order_by: &'a [OrderItem<'a>],
         limit: Option<&Limit<'a>>,
     ) -> PlanResult<(Logical, Vec<OutputColumn>)> {
-        if !select.windows.is_empty() {
-            return Err(PlanError::not_supported("window functions"));
-        }
+        self.enter_windows(select.windows)?;
         if select.qualify.is_some() {
             return Err(PlanError::not_supported("QUALIFY"));
         }
@@ -163,6 +162,7 @@ impl<'a> Binder<'a> {
         // The select list.
         self.block().clause = "field list";
         self.block().aggregates_allowed = true;
+        self.block().windows_allowed = true;
         let is_kept = !order_by.is_empty() || select.options.distinct;
         self.block().is_plainly_grouped =
             !select.group_by.is_empty() && (is_kept || matches!(select.grouping, ast::GroupingKind::Plain));
@@ -174,6 +174,8 @@ impl<'a> Binder<'a> {
         if let Some(error) = self.block().error.take() {
             return Err(error);
         }
+
+        self.block().windows_allowed = false;
 
         // GROUP BY.
         let grouped = !select.group_by.is_empty();
@@ -220,13 +222,23 @@ impl<'a> Binder<'a> {
             self.block().clause = "having clause";
             self.block().alias_rule = AliasRule::Having;
             having = self.condition(condition)?;
+            self.refuse_windows_in_having(&having, &items)?;
             self.having_columns.extend(output.iter().map(|column| column.id));
         }
         self.block().clause = "order clause";
         self.block().alias_rule = AliasRule::Before;
-        let is_one_row = !grouped && !self.block().aggregates.is_empty();
+        let mut is_one_row = !grouped && !self.block().aggregates.is_empty();
+        self.block().windows_allowed = true;
         let mut sort = self.order_keys(order_by, &output)?;
         self.block().alias_rule = AliasRule::Never;
+        if self.block().written_windows > 0 {
+            self.bind_unused_windows()?;
+        }
+        self.block().windows_allowed = false;
+        if !grouped && !is_one_row && !self.block().aggregates.is_empty() {
+            // Window functions of ORDER BY may be what computes aggregates.
+            is_one_row = self.first_aggregated(&sort).is_none();
+        }
         if is_one_row {
             // One row needs no order. Its keys must have a meaning, but may be columns that are not grouped.
             sort.clear();
@@ -240,7 +252,7 @@ impl<'a> Binder<'a> {
                 format!(
                     "Expression #{} of ORDER BY contains aggregate function and applies to the result of a \
                      non-aggregated query",
-                    self.first_aggregated(&sort) + 1
+                    self.first_aggregated(&sort).unwrap_or(0) + 1
                 ),
             ));
         }
@@ -257,6 +269,7 @@ impl<'a> Binder<'a> {
             distinct: select.options.distinct,
             is_buffered: select.options.buffer_result,
             is_big: select.options.big_result,
+            has_windows: self.blocks.last().is_some_and(|block| !block.windows.is_empty()),
             gives_no_row: limit.is_some_and(is_limit_zero),
             sort: &sort,
             items: &items,
@@ -299,11 +312,17 @@ impl<'a> Binder<'a> {
                 self.columns[id.0 as usize].data_type = bits;
             }
         }
-        if !items.is_empty() {
-            tree = Logical::Project { input: Box::new(tree), items };
-        }
-        if !having.is_empty() {
-            tree = Logical::Filter { input: Box::new(tree), conditions: having };
+        let windows = std::mem::take(&mut self.block().windows);
+        if windows.is_empty() {
+            if !items.is_empty() {
+                tree = Logical::Project { input: Box::new(tree), items };
+            }
+            if !having.is_empty() {
+                tree = Logical::Filter { input: Box::new(tree), conditions: having };
+            }
+        } else {
+            self.block().has_windows = true;
+            tree = with_windows(tree, windows, items, having);
         }
         if select.options.distinct {
             tree = self.distinct(tree, distinct_ids(&output), &sort, &aggregate_ids)?;
@@ -597,10 +616,13 @@ impl<'a> Binder<'a> {
                 }
             }
         };
+        let windowed = self.window_columns();
         let aggregates = &self.block().aggregates;
-        if key.any(&mut |node| {
-            node.as_column().is_some_and(|id| aggregates.iter().any(|(other, _)| *other == id))
-        }) {
+        if key.reads_any(&windowed)
+            || key.any(&mut |node| {
+                node.as_column().is_some_and(|id| aggregates.iter().any(|(other, _)| *other == id))
+            })
+        {
             let text = utf8(item.expr.span.of(self.text)).into_owned();
             return Err(PlanError::new(1056, format!("Can't group on '{text}'")));
         }
@@ -669,14 +691,14 @@ impl<'a> Binder<'a> {
     }
 
     /// Position of the first key that is made of aggregates.
-    fn first_aggregated(&self, sort: &[SortKey]) -> usize {
+    fn first_aggregated(&self, sort: &[SortKey]) -> Option<usize> {
         let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
         let is_aggregated = |key: &SortKey| {
             let mut found = false;
             key.expr.each_column(&mut |id| found |= aggregates.iter().any(|(other, _)| *other == id));
             found
         };
-        sort.iter().position(is_aggregated).unwrap_or(0)
+        sort.iter().position(is_aggregated)
     }
 
     /// SQL_CALC_FOUND_ROWS.
@@ -815,6 +837,40 @@ impl<'a> Binder<'a> {
     }
 }
 
+/// The steps of a block with windows: HAVING below them, the select list above, but for what these read of it.
+fn with_windows(
+    mut tree: Logical,
+    windows: Vec<super::window::BoundWindow>,
+    items: Vec<(ColumnId, Expr)>,
+    having: Vec<Expr>,
+) -> Logical {
+    let mut read: HashSet<ColumnId> = HashSet::new();
+    having.iter().for_each(|condition| {
+        condition.each_column(&mut |id| {
+            read.insert(id);
+        })
+    });
+    windows.iter().for_each(|window| {
+        window.each_expr(&mut |expr| {
+            expr.each_column(&mut |id| {
+                read.insert(id);
+            })
+        })
+    });
+    let (early, late): (Vec<_>, Vec<_>) = items.into_iter().partition(|(id, _)| read.contains(id));
+    if !early.is_empty() {
+        tree = Logical::Project { input: Box::new(tree), items: early };
+    }
+    if !having.is_empty() {
+        tree = Logical::Filter { input: Box::new(tree), conditions: having };
+    }
+    tree = Binder::window_nodes(tree, windows);
+    if !late.is_empty() {
+        tree = Logical::Project { input: Box::new(tree), items: late };
+    }
+    tree
+}
+
 /// What COALESCE and its like give of BIT values is bits again where the rows are stored in a temporary table.
 fn stored_bits(items: &[(ColumnId, Expr)], output: &[OutputColumn]) -> HashMap<ColumnId, DataType> {
     let mut bits: HashMap<ColumnId, DataType> = HashMap::new();
@@ -911,7 +967,7 @@ fn is_interval(expr: &Expr) -> bool {
 }
 
 /// A bare integer in GROUP BY or ORDER BY is a position; inner `None`: not a possible one.
-fn position_of(expr: &ast::Expr<'_>) -> Option<Option<usize>> {
+pub(super) fn position_of(expr: &ast::Expr<'_>) -> Option<Option<usize>> {
     match expr.kind {
         ast::ExprKind::Literal(ast::Literal::Number(ast::NumberKind::Integer, text)) => {
             let position = std::str::from_utf8(text).ok().and_then(|text| text.parse::<usize>().ok());

@@ -389,7 +389,8 @@ impl<'a> Binder<'a> {
         let recursion = self.recursion_count;
         self.recursion_count += 1;
         self.ctes[position].working = Some((recursion, columns.clone()));
-        let bound = steps.iter().map(|step| self.step(step, &columns)).collect::<PlanResult<Vec<_>>>();
+        let name = super::utf8(self.ctes[position].name);
+        let bound = steps.iter().map(|step| self.step(step, &columns, &name)).collect::<PlanResult<Vec<_>>>();
         self.ctes[position].working = None;
         let (step, step_columns) = self.all_of_steps(bound?, &columns);
         let mut plan = Logical::Recursive {
@@ -408,8 +409,22 @@ impl<'a> Binder<'a> {
     }
 
     /// A member that reads the rows of the step before. The seed's types hold; its rows are cast to them.
-    fn step(&mut self, member: &Member<'a>, columns: &NamedColumns) -> PlanResult<(Logical, Vec<ColumnId>)> {
+    fn step(
+        &mut self,
+        member: &Member<'a>,
+        columns: &NamedColumns,
+        name: &str,
+    ) -> PlanResult<(Logical, Vec<ColumnId>)> {
         let mut step = self.member(member, None, true)?;
+        if self.last_block.as_ref().is_some_and(|block| block.has_windows) {
+            return Err(PlanError::new(
+                3575,
+                format!(
+                    "Recursive Common Table Expression '{name}' can contain neither aggregation nor window functions in \
+                     recursive query block"
+                ),
+            ));
+        }
         if step.output.len() != columns.len() {
             return Err(PlanError::new(
                 1222,

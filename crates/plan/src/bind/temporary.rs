@@ -48,6 +48,8 @@ pub(super) struct Steps<'s> {
     pub(super) is_buffered: bool,
     /// SQL_BIG_RESULT: groups come of sorted rows, if a sort of the first table is enough.
     pub(super) is_big: bool,
+    /// Windows: their rows are kept.
+    pub(super) has_windows: bool,
     /// LIMIT 0.
     pub(super) gives_no_row: bool,
     pub(super) sort: &'s [SortKey],
@@ -186,6 +188,11 @@ impl Binder<'_> {
                 && !is_padded(steps.rows, column.id);
             if is_stored && (is_key_item || !is_fixed) {
                 self.store_column(column, self.blocks.last().map_or(&[][..], |block| &block.aggregates));
+                let windows = self.blocks.last().map_or(&[][..], |block| &block.windows);
+                if windows.iter().any(|window| window.makes(column.id)) {
+                    // CREATE TABLE ... SELECT makes a column of what is stored.
+                    column.created_type = Some(column.data_type.clone());
+                }
             }
         }
     }
@@ -385,6 +392,9 @@ impl Binder<'_> {
 
     /// The temporary table that the block needs, if it needs one.
     fn table_of(&self, steps: &Steps<'_>, output: &[OutputColumn]) -> Option<ResultSource> {
+        if steps.has_windows {
+            return Some(ResultSource::Table);
+        }
         let is_plain = steps.keys.is_empty() && steps.sort.is_empty() && !steps.rollup && !steps.distinct;
         if is_plain && !steps.is_buffered {
             return None;
@@ -791,6 +801,7 @@ fn has_one_row(plan: &Logical) -> bool {
         }
         Logical::Project { input, .. }
         | Logical::Filter { input, .. }
+        | Logical::Window { input, .. }
         | Logical::Sort { input, .. }
         | Logical::Distinct { input, .. } => has_one_row(input),
         Logical::Aggregate { keys, rollup, .. } => keys.is_empty() && !rollup,

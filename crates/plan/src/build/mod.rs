@@ -19,6 +19,7 @@ mod join;
 mod join_group;
 mod join_order;
 mod unique;
+mod window;
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -145,6 +146,7 @@ fn build_for(mut bound: Bound, options: &Options, constants: &dyn Constants) -> 
         reference_columns,
         parameters: bound.parameters,
         limit_parameters: bound.limit_parameters,
+        count_parameters: bound.count_parameters,
         constant_checks: bound.constant_checks,
         needs: bound.needs,
         outer_slot_count: outer_slots.len() as u32,
@@ -436,6 +438,9 @@ impl<'b> Builder<'b> {
             }
             Logical::Aggregate { input, keys, calls, rollup } => {
                 self.aggregate(input, keys, calls, *rollup, RequiredGroups::default(), needed)
+            }
+            Logical::Window { input, partition, order, calls } => {
+                self.window(input, partition, order, calls, needed)
             }
             Logical::Distinct { input, columns } => {
                 self.distinct_rows(input, columns, RequiredGroups::default())
@@ -803,6 +808,9 @@ impl<'b> Builder<'b> {
             Logical::Distinct { input, columns } => {
                 self.distinct_in_order(input, columns, RequiredGroups { keys, limit })
             }
+            Logical::Window { .. } if window::gives_order(input, keys, needed) => {
+                Some(self.build(input, needed))
+            }
             Logical::Scan { .. } | Logical::Filter { .. } => {
                 let (table, conditions) = leaf_of(input)?;
                 let (node, ordered) =
@@ -1060,7 +1068,7 @@ fn reads_one_table(tree: &Logical) -> bool {
 fn is_ordered(tree: &Logical) -> bool {
     match tree {
         // Each total comes after its groups.
-        Logical::Sort { .. } | Logical::Aggregate { rollup: true, .. } => true,
+        Logical::Sort { .. } | Logical::Window { .. } | Logical::Aggregate { rollup: true, .. } => true,
         Logical::Project { input, .. }
         | Logical::Filter { input, .. }
         | Logical::Limit { input, .. }

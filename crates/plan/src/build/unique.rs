@@ -58,9 +58,10 @@ fn is_unique(bound: &Bound, tree: &Logical, ids: &[ColumnId]) -> bool {
                         .all(|part| part.prefix_length.is_none() && ids.contains(&table.column(part.column)))
             })
         }
-        Logical::Filter { input, .. } | Logical::Sort { input, .. } | Logical::Limit { input, .. } => {
-            is_unique(bound, input, ids)
-        }
+        Logical::Filter { input, .. }
+        | Logical::Window { input, .. }
+        | Logical::Sort { input, .. }
+        | Logical::Limit { input, .. } => is_unique(bound, input, ids),
         Logical::Project { input, items } => {
             let below: Vec<ColumnId> = ids
                 .iter()

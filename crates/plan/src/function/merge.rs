@@ -51,6 +51,19 @@ pub(super) fn infer_arms(arms: &mut [Expr], operation: &str, context: &TypeConte
     Ok(Typed { data_type, nullable, coercibility })
 }
 
+/// The type of a value of a row, or of what stands for it; brings both to it.
+///
+/// # Errors
+/// 1267 for texts of different collations.
+pub(crate) fn one_type(values: &mut [Expr], operation: &str, context: &TypeContext) -> PlanResult<Typed> {
+    let coercibility = values.iter().map(|value| value.coercibility).min();
+    let typed = infer_arms(values, operation, context)?;
+    Ok(Typed {
+        coercibility: coercibility.filter(|_| values.len() == 1).unwrap_or(typed.coercibility),
+        ..typed
+    })
+}
+
 /// A number beside NULL: as wide as any of its kind, and signed.
 pub(super) fn beside_null(data_type: DataType) -> DataType {
     match data_type.kind {

@@ -41,12 +41,13 @@ pub use crate::function_table::{ALL, FunctionId, Stability};
 pub(crate) use beside::{documents_beside_bigints, years_of_parameters};
 pub use infer::Typed;
 pub(crate) use infer::{aggregate_type, bits_of, computed, digits_of_sum, summed_temporal};
-pub(crate) use merge::common_type;
+pub(crate) use merge::{common_type, one_type};
 pub(crate) use open::each_parameter;
 pub(crate) use own_scale::{StoredDigits, keep_document_scale, keep_own_scale, keep_stored_scale};
 pub(crate) use parameter::{
     charset_beside, charset_of, derive, derive_arms, derive_cast, derive_compared, derive_condition,
-    derive_extreme, derive_limit, derive_stored, derive_summed, is_untyped, reads_time, untyped,
+    derive_count, derive_extreme, derive_limit, derive_stored, derive_summed, is_untyped, reads_time,
+    untyped,
 };
 pub use parameter::{sent_text, unfit};
 pub(crate) use shape::text_chars;

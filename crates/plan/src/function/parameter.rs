@@ -290,6 +290,11 @@ pub(crate) fn derive_limit(arg: &mut Expr, context: &TypeContext) {
     set_type_if_untyped(arg, &uint(INT_WIDTH), context);
 }
 
+/// Types a parameter that is a number of rows.
+pub(crate) fn derive_count(arg: &mut Expr, context: &TypeContext) {
+    set_type_if_untyped(arg, &integer(), context);
+}
+
 /// What is added to a date: a number of units, of seconds with a fraction; texts of several units.
 fn interval_type(unit: IntervalUnit) -> Option<DataType> {
     use IntervalUnit as U;

@@ -7,6 +7,7 @@ pub mod expr;
 mod part;
 mod statement;
 mod walk;
+mod window;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ pub use statement::{
     Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundRowQuery, BoundTable, BoundUpdate,
     Created, InsertCell, InsertRows, OutputColumn, OutputSource,
 };
+pub use window::{Frame, FrameBound, WindowCall, WindowFunction};
 
 /// What a column is.
 #[derive(Clone, Debug)]
@@ -240,6 +242,17 @@ pub enum Logical {
         /// WITH ROLLUP.
         rollup: bool,
     },
+    /// All rows, each with the values of window functions; in the order of the partitions, then of `order`.
+    Window {
+        /// Rows.
+        input: Box<Logical>,
+        /// Rows that have these values in common are a partition.
+        partition: Vec<Expr>,
+        /// The order within a partition; rows that have its values in common are peers.
+        order: Vec<SortKey>,
+        /// The functions.
+        calls: Vec<(ColumnId, WindowCall)>,
+    },
     /// One row per combination of `columns`, which are also its output.
     Distinct {
         /// Rows.
@@ -314,6 +327,11 @@ impl Logical {
             Logical::Project { input, items } => {
                 let mut columns = input.output(tables);
                 columns.extend(items.iter().map(|(id, _)| *id));
+                columns
+            }
+            Logical::Window { input, calls, .. } => {
+                let mut columns = input.output(tables);
+                columns.extend(calls.iter().map(|(id, _)| *id));
                 columns
             }
             Logical::Join { kind: JoinKind::Semi | JoinKind::Anti, left, .. } => left.output(tables),

@@ -288,6 +288,8 @@ pub struct Bound {
     pub text_parameters: Vec<(u32, CollationId)>,
     /// Those of LIMIT, whose values must be counts.
     pub limit_parameters: Vec<u32>,
+    /// Those of them that are numbers of rows of window functions, which refuse negative ones themselves.
+    pub count_parameters: Vec<u32>,
     /// Parameters are those of a client, not literals of the text.
     pub has_client_parameters: bool,
     /// Constants that each execution computes before it reads a row, for their errors.

@@ -3,9 +3,10 @@
 use super::Logical;
 use crate::expr::{ColumnId, Expr, SubqueryKind};
 
-/// Both walks in one mutability: names of the two methods, how a list is walked, and `mut` or nothing.
+/// Both walks in one mutability: names of the two methods, how a list and a window function are walked, and
+/// `mut` or nothing.
 macro_rules! walks {
-    ($(#[$inputs_doc:meta])* $inputs:ident, $(#[$exprs_doc:meta])* $exprs:ident, $iter:ident $(, $mutable:tt)?) => {
+    ($(#[$inputs_doc:meta])* $inputs:ident, $(#[$exprs_doc:meta])* $exprs:ident, $iter:ident, $window_exprs:ident $(, $mutable:tt)?) => {
         $(#[$inputs_doc])*
         pub fn $inputs<'l>(&'l $($mutable)? self, visit: &mut dyn FnMut(&'l $($mutable)? Logical)) {
             crate::progress::step();
@@ -13,6 +14,7 @@ macro_rules! walks {
                 Logical::Filter { input, .. }
                 | Logical::Project { input, .. }
                 | Logical::Aggregate { input, .. }
+                | Logical::Window { input, .. }
                 | Logical::Distinct { input, .. }
                 | Logical::Sort { input, .. }
                 | Logical::Limit { input, .. }
@@ -46,6 +48,13 @@ macro_rules! walks {
                     for (_, call) in calls {
                         call.args.$iter().for_each(&mut *visit);
                         call.order_by.$iter().for_each(|key| visit(&$($mutable)? key.expr));
+                    }
+                }
+                Logical::Window { partition, order, calls, .. } => {
+                    partition.$iter().for_each(&mut *visit);
+                    order.$iter().for_each(|key| visit(&$($mutable)? key.expr));
+                    for (_, call) in calls {
+                        call.$window_exprs().for_each(&mut *visit);
                     }
                 }
                 Logical::Sort { keys, .. } => keys.$iter().for_each(|key| visit(&$($mutable)? key.expr)),
@@ -91,7 +100,8 @@ impl Logical {
         each_input,
         /// Calls `visit` with each expression of this node itself.
         each_expr,
-        iter
+        iter,
+        exprs
     );
     walks!(
         /// As [`Logical::each_input`], to change them.
@@ -99,6 +109,7 @@ impl Logical {
         /// As [`Logical::each_expr`], to change them.
         each_expr_mut,
         iter_mut,
+        exprs_mut,
         mut
     );
 }

@@ -43,6 +43,18 @@ pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
             }
             **input = source;
         }
+        Logical::Window { .. } => {
+            let mut slot = None;
+            tree.each_input_mut(&mut |input| slot = Some(take(input)));
+            tree.each_expr_mut(&mut |expr| {
+                slot = slot.take().map(|source| extract(bound, source, expr));
+            });
+            tree.each_input_mut(&mut |input| {
+                if let Some(source) = slot.take() {
+                    *input = source;
+                }
+            });
+        }
         Logical::Sort { input, keys } => {
             let mut source = take(input);
             for key in keys {

@@ -79,7 +79,7 @@ impl Parts<'_> {
                 self.order(keys, &seen);
                 seen
             }
-            Logical::Filter { .. } | Logical::Limit { .. } => seen,
+            Logical::Filter { .. } | Logical::Window { .. } | Logical::Limit { .. } => seen,
             Logical::Project { items, .. } => {
                 // A column that only gets another name is the same column.
                 for (id, expr) in items {

@@ -71,6 +71,7 @@ fn has_no_row(tree: &Logical) -> bool {
     match tree {
         Logical::Filter { input, .. }
         | Logical::Project { input, .. }
+        | Logical::Window { input, .. }
         | Logical::Distinct { input, .. }
         | Logical::Sort { input, .. }
         | Logical::Limit { input, .. }
@@ -161,6 +162,11 @@ fn pushed(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_
                 return filter(total_of_nothing(bound, input, keys, calls), here);
             }
             filter(Logical::Aggregate { input: Box::new(input), keys, calls, rollup }, here)
+        }
+        Logical::Window { input, partition, order, calls } => {
+            // Rows that a condition leaves out would be missing in the frames of others.
+            let input = push(bound, *input, Vec::new(), outer_to_inner);
+            filter(Logical::Window { input: Box::new(input), partition, order, calls }, conditions)
         }
         Logical::Distinct { input, columns } => {
             let input = push(bound, *input, conditions, outer_to_inner);

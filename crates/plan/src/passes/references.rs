@@ -268,6 +268,10 @@ impl<'b> Classes<'b> {
                     }
                 }
             }
+            Logical::Window { calls, .. } => {
+                tree.each_expr(&mut |expr| self.read_expr(expr));
+                calls.iter().for_each(|(id, _)| self.read(*id));
+            }
             Logical::Distinct { columns, .. } => columns.iter().for_each(|id| self.compare(*id)),
             Logical::SetOp { op, all, left_columns, right_columns, columns, .. } => {
                 let is_key = *op != syntax::ast::SetOp::Union || !all;

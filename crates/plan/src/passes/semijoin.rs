@@ -74,7 +74,10 @@ fn is_simple(plan: &Logical) -> bool {
         | Logical::Filter { input, .. }
         | Logical::Sort { input, .. }
         | Logical::Distinct { input, .. } => is_simple(input),
-        Logical::Aggregate { .. } | Logical::SetOp { .. } | Logical::Recursive { .. } => false,
+        Logical::Aggregate { .. }
+        | Logical::Window { .. }
+        | Logical::SetOp { .. }
+        | Logical::Recursive { .. } => false,
         _ => true,
     }
 }

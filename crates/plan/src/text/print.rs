@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 
 use syntax::ast::SetOp;
 
-use super::{Column, asked, column_name, expr_text};
+use super::{Column, asked, column_name, expr_text, frame_text};
 use crate::expr::{ColumnId, Expr, ExprKind, Subquery};
 use crate::logical::{Bound, BoundKind, InsertRows, JoinKind, Logical, SortKey, TableIndex};
 
@@ -191,6 +191,27 @@ impl Printer<'_> {
                 let by = if keys.is_empty() { String::new() } else { format!(" by {}", self.items(keys)) };
                 let rollup = if *rollup { " with rollup" } else { "" };
                 format!("Aggregate{by}{rollup}: {}", calls.join(", "))
+            }
+            Logical::Window { partition, order, calls, .. } => {
+                let calls: Vec<String> = calls
+                    .iter()
+                    .map(|(id, call)| {
+                        let frame = frame_text(&call.frame, &|expr| self.expr(expr));
+                        let space = if frame.is_empty() { "" } else { " " };
+                        format!(
+                            "{} = {}({}){space}{frame}",
+                            self.column(*id),
+                            call.function.name(),
+                            self.list(&call.args)
+                        )
+                    })
+                    .collect();
+                format!(
+                    "Window by ({}) in order of ({}): {}",
+                    self.list(partition),
+                    self.keys(order),
+                    calls.join(", ")
+                )
             }
             Logical::Distinct { columns, .. } => format!("Distinct {}", self.columns(columns)),
             Logical::Sort { keys, .. } => format!("Sort {}", self.keys(keys)),

@@ -631,7 +631,23 @@ table! {
     3577 ER_CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE "HY000" "In recursive query block of Recursive Common Table Expression '%s', the recursive table must be referenced only once, and not in any subquery";
     3578 ER_SWITCH_TMP_ENGINE "HY000" "'%s' requires @@internal_tmp_disk_storage_engine=InnoDB";
     3579 ER_WINDOW_NO_SUCH_WINDOW "HY000" "Window name '%s' is not defined.";
+    3580 ER_WINDOW_CIRCULARITY_IN_WINDOW_GRAPH "HY000" "There is a circularity in the window dependency graph.";
+    3581 ER_WINDOW_NO_CHILD_PARTITIONING "HY000" "A window which depends on another cannot define partitioning.";
+    3582 ER_WINDOW_NO_INHERIT_FRAME "HY000" "Window '%s' has a frame definition, so cannot be referenced by another window.";
+    3583 ER_WINDOW_NO_REDEFINE_ORDER_BY "HY000" "Window '%s' cannot inherit '%s' since both contain an ORDER BY clause.";
+    3584 ER_WINDOW_FRAME_START_ILLEGAL "HY000" "Window '%s': frame start cannot be UNBOUNDED FOLLOWING.";
+    3585 ER_WINDOW_FRAME_END_ILLEGAL "HY000" "Window '%s': frame end cannot be UNBOUNDED PRECEDING.";
+    3586 ER_WINDOW_FRAME_ILLEGAL "HY000" "Window '%s': frame start or end is negative, NULL or of non-integral type";
+    3587 ER_WINDOW_RANGE_FRAME_ORDER_TYPE "HY000" "Window '%s' with RANGE N PRECEDING/FOLLOWING frame requires exactly one deterministic ORDER BY expression, of numeric or temporal type";
+    3588 ER_WINDOW_RANGE_FRAME_TEMPORAL_TYPE "HY000" "Window '%s' with RANGE frame has ORDER BY expression of datetime type. Only INTERVAL bound value allowed.";
+    3589 ER_WINDOW_RANGE_FRAME_NUMERIC_TYPE "HY000" "Window '%s' with RANGE frame has ORDER BY expression of numeric type, INTERVAL bound value not allowed.";
+    3590 ER_WINDOW_RANGE_BOUND_NOT_CONSTANT "HY000" "Window '%s' has a non-constant frame bound.";
+    3591 ER_WINDOW_DUPLICATE_NAME "HY000" "Window '%s' is defined twice.";
+    3592 ER_WINDOW_ILLEGAL_ORDER_BY "HY000" "Window '%s': ORDER BY or PARTITION BY uses legacy position indication which is not supported, use expression.";
     3593 ER_WINDOW_INVALID_WINDOW_FUNC_USE "HY000" "You cannot use the window function '%s' in this context.'";
+    3594 ER_WINDOW_INVALID_WINDOW_FUNC_ALIAS_USE "HY000" "You cannot use the alias '%s' of an expression containing a window function in this context.'";
+    3595 ER_WINDOW_NESTED_WINDOW_FUNC_USE_IN_WINDOW_SPEC "HY000" "You cannot nest a window function in the specification of window '%s'.";
+    3596 ER_WINDOW_ROWS_INTERVAL_USE "HY000" "Window '%s': INTERVAL can only be used with RANGE frames.";
     3601 ER_INVALID_NO_OF_ARGS "HY000" "Too many arguments for function %s: %lu; maximum allowed is %s.";
     3602 ER_FIELD_IN_GROUPING_NOT_GROUP_BY "HY000" "Argument #%u of GROUPING function is not in GROUP BY";
     3604 ER_ENGINE_CANT_DROP_TABLE "HY000" "Storage engine can't drop table '%-.129s'";
@@ -782,6 +798,7 @@ table! {
     4091 ER_XA_TEMP_TABLE "HY000" "XA: Temporary tables cannot be accessed inside XA transactions when xa_detach_on_prepare=ON";
     4095 ER_WARN_DEPRECATED_DATETIME_DELIMITER "HY000" "Delimiter '%s' in position %d in datetime value '%s' at row %d is deprecated. Prefer the standard '%c'.";
     4096 ER_WARN_DEPRECATED_SUPERFLUOUS_DELIMITER "HY000" "Delimiter '%s' in position %d in datetime value '%s' at row %d is superfluous and is deprecated. Please remove.";
+    4086 ER_TOO_MANY_WINDOWS "HY000" "Too many windows in SELECT: %d. Maximum allowed is %d. Use named windows to share windows between window functions.";
     4114 ER_CTE_RECURSIVE_NOT_UNION "HY000" "Recursive table reference in EXCEPT or INTERSECT operand is not allowed.";
     4120 ER_INTERSECT_ALL_MAX_DUPLICATES_EXCEEDED "HY000" "Max number of duplicate rows in INTERSECT ALL exceeded.";
     4122 ER_BAD_TIMESTAMP_FORMAT "HY000" "Invalid timestamp format in %s udf";
@@ -797,5 +814,6 @@ table! {
     6124 ER_WARN_DEPRECATED_NON_STANDARD_FK "HY000" "Foreign key '%s' refers to non-unique key or partial key. This is deprecated and will be removed in a future release.";
     6125 ER_FK_NO_UNIQUE_INDEX_PARENT "HY000" "Failed to add the foreign key constraint. Missing unique key for constraint '%s' in the referenced table '%s'";
     6413 ER_DYNAMIC_PARAMETERS_DML_ONLY "HY000" "Dynamic parameters can only be used in DML statements.";
+    6432 ER_INVALID_OUTER_REFERENCE "HY000" "Outer reference %s in window's ORDER BY or PARTITION BY clause not allowed.";
     6527 ER_TEMPORAL_FUNCTION_OVERFLOW "22008" "%s value is out of range in '%s'";
 }

@@ -438,6 +438,9 @@ fn evaluate_with<B: Backend>(
     let value = until_planned(|| {
         let plan = session.planner().plan_with(&statement, text, Some(values), &session.catalog())?;
         access::require_plan(&session.account, plan.physical())?;
+        if let Some(function) = plan.physical().window_of_value() {
+            return Err(service::error::ER_WINDOW_INVALID_WINDOW_FUNC_USE.with(&[&function]).into());
+        }
         let mut sink = CollectSink::new(plan.output_types().cloned().collect(), 1);
         execution::in_statement(session, &plan, false, |session, in_transaction| {
             context::with_context(session, &plan, values, |prepared, context| {

@@ -305,10 +305,11 @@ impl<B: Backend> CachedPlan<B> {
 
     fn require_counts(&self, values: &[ValueRef<'_>], named: bool) -> Result<(), Box<SqlError>> {
         let to = if named { "EXECUTE" } else { "mysqld_stmt_execute" };
-        let limits = self.physical().limit_parameters.iter();
-        for value in limits.filter_map(|&ordinal| values.get(ordinal as usize)) {
+        let plan = self.physical();
+        for &ordinal in &plan.limit_parameters {
+            let Some(value) = values.get(ordinal as usize) else { continue };
             match value {
-                ValueRef::Int(..0) => {
+                ValueRef::Int(..0) if !plan.count_parameters.contains(&ordinal) => {
                     return Err(ER_DATA_OUT_OF_RANGE.with(&[&"unsigned integer", &"EXECUTE"]));
                 }
                 // The binary protocol's texts are numbers of clients that send all as text.

@@ -7,6 +7,7 @@
 mod ordered;
 mod rows;
 mod state;
+pub(super) mod values;
 
 use std::sync::Arc;
 

@@ -3,11 +3,12 @@
 
 use plan::Expr;
 use plan::physical::{Aggregate, Node, PhysicalPlan};
-use types::vector::{Cell, batch_rows_max};
-use types::{Batch, Column, DataType, TypeKind};
+use types::vector::batch_rows_max;
+use types::{Batch, Column, DataType};
 
 use super::rows::{Rows, key_types};
 use super::state::{Shared, State};
+use super::values::is_same;
 use crate::context::ExecContext;
 use crate::expr::SqlResult;
 use crate::programs::Programs;
@@ -107,22 +108,6 @@ impl<'p> OrderedGroups<'p> {
         self.done = self.group_count.saturating_sub(1);
         ctx.check()?;
         Ok(true)
-    }
-}
-
-/// Whether two values are of one group.
-#[inline]
-fn is_same(group: Cell<'_>, value: Cell<'_>, data_type: &DataType) -> bool {
-    match (group, value) {
-        (Cell::Null, Cell::Null) => true,
-        (Cell::Int(group), Cell::Int(value)) => group == value,
-        (Cell::Double(group), Cell::Double(value)) => group == value,
-        (Cell::Decimal(group), Cell::Decimal(value)) => group == value,
-        (Cell::Bytes(group), Cell::Bytes(value)) => {
-            group == value
-                || data_type.kind != TypeKind::Json && data_type.collation.compare(group, value).is_eq()
-        }
-        _ => false,
     }
 }
 

@@ -8,56 +8,18 @@ use plan::logical::AggregateFunction;
 use plan::physical::{Aggregate, Node, PhysicalPlan};
 use types::json::Json;
 use types::vector::BytesColumn;
-use types::{Batch, Cell, Column, DataType, Decimal, Physical, TypeKind};
+use types::{Batch, Cell, Column, Decimal, Physical};
 
+use super::values::{
+    OwnedCell, Variance, add_decimal, add_to_variance, check_packet, combine_bytes, compare, emit_sum,
+    give_variance, number, push_json,
+};
 use crate::context::ExecContext;
 use crate::error::{coded, internal};
 use crate::expr::SqlResult;
 use crate::key::append_key;
 use crate::run::row_keys::{compare_large, head_of};
 use crate::run::{DistinctKeys, RowKeys};
-
-/// A cell that owns its value.
-#[derive(Clone, Debug, Default)]
-enum OwnedCell {
-    #[default]
-    Nothing,
-    Null,
-    Int(i64),
-    Double(f64),
-    Decimal(Decimal),
-    Bytes(Vec<u8>),
-}
-
-impl OwnedCell {
-    fn set(&mut self, cell: Cell<'_>) {
-        match (self, cell) {
-            (OwnedCell::Bytes(bytes), Cell::Bytes(new)) => {
-                bytes.clear();
-                bytes.extend_from_slice(new);
-            }
-            (cell_slot, cell) => {
-                *cell_slot = match cell {
-                    Cell::Null => OwnedCell::Null,
-                    Cell::Int(value) => OwnedCell::Int(value),
-                    Cell::Double(value) => OwnedCell::Double(value),
-                    Cell::Decimal(value) => OwnedCell::Decimal(*value),
-                    Cell::Bytes(value) => OwnedCell::Bytes(value.to_vec()),
-                };
-            }
-        }
-    }
-
-    fn cell(&self) -> Cell<'_> {
-        match self {
-            OwnedCell::Nothing | OwnedCell::Null => Cell::Null,
-            OwnedCell::Int(value) => Cell::Int(*value),
-            OwnedCell::Double(value) => Cell::Double(*value),
-            OwnedCell::Decimal(value) => Cell::Decimal(value),
-            OwnedCell::Bytes(value) => Cell::Bytes(value),
-        }
-    }
-}
 
 /// A member of a JSON object in the making.
 type Member = (Vec<u8>, Json);
@@ -153,7 +115,7 @@ enum Kind {
     /// Bits of byte strings; nothing before the first.
     ByteBits(Vec<Option<Vec<u8>>>),
     /// Welford: count, mean, sum of squared distances.
-    Variance(Vec<(u64, f64, f64)>),
+    Variance(Vec<Variance>),
     Concat(Vec<Option<GroupConcat>>),
     JsonArray(Vec<Option<Items<Json>>>),
     JsonObject(Vec<Option<Items<Member>>>),
@@ -461,29 +423,12 @@ impl State {
                         self.heap_bytes += bytes.len();
                         states[at] = Some(bytes.to_vec());
                     }
-                    Some(cell_slot) if cell_slot.len() != bytes.len() => {
-                        return Err(
-                            service::error::ER_INVALID_BITWISE_OPERANDS_SIZE.with(&[&"bit aggregate"])
-                        );
-                    }
-                    Some(cell_slot) => {
-                        for (cell_slot, byte) in cell_slot.iter_mut().zip(bytes) {
-                            match call.function {
-                                A::BitAnd => *cell_slot &= byte,
-                                A::BitOr => *cell_slot |= byte,
-                                _ => *cell_slot ^= byte,
-                            }
-                        }
-                    }
+                    Some(bits) => combine_bytes(call.function, bits, bytes)?,
                 }
             }
             Kind::Variance(states) => {
                 let value = number(&args[0], row, &call.args[0].data_type);
-                let (count, mean, squares) = &mut states[at];
-                *count += 1;
-                let distance = value - *mean;
-                *mean += distance / *count as f64;
-                *squares += distance * (value - *mean);
+                add_to_variance(&mut states[at], value);
             }
             Kind::Concat(states) => {
                 let width = call.args.len();
@@ -577,20 +522,7 @@ impl State {
                     out.push_bytes(&vec![neutral; call.data_type.length as usize]);
                 }
             },
-            Kind::Variance(states) => {
-                let (count, _, squares) = states[group];
-                let divisor = match call.function {
-                    A::StdSamp | A::VarSamp => count.saturating_sub(1),
-                    _ => count,
-                };
-                if divisor == 0 {
-                    out.push_null();
-                } else {
-                    let variance = squares / divisor as f64;
-                    let root = matches!(call.function, A::StdPop | A::StdSamp);
-                    out.push_double(if root { variance.sqrt() } else { variance });
-                }
-            }
+            Kind::Variance(states) => give_variance(call.function, states[group], out),
             Kind::Concat(states) => match states[group].take() {
                 None => out.push_null(),
                 Some(mut all) => {
@@ -632,15 +564,6 @@ fn concat_bytes_max(ctx: &ExecContext<'_>) -> usize {
     ctx.limits.group_concat_bytes.min(ctx.eval.settings.max_allowed_packet)
 }
 
-/// 1301: a JSON aggregate would not fit into a packet.
-fn check_packet(bytes: usize, name: &str, ctx: &ExecContext<'_>) -> SqlResult<()> {
-    let packet = ctx.eval.settings.max_allowed_packet;
-    if bytes <= packet {
-        return Ok(());
-    }
-    Err(service::error::ER_WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&name, &packet]))
-}
-
 /// Bytes of a string; nothing for what lies in the state itself.
 fn cell_bytes(cell: Cell<'_>) -> usize {
     if let Cell::Bytes(bytes) = cell { bytes.len() } else { 0 }
@@ -649,67 +572,4 @@ fn cell_bytes(cell: Cell<'_>) -> usize {
 /// The group of a key of what was seen.
 fn first(key: &[u8]) -> SqlResult<[u8; 4]> {
     key.first_chunk().copied().ok_or_else(|| internal("a key without its group"))
-}
-
-fn push_json(value: &Json, out: &mut Column) {
-    let mut document = Vec::new();
-    value.encode(&mut document);
-    out.push_bytes(&document);
-}
-
-/// Adds a value to a sum and counts it.
-#[inline]
-fn add_decimal((sum, count): &mut (Decimal, u64), value: &Decimal) {
-    if *count == 0 && sum.is_zero() {
-        // Its scale is that of the values from here on.
-        *sum = *value;
-    } else if sum.accumulate(value).is_none() {
-        *sum = Decimal::limit(65, value.scale(), sum.is_negative());
-    }
-    *count += 1;
-}
-
-fn emit_sum(call: &Aggregate, sum: Decimal, count: u64, out: &mut Column) {
-    if count == 0 {
-        out.push_null();
-        return;
-    }
-    let value = if call.function == AggregateFunction::Avg {
-        let scale = call.args[0].data_type.scale;
-        let scale = if call.args[0].data_type.kind == TypeKind::Decimal { scale } else { 0 };
-        let increment = call.data_type.scale.saturating_sub(scale);
-        sum.div(&Decimal::from_u64(count), increment).unwrap_or(Decimal::ZERO)
-    } else {
-        sum
-    };
-    match call.data_type.physical() {
-        Physical::Double => out.push_double(value.to_f64()),
-        Physical::Int => out.push_int(value.to_i64().unwrap_or_else(|clipped| clipped.0)),
-        _ => out.push_decimal(value.round(call.data_type.scale)),
-    }
-}
-
-/// A value as a double.
-fn number(column: &Column, row: usize, data_type: &DataType) -> f64 {
-    match column.cell(row) {
-        Cell::Null => 0.0,
-        Cell::Int(value) if data_type.unsigned => value as u64 as f64,
-        Cell::Int(value) => value as f64,
-        Cell::Double(value) => value,
-        Cell::Decimal(value) => value.to_f64(),
-        Cell::Bytes(text) => types::number::parse_double(text).value,
-    }
-}
-
-fn compare(a: Cell<'_>, b: Cell<'_>, data_type: &DataType) -> std::cmp::Ordering {
-    match (a, b) {
-        (Cell::Int(a), Cell::Int(b)) if data_type.unsigned => (a as u64).cmp(&(b as u64)),
-        (Cell::Int(a), Cell::Int(b)) => a.cmp(&b),
-        // -0.0 equals 0.0: the first of them stays.
-        (Cell::Double(a), Cell::Double(b)) => a.partial_cmp(&b).unwrap_or_else(|| a.total_cmp(&b)),
-        (Cell::Decimal(a), Cell::Decimal(b)) => a.cmp(b),
-        (Cell::Bytes(a), Cell::Bytes(b)) if data_type.kind == TypeKind::Json => types::json::compare(a, b),
-        (Cell::Bytes(a), Cell::Bytes(b)) => data_type.collation.compare(a, b),
-        _ => std::cmp::Ordering::Equal,
-    }
 }
