@@ -167,11 +167,11 @@ fn frames_hold_the_rows_that_a_look_at_all_rows_finds() {
         for (counts_rows, descending) in [(true, false), (true, true), (false, false), (false, true)] {
             for start in starts {
                 for end in ends {
-                    let is_turned = match (start, end) {
-                        (Bound::Current, Bound::Before(_)) => true,
-                        (Bound::Behind(_), Bound::Current | Bound::Before(_)) => true,
-                        _ => false,
-                    };
+                    let is_turned = matches!(
+                        (start, end),
+                        (Bound::Current, Bound::Before(_))
+                            | (Bound::Behind(_), Bound::Current | Bound::Before(_))
+                    );
                     if is_turned {
                         continue;
                     }

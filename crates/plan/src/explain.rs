@@ -355,8 +355,11 @@ impl Printer<'_> {
                         format!("{}({}) OVER ({})", call.function.name(), args.join(","), over.join(" "))
                     })
                     .collect();
-                let buffering =
-                    if calls.iter().any(|call| call.looks_ahead()) { " with buffering" } else { "" };
+                let buffering = if calls.iter().any(crate::logical::WindowCall::looks_ahead) {
+                    " with buffering"
+                } else {
+                    ""
+                };
                 self.line(depth, node, &format!("Window aggregate{buffering}: {}", calls_text.join(", ")));
                 self.node(input, depth + 1);
             }

@@ -845,18 +845,13 @@ fn with_windows(
     having: Vec<Expr>,
 ) -> Logical {
     let mut read: HashSet<ColumnId> = HashSet::new();
-    having.iter().for_each(|condition| {
-        condition.each_column(&mut |id| {
+    let mut note = |expr: &Expr| {
+        expr.each_column(&mut |id| {
             read.insert(id);
-        })
-    });
-    windows.iter().for_each(|window| {
-        window.each_expr(&mut |expr| {
-            expr.each_column(&mut |id| {
-                read.insert(id);
-            })
-        })
-    });
+        });
+    };
+    having.iter().for_each(&mut note);
+    windows.iter().for_each(|window| window.each_expr(&mut note));
     let (early, late): (Vec<_>, Vec<_>) = items.into_iter().partition(|(id, _)| read.contains(id));
     if !early.is_empty() {
         tree = Logical::Project { input: Box::new(tree), items: early };

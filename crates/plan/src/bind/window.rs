@@ -521,11 +521,10 @@ impl<'a> Binder<'a> {
             let text = format!("Window '{window}': frame end cannot be UNBOUNDED PRECEDING.");
             return Err(PlanError::new(3585, text));
         }
-        let is_turned = match (start, end) {
-            (B::CurrentRow, B::Preceding(..)) => true,
-            (B::Following(..), B::CurrentRow | B::Preceding(..)) => true,
-            _ => false,
-        };
+        let is_turned = matches!(
+            (start, end),
+            (B::CurrentRow, B::Preceding(..)) | (B::Following(..), B::CurrentRow | B::Preceding(..))
+        );
         if is_turned {
             return Err(bad_bound(window));
         }

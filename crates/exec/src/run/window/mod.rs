@@ -634,7 +634,7 @@ impl Operator for Window<'_> {
                 let mut done = self.results.first().map_or(0, Column::len);
                 while done < wanted && self.compute(ctx)? {
                     done += 1;
-                    let is_large = done % 16 == 0 && {
+                    let is_large = done.is_multiple_of(16) && {
                         let bytes: usize = self.results.iter().map(Column::byte_count).sum();
                         bytes > BATCH_BYTES_TARGET.min(limit)
                     };
