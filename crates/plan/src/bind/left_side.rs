@@ -50,7 +50,7 @@ impl StoredLeft {
     pub(super) fn keeps_parameter(&self) -> bool {
         match self.side {
             LeftSide::Row | LeftSide::RowOfConjunct => false,
-            LeftSide::Joined => !self.is_one_row && !(self.is_joined && self.is_joined_to),
+            LeftSide::Joined => !(self.is_one_row || self.is_joined && self.is_joined_to),
             LeftSide::Stored => !self.is_one_row,
             LeftSide::Bound => self.is_outside_conditions || self.reads_outer,
         }
