@@ -6,6 +6,7 @@ use types::collation::CollationId;
 use types::{DataType, Decimal};
 
 use crate::name::NameMap;
+use crate::view::ViewDefinition;
 
 /// A schema's number, unique for the life of a data folder.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -28,6 +29,8 @@ pub enum TableKind {
     Temporary,
     /// Rows made while they are read (`information_schema`, `performance_schema`).
     System,
+    /// The rows of a query.
+    View,
 }
 
 /// A value as it lies in a row: the physical form of the column's type (`types::Physical`).
@@ -323,7 +326,7 @@ pub struct TableDefinition {
     pub schema_id: SchemaId,
     /// Name of its schema.
     pub schema: Arc<str>,
-    /// Base, temporary or system.
+    /// Base, temporary, system or view.
     pub kind: TableKind,
     /// Columns in order.
     pub columns: Vec<ColumnDefinition>,
@@ -353,6 +356,8 @@ pub struct TableDefinition {
     pub foreign_keys: Vec<ForeignKey>,
     /// CHECK constraints.
     pub checks: Vec<CheckConstraint>,
+    /// What makes it a view.
+    pub view: Option<Arc<ViewDefinition>>,
     /// From a column's name to its ordinal; made by [`TableDefinition::index_names`].
     pub column_names: NameMap,
 }
@@ -387,6 +392,7 @@ impl TableDefinition {
             options: TableOptions::default(),
             foreign_keys: Vec::new(),
             checks: Vec::new(),
+            view: None,
         }
     }
 

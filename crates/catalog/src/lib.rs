@@ -32,6 +32,7 @@ mod name;
 mod routine;
 mod show_create;
 mod snapshot;
+mod view;
 
 pub use access::{
     CollectedStatistics, ColumnStatistics, KeyBound, KeyBytes, KeyBytesRange, KeyRange, TableStatistics,
@@ -55,3 +56,4 @@ pub use snapshot::{
     Catalog, CatalogHandle, Edge, ForeignKeyGraph, LockWait, Node, Reference, References, Schema, TableEntry,
     TableSource, VirtualContext, VirtualError, VirtualScan, VirtualTable, leading_index, unique_index,
 };
+pub use view::{CheckOption, ViewAlgorithm, ViewDefinition};

@@ -387,7 +387,7 @@ pub fn show_create_table(table: &TableDefinition, auto_increment_next: Option<u6
     out.extend_from_slice(match table.kind {
         TableKind::Base => b"CREATE TABLE ".as_slice(),
         TableKind::System if &*table.schema == "mysql" => b"CREATE TABLE ",
-        TableKind::Temporary | TableKind::System => b"CREATE TEMPORARY TABLE ",
+        TableKind::Temporary | TableKind::System | TableKind::View => b"CREATE TEMPORARY TABLE ",
     });
     append_identifier(&mut out, &table.name);
     out.extend_from_slice(b" (");

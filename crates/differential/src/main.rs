@@ -29,6 +29,7 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
   --most N          cut down at most N findings of a kind (and pair of error numbers), count the others
   --kinds A,B       work on findings of these kinds only: Crash, Rows, Order, Content, Error, Counts, Columns, ...
   --out DIR         write each finding into a file there, named by kind and seed
+  --views           queries read the tables through views; nothing is changed
   --rows-only       compare rows, contents and errors only: no column types, warnings, texts
   --no-texts        do not compare texts of errors and warnings
   --database NAME   database to use on both servers; it is dropped (default differential)
@@ -46,6 +47,7 @@ struct Arguments {
     kinds: Option<String>,
     out: Option<PathBuf>,
     lenience: Lenience,
+    reads_views: bool,
     database: String,
 }
 
@@ -60,6 +62,7 @@ fn arguments() -> Result<Arguments, String> {
     let mut most = usize::MAX;
     let mut kinds = None;
     let mut out = None;
+    let mut reads_views = false;
     let mut lenience = Lenience { columns: true, warnings: true, texts: true };
     let mut database = "differential".to_owned();
     let mut words = std::env::args().skip(1);
@@ -80,11 +83,16 @@ fn arguments() -> Result<Arguments, String> {
             "--minimise" => is_minimising = true,
             "--bad-values" => is_about_bad_values = true,
             "--out" => out = Some(PathBuf::from(value()?)),
+            "--views" => reads_views = true,
             "--rows-only" => lenience = Lenience { columns: false, warnings: false, texts: false },
             "--no-texts" => lenience.texts = false,
             "--database" => database = value()?,
             _ => return Err(format!("{word} is not known")),
         }
+    }
+    if reads_views {
+        settings.change_percent = 0;
+        settings.definition_percent = 0;
     }
     let left = left.ok_or("--left is needed")?;
     let right = right.ok_or("--right is needed")?;
@@ -100,6 +108,7 @@ fn arguments() -> Result<Arguments, String> {
         kinds,
         out,
         lenience,
+        reads_views,
         database,
     })
 }
@@ -107,7 +116,9 @@ fn arguments() -> Result<Arguments, String> {
 fn run(arguments: &Arguments) -> Result<bool, String> {
     let Arguments { left, right, lenience, database, settings, .. } = arguments;
     let connect = |database: &str| {
-        Pair::connect(left, right, database, *lenience).map_err(|error| format!("cannot connect: {error}"))
+        Pair::connect(left, right, database, *lenience)
+            .map(|pair| Pair { reads_views: arguments.reads_views, ..pair })
+            .map_err(|error| format!("cannot connect: {error}"))
     };
     let mut pair = connect(database)?;
     let mut cutter = if arguments.is_minimising { Some(connect(&format!("{database}_cut"))?) } else { None };

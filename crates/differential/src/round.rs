@@ -21,6 +21,8 @@ pub struct Pair {
     pub right: Server,
     /// What is compared.
     pub lenience: Lenience,
+    /// Statements read the tables through views ([`view_sql`]).
+    pub reads_views: bool,
     /// How often the right server broke off.
     pub right_crashes: usize,
 }
@@ -79,6 +81,33 @@ pub fn changed_tables(statement: &Statement) -> Vec<String> {
     found
 }
 
+/// Gives a table another name and makes a view of its rows under the one it had: by the table's number one that is merged, that renames and
+/// restricts, a view of a view, one whose rows are materialised, or one over a set operation, a join or groups.
+#[must_use]
+pub fn view_sql(number: usize, table: &str) -> Vec<String> {
+    let kept = format!("{table}_kept");
+    let mut sql = vec![format!("RENAME TABLE {table} TO {kept}")];
+    match number % 7 {
+        0 => sql.push(format!("CREATE VIEW {table} AS SELECT * FROM {kept}")),
+        1 => sql.push(format!("CREATE ALGORITHM=TEMPTABLE VIEW {table} AS SELECT * FROM {kept} AS base")),
+        2 => {
+            sql.push(format!(
+                "CREATE ALGORITHM=MERGE VIEW {table}_below AS SELECT * FROM {kept} WHERE 1 = 1"
+            ));
+            sql.push(format!("CREATE SQL SECURITY INVOKER VIEW {table} AS SELECT * FROM {table}_below"));
+        }
+        3 => sql.push(format!(
+            "CREATE VIEW {table} AS SELECT * FROM {kept} UNION ALL SELECT * FROM {kept} WHERE FALSE"
+        )),
+        4 => sql.push(format!(
+            "CREATE VIEW {table} AS SELECT base.* FROM {kept} AS base JOIN (SELECT 1 AS one) AS other"
+        )),
+        5 => sql.push(format!("CREATE VIEW {table} AS SELECT DISTINCT * FROM {kept}")),
+        _ => sql.push(format!("CREATE VIEW {table} AS WITH c AS (SELECT * FROM {kept}) SELECT * FROM c")),
+    }
+    sql
+}
+
 impl Pair {
     /// Connects to both, each with a database of this name.
     ///
@@ -91,7 +120,7 @@ impl Pair {
         lenience: Lenience,
     ) -> Result<Pair, Error> {
         let (left, right) = (Server::connect(left, database)?, Server::connect(right, database)?);
-        Ok(Pair { left, right, lenience, right_crashes: 0 })
+        Ok(Pair { left, right, lenience, reads_views: false, right_crashes: 0 })
     }
 
     /// Empty databases with these tables.
@@ -105,6 +134,10 @@ impl Pair {
         for table in tables {
             sql.push(table.create_sql());
             sql.extend(table.insert_sql());
+        }
+        if self.reads_views {
+            let kept = tables.iter().enumerate().filter(|(_, table)| !table.is_temporary);
+            sql.extend(kept.flat_map(|(number, table)| view_sql(number, &table.name)));
         }
         for sql in sql {
             self.left.send(&sql);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use access::{MetadataMode, MetadataWait};
 use catalog::{TableEntry, TableKind};
 use service::error::{ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, SqlError};
-use table::{MetadataLock, MetadataLockError, Table};
+use table::{MetadataLock, MetadataLockError, Table, ViewSource};
 
 /// The metadata locks that one session holds. Dropping it gives them back.
 #[derive(Debug, Default)]
@@ -20,10 +20,11 @@ pub struct MetadataLocks {
 /// The lock of a table; system and temporary tables have none.
 #[must_use]
 pub fn lock_of(entry: &TableEntry) -> Option<&Arc<MetadataLock>> {
-    if entry.definition.kind != TableKind::Base {
-        return None;
+    match entry.definition.kind {
+        TableKind::Base => entry.source.as_any().downcast_ref::<Table>().map(Table::metadata_lock),
+        TableKind::View => entry.source.as_any().downcast_ref::<ViewSource>().map(ViewSource::metadata_lock),
+        TableKind::Temporary | TableKind::System => None,
     }
-    entry.source.as_any().downcast_ref::<Table>().map(Table::metadata_lock)
 }
 
 /// The error when a lock is not granted.

@@ -24,6 +24,8 @@ pub struct PartlyBound {
     pub tables: Vec<(Arc<TableEntry>, TableNeed)>,
     /// Columns found so far.
     pub columns: Vec<ColumnNeed>,
+    /// Accounts whose privileges count within views.
+    pub definers: Vec<crate::needs::Definer>,
     /// The table that is not there.
     pub missing_table: Option<(String, String, Privileges)>,
     /// The column that is not there.

@@ -1,10 +1,21 @@
 //! What an account must be allowed for a statement, by the tables and columns that it names.
 
+use std::sync::Arc;
+
 use catalog::Privileges;
 
 /// A place in FROM (or the target of a change): position in [`Bound::tables`](crate::logical::Bound::tables).
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct TableIndex(pub u32);
+
+/// An account that a view belongs to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Definer {
+    /// User.
+    pub user: Arc<str>,
+    /// Host.
+    pub host: Arc<str>,
+}
 
 /// What the account must hold on one mention of a table: on the table or, for a part of it, on columns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -19,6 +30,10 @@ pub struct TableNeed {
     pub locking: bool,
     /// The statement changes rows of it.
     pub changes: bool,
+    /// Whose privileges count: one of [`Needs::definers`], or the session's account.
+    pub definer: Option<u32>,
+    /// The view through which the statement reads it: the one it names itself.
+    pub view: Option<TableIndex>,
 }
 
 /// What the account must hold on one column of a table, unless it holds it on the whole table.
@@ -41,9 +56,23 @@ pub struct Needs {
     pub tables: Vec<TableNeed>,
     /// Columns in the order of the text.
     pub columns: Vec<ColumnNeed>,
+    /// Accounts whose privileges count within views.
+    pub definers: Vec<Definer>,
+    /// It reads views.
+    pub reads_views: bool,
 }
 
 impl Needs {
+    /// The number of an account among [`Needs::definers`].
+    pub(crate) fn definer(&mut self, definer: Definer) -> u32 {
+        let known = self.definers.iter().position(|known| *known == definer);
+        let at = known.unwrap_or_else(|| {
+            self.definers.push(definer);
+            self.definers.len() - 1
+        });
+        at as u32
+    }
+
     /// Whether the statement changes rows of this mention of a table.
     #[must_use]
     pub fn changes(&self, table: TableIndex) -> bool {

@@ -94,6 +94,12 @@ pub struct PlanTable {
 }
 
 impl PlanTable {
+    /// Its rows are kept, neither made while they are read nor those of a view's query.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        self.entry.source.as_virtual().is_none() && self.entry.definition.view.is_none()
+    }
+
     /// The part at `ordinal`, if it is not a whole column.
     #[must_use]
     pub fn part(&self, ordinal: usize) -> Option<&TablePart> {

@@ -74,6 +74,14 @@ impl SessionContext {
         self.account.as_ref().is_none_or(|account| privilege::sees_schema(account, schema))
     }
 
+    /// Whether the reader may see how a view is made.
+    #[must_use]
+    pub(crate) fn shows_view(&self, schema: &str, view: &str) -> bool {
+        self.account.as_ref().is_none_or(|account| {
+            privilege::on_table(account, schema, view).contains(Privileges::SELECT | Privileges::SHOW_VIEW)
+        })
+    }
+
     /// Whether the reader sees the table.
     #[must_use]
     pub(crate) fn sees_table(&self, schema: &str, table: &str) -> bool {
@@ -86,8 +94,8 @@ impl SessionContext {
         let account = self.account.as_ref();
         let has = match (table.kind, account) {
             (TableKind::System, _) => Privileges::SELECT,
-            (TableKind::Temporary, _) | (TableKind::Base, None) => Privileges(u64::MAX),
-            (TableKind::Base, Some(account)) => {
+            (TableKind::Temporary, _) | (TableKind::Base | TableKind::View, None) => Privileges(u64::MAX),
+            (TableKind::Base | TableKind::View, Some(account)) => {
                 privilege::on_column_and_above(account, &table.schema, &table.name, column)
             }
         };

@@ -28,7 +28,9 @@ pub use error::{SyntaxError, syntax_error_at};
 pub use lexer::unescape;
 pub use mode::SqlMode;
 pub use parser::{NESTING_MAX, Parsed, parse, parse_expr};
-pub use print::{print_expr, print_query};
+pub use print::{
+    QueryNames, ResolvedColumn, ShownItem, ViewPrint, print_expr, print_query, print_view_query,
+};
 
 /// Longest chain of `UNION`, `EXCEPT` and `INTERSECT` at one level. The tree of a chain leans to the left: walk it with
 /// a loop, not by recursion.

@@ -5,16 +5,20 @@
 //! strings with an introducer, `x -> 'p'` as `json_extract`, a number where a truth value is wanted as `(0 <> x)`.
 //! Parsing a printed statement and printing it again gives the same text.
 
+mod view;
+
 use crate::ast::*;
+
+pub use view::{QueryNames, ResolvedColumn, ShownItem, ViewPrint, print_view_query};
 
 /// Appends `expr` in canonical form. `charset` is the introducer of strings that have none (`utf8mb4`).
 pub fn print_expr(expr: &Expr<'_>, charset: &str, out: &mut Vec<u8>) {
-    Printer { out, charset }.expr(expr);
+    Printer { out, charset, view: None, is_subquery: false, is_exists: false }.expr(expr);
 }
 
 /// Appends `query` in canonical form.
 pub fn print_query(query: &Query<'_>, charset: &str, out: &mut Vec<u8>) {
-    Printer { out, charset }.query(query);
+    Printer { out, charset, view: None, is_subquery: false, is_exists: false }.query(query);
 }
 
 /// Appends a name in backticks.
@@ -49,6 +53,12 @@ pub(crate) fn print_string(text: &[u8], out: &mut Vec<u8>) {
 struct Printer<'o> {
     out: &'o mut Vec<u8>,
     charset: &'o str,
+    /// What is printed is the query of a view.
+    view: Option<&'o ViewPrint<'o>>,
+    /// The query that is printed next is part of an expression.
+    is_subquery: bool,
+    /// It is the query of EXISTS, which looks at no column.
+    is_exists: bool,
 }
 
 impl Printer<'_> {
@@ -81,6 +91,9 @@ impl Printer<'_> {
     }
 
     fn column(&mut self, column: &ColumnRef<'_>) {
+        if self.view_column(column) {
+            return;
+        }
         for part in [column.schema, column.table].into_iter().flatten() {
             self.name(part.text);
             self.put(".");
@@ -89,10 +102,17 @@ impl Printer<'_> {
     }
 
     fn string(&mut self, text: &[u8], charset: Option<&[u8]>) {
-        self.put("_");
         match charset {
-            Some(charset) => self.lower(charset),
-            None => self.put(self.charset),
+            Some(charset) => {
+                self.put("_");
+                self.lower(charset);
+            }
+            // The view keeps the character set of all its literals.
+            None if self.view.is_some() => {}
+            None => {
+                self.put("_");
+                self.put(self.charset);
+            }
         }
         print_string(text, self.out);
     }
@@ -139,10 +159,46 @@ impl Printer<'_> {
             self.chain(op, right, first);
             return;
         }
+        if let ExprKind::Unary { op: UnaryOp::Not, expr: negated } = expr.kind
+            && let ExprKind::Binary { op: inner @ (BinaryOp::And | BinaryOp::Or), .. } = negated.kind
+            && inner != op
+        {
+            return self.negated_chain(inner, negated, first);
+        }
+        if op == BinaryOp::And
+            && let ExprKind::Compare { op: CompareOp::Eq, left, right } = expr.kind
+            && let (ExprKind::Row(left), ExprKind::Row(right)) = (left.kind, right.kind)
+            && left.len() == right.len()
+        {
+            for (left, right) in left.iter().zip(right) {
+                if !std::mem::take(first) {
+                    self.put(" and ");
+                }
+                if !self.row_equality(left, right) {
+                    self.infix(left, " = ", right);
+                }
+            }
+            return;
+        }
         if !std::mem::take(first) {
             self.put(if op == BinaryOp::And { " and " } else { " or " });
         }
         self.truth(expr);
+    }
+
+    /// What NOT makes of such a chain.
+    fn negated_chain(&mut self, op: BinaryOp, expr: &Expr<'_>, first: &mut bool) {
+        if let ExprKind::Binary { op: inner, left, right } = expr.kind
+            && inner == op
+        {
+            self.negated_chain(op, left, first);
+            self.negated_chain(op, right, first);
+            return;
+        }
+        if !std::mem::take(first) {
+            self.put(if op == BinaryOp::And { " or " } else { " and " });
+        }
+        self.not(expr);
     }
 
     fn not(&mut self, expr: &Expr<'_>) {
@@ -158,6 +214,32 @@ impl Printer<'_> {
                 };
                 self.infix(left, compare(op), right);
             }
+            ExprKind::Unary { op: UnaryOp::Not, expr } => self.truth(expr),
+            // By De Morgan's laws.
+            ExprKind::Binary { op: op @ (BinaryOp::And | BinaryOp::Or), .. } => {
+                self.put("(");
+                self.negated_chain(op, expr, &mut true);
+                self.put(")");
+            }
+            ExprKind::Is { expr: of, test, negated } => {
+                self.expr(&Expr { kind: ExprKind::Is { expr: of, test, negated: !negated }, ..*expr });
+            }
+            ExprKind::InList { expr: of, list, negated } => {
+                self.expr(&Expr { kind: ExprKind::InList { expr: of, list, negated: !negated }, ..*expr });
+            }
+            ExprKind::Between { expr: of, low, high, negated } => {
+                let kind = ExprKind::Between { expr: of, low, high, negated: !negated };
+                self.expr(&Expr { kind, ..*expr });
+            }
+            ExprKind::InSubquery { expr: of, query, negated } => {
+                let kind = ExprKind::InSubquery { expr: of, query, negated: !negated };
+                self.expr(&Expr { kind, ..*expr });
+            }
+            ExprKind::Exists(_) => {
+                self.put("(not ");
+                self.expr(expr);
+                self.put(")");
+            }
             _ if is_truth(expr) => {
                 self.put("(not(");
                 self.expr(expr);
@@ -169,6 +251,38 @@ impl Printer<'_> {
                 self.put(")");
             }
         }
+    }
+
+    fn in_subquery(&mut self, expr: &Expr<'_>, query: &Query<'_>, negated: bool) {
+        self.expr(expr);
+        self.put(" in (");
+        self.subquery(query);
+        self.put(if negated { ") is false" } else { ")" });
+    }
+
+    fn subquery(&mut self, query: &Query<'_>) {
+        let around = std::mem::replace(&mut self.is_subquery, true);
+        self.query(query);
+        self.is_subquery = around;
+    }
+
+    /// Rows are compared column by column; answers whether both are rows.
+    fn row_equality(&mut self, left: &Expr<'_>, right: &Expr<'_>) -> bool {
+        let (ExprKind::Row(left), ExprKind::Row(right)) = (left.kind, right.kind) else { return false };
+        if left.len() != right.len() {
+            return false;
+        }
+        self.put("(");
+        for (index, (left, right)) in left.iter().zip(right).enumerate() {
+            if index > 0 {
+                self.put(" and ");
+            }
+            if !self.row_equality(left, right) {
+                self.infix(left, " = ", right);
+            }
+        }
+        self.put(")");
+        true
     }
 
     fn call(&mut self, name: &str, args: &[&Expr<'_>]) {
@@ -238,15 +352,26 @@ impl Printer<'_> {
                 BinaryOp::Concat => self.call("concat", &[left, right]),
                 _ => self.infix(left, binary(op), right),
             },
+            ExprKind::Compare { op: CompareOp::Eq, left, right } if self.row_equality(left, right) => {}
             ExprKind::Compare { op, left, right } => self.infix(left, compare(op), right),
+            ExprKind::Quantified { op: CompareOp::Eq, all: false, left, query } => {
+                self.in_subquery(left, query, false);
+            }
+            ExprKind::Quantified { op: CompareOp::Ne, all: true, left, query } => {
+                self.in_subquery(left, query, true);
+            }
             ExprKind::Quantified { op, all, left, query } => {
-                self.put("(");
                 self.expr(left);
                 self.put(compare(op));
                 self.put(if all { "all (" } else { "any (" });
-                self.query(query);
-                self.put("))");
+                self.subquery(query);
+                self.put(")");
             }
+            ExprKind::Is {
+                expr: &Expr { kind: ExprKind::InSubquery { expr, query, negated: false }, .. },
+                test: IsTest::False,
+                negated: false,
+            } => self.in_subquery(expr, query, true),
             ExprKind::Is { expr, test, negated } => {
                 self.put("(");
                 match test {
@@ -283,6 +408,9 @@ impl Printer<'_> {
                 self.expr(high);
                 self.put(")");
             }
+            ExprKind::InList { expr, list: [single], negated } => {
+                self.infix(expr, if negated { " <> " } else { " = " }, single);
+            }
             ExprKind::InList { expr, list, negated } => {
                 self.put("(");
                 self.expr(expr);
@@ -290,21 +418,16 @@ impl Printer<'_> {
                 self.list(list);
                 self.put("))");
             }
-            ExprKind::InSubquery { expr, query, negated } => {
-                self.put("(");
-                self.expr(expr);
-                self.put(if negated { " not in (" } else { " in (" });
-                self.query(query);
-                self.put("))");
-            }
+            ExprKind::InSubquery { expr, query, negated } => self.in_subquery(expr, query, negated),
             ExprKind::Exists(query) => {
                 self.put("exists(");
-                self.query(query);
+                self.is_exists = true;
+                self.subquery(query);
                 self.put(")");
             }
             ExprKind::Subquery(query) => {
                 self.put("(");
-                self.query(query);
+                self.subquery(query);
                 self.put(")");
             }
             ExprKind::Row(items) => {
@@ -667,7 +790,13 @@ impl Printer<'_> {
             self.put("distinct ");
         }
         self.list(call.args);
-        self.order_by(call.order_by);
+        if !call.order_by.is_empty() {
+            self.put(" order by ");
+            self.join(call.order_by, ",", |p, item| {
+                p.expr(&item.expr);
+                p.put(if item.desc == Some(true) { " DESC" } else { " ASC" });
+            });
+        }
         if call.func == A::GroupConcat {
             self.put(" separator ");
             print_string(call.separator, self.out);
@@ -802,8 +931,12 @@ impl Printer<'_> {
             });
             self.put(" ");
         }
-        self.body(&query.body);
-        self.order_by(query.order_by);
+        if self.view.is_some() {
+            self.view_body(query);
+        } else {
+            self.body(&query.body);
+            self.order_by(query.order_by);
+        }
         if let Some(limit) = &query.limit {
             self.put(" limit ");
             if let Some(offset) = &limit.offset {
@@ -812,7 +945,7 @@ impl Printer<'_> {
             }
             self.expr(&limit.count);
         }
-        for locking in query.locking {
+        for locking in if self.view.is_none() { query.locking } else { &[] } {
             self.put(if locking.exclusive { " for update" } else { " for share" });
             if !locking.tables.is_empty() {
                 self.put(" of ");
@@ -883,6 +1016,8 @@ impl Printer<'_> {
     }
 
     fn select(&mut self, select: &Select<'_>) {
+        let is_subquery = std::mem::take(&mut self.is_subquery);
+        let is_exists = std::mem::take(&mut self.is_exists);
         self.put("select ");
         for (set, word) in [
             (select.options.distinct, "distinct "),
@@ -898,6 +1033,8 @@ impl Printer<'_> {
             }
         }
         self.join(select.items, ",", |p, item| match item {
+            SelectItem::Star(_) if is_exists && p.view.is_some() => p.put("1"),
+            _ if p.view_item(item, is_subquery) => {}
             SelectItem::Star(_) => p.put("*"),
             SelectItem::TableStar(name, _) => {
                 p.object(name);
@@ -913,7 +1050,7 @@ impl Printer<'_> {
         });
         if !select.from.is_empty() {
             self.put(" from ");
-            self.join(select.from, ",", Self::table);
+            self.tables(select.from);
         }
         if let Some(condition) = select.where_ {
             self.put(" where ");
@@ -921,7 +1058,7 @@ impl Printer<'_> {
         }
         if !select.group_by.is_empty() {
             self.put(if select.grouping == GroupingKind::Cube { " group by cube (" } else { " group by " });
-            self.order_items(select.group_by);
+            self.keys(select.group_by, select);
             self.put(match select.grouping {
                 GroupingKind::Plain => "",
                 GroupingKind::Rollup => " with rollup",
@@ -949,7 +1086,7 @@ impl Printer<'_> {
     fn table(&mut self, table: &TableRef<'_>) {
         match table {
             TableRef::Table(factor) => {
-                self.object(&factor.name);
+                self.table_name(&factor.name);
                 if !factor.partitions.is_empty() {
                     self.put(" PARTITION");
                     self.names(factor.partitions);
@@ -968,7 +1105,10 @@ impl Printer<'_> {
                         IndexHintScope::GroupBy => " FOR GROUP BY",
                     });
                     self.put(" (");
-                    self.join(hint.indexes, ",", |p, name| p.name(name.text));
+                    self.join(hint.indexes, ",", |p, name| match name.is("PRIMARY") {
+                        true => p.put("PRIMARY"),
+                        false => p.name(name.text),
+                    });
                     self.put(")");
                 }
             }
@@ -987,6 +1127,7 @@ impl Printer<'_> {
                 self.put(" columns ...)");
                 self.alias(json.alias);
             }
+            TableRef::Join(join) if self.view.is_some() => self.view_join(join),
             TableRef::Join(join) => {
                 self.put("(");
                 self.table(&join.left);
@@ -1014,6 +1155,7 @@ impl Printer<'_> {
                 }
                 self.put(")");
             }
+            TableRef::List(tables) if self.view.is_some() => self.tables(tables),
             TableRef::List(tables) => {
                 self.put("(");
                 self.join(tables, ",", Self::table);

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use access::KeyBytesRange;
 use catalog::{
     Account, AccountId, Catalog, RoutineDefinition, RoutineId, Routines, Schema, SchemaId, TableDefinition,
-    TableEntry, TableId, fold_name,
+    TableEntry, TableId, ViewDefinition, fold_name,
 };
 use hashbrown::HashMap;
 use store::{Store, StoreError, Transaction, Tree, TreeId};
@@ -23,6 +23,7 @@ use crate::encoding::{self, DecodeError};
 use crate::error::{WriteError, from_store};
 use crate::index::scan_range;
 use crate::table::Table;
+use crate::view::ViewSource;
 
 /// Bytes of a chunk.
 const CHUNK_BYTES: usize = 3500;
@@ -32,6 +33,7 @@ const KIND_TABLE: u8 = 2;
 const KIND_ACCOUNT: u8 = 3;
 const KIND_VARIABLE: u8 = 4;
 const KIND_ROUTINE: u8 = 5;
+const KIND_VIEW: u8 = 6;
 
 /// Why the dictionary cannot be read.
 #[derive(Clone, Debug)]
@@ -145,6 +147,15 @@ impl Dictionary {
                     this.next_routine.fetch_max(routine.id.0 + 1, Ordering::Relaxed);
                     routines.insert(Arc::new(routine));
                 }
+                KIND_VIEW => {
+                    let definition = encoding::decode_view(&record, |id| schema_names.get(&id).cloned());
+                    let definition = Arc::new(definition.map_err(damaged)?);
+                    this.next_table.fetch_max(definition.id.0 + 1, Ordering::Relaxed);
+                    let source = Arc::new(ViewSource::default());
+                    if let Some(schema) = catalog.schema_mut(&definition.schema) {
+                        schema.insert(Arc::new(TableEntry { definition, source }));
+                    }
+                }
                 _ => return Err(DictionaryError::Damaged { what: format!("record of kind {kind}") }),
             }
         }
@@ -249,6 +260,27 @@ impl Dictionary {
         chunks::write(&self.collected, transaction, id, &[])?;
         chunks::write(&self.histograms, transaction, id, &[])?;
         self.delete(transaction, KIND_TABLE, id.0, 0)
+    }
+
+    /// Writes a view, new or changed.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn put_view(
+        &self,
+        transaction: &mut Transaction,
+        table: &TableDefinition,
+        view: &ViewDefinition,
+    ) -> Result<(), WriteError> {
+        self.put(transaction, KIND_VIEW, table.id.0, &encoding::encode_view(table, view))
+    }
+
+    /// Deletes a view.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn delete_view(&self, transaction: &mut Transaction, id: TableId) -> Result<(), WriteError> {
+        self.delete(transaction, KIND_VIEW, id.0, 0)
     }
 
     /// Sets a table's AUTO_INCREMENT counter, to be read when the table is next opened.

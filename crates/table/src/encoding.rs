@@ -4,6 +4,7 @@
 mod collected;
 mod histograms;
 mod routine;
+mod view;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use types::{CollationId, DataType, Decimal, Members, TypeKind};
 pub(crate) use collected::{decode_collected, encode_collected};
 pub(crate) use histograms::{decode_histograms, encode_histograms, histogram_form};
 pub(crate) use routine::{decode_routine, encode_routine};
+pub(crate) use view::{decode_view, encode_view};
 
 /// Version of all records written now.
 pub(crate) const VERSION: u8 = 2;
@@ -488,6 +490,7 @@ pub(crate) fn decode_table(
         checks: input.list(|input| {
             Ok(CheckConstraint { name: input.str()?, expression: input.str()?, enforced: input.bool()? })
         })?,
+        view: None,
         column_names: NameMap::default(),
     };
     if input.version < 2 {

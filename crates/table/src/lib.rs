@@ -50,6 +50,7 @@ mod sample;
 mod source;
 mod statistics;
 mod table;
+mod view;
 mod within;
 mod write;
 
@@ -77,6 +78,7 @@ pub use new_indexes::{ColumnOrigin, NewIndexes};
 pub use print::print_cell;
 pub use read::{ScanRequest, TableScan};
 pub use table::{Observers, Table, may_need_large_values};
+pub use view::ViewSource;
 pub use write::{RowScratch, WriteContext};
 
 /// How long to wait for records that nobody else should hold long: counters, large values, the dictionary.

@@ -25,7 +25,7 @@ const ORDER: &[(&str, &[Level])] = &[
     (
         "catalog",
         &[
-            Level(&["account", "name"]),
+            Level(&["account", "name", "view"]),
             Level(&["definition"]),
             Level(&["routine"]),
             Level(&["snapshot"]),
@@ -213,6 +213,7 @@ const ORDER: &[(&str, &[Level])] = &[
             Level(&["lock_tables", "run"]),
             Level(&["prepared_commands", "digest_lookup", "routine", "set", "transaction_statements"]),
             Level(&["accounts", "lifetime"]),
+            Level(&["views"]),
             Level(&["histogram", "show"]),
             Level(&["definitions", "explain"]),
             Level(&["load"]),
@@ -246,7 +247,8 @@ const ORDER: &[(&str, &[Level])] = &[
         "syntax",
         &[
             Level(&["ast", "error", "keywords", "mode"]),
-            Level(&["lexer", "print"]),
+            Level(&["lexer"]),
+            Level(&["print"]),
             Level(&["parser"]),
             Level(&["digest"]),
         ],
@@ -261,7 +263,7 @@ const ORDER: &[(&str, &[Level])] = &[
             Level(&["encoding"]),
             Level(&["auto_increment", "entry", "metadata_deadlock"]),
             Level(&["index", "metadata_lock"]),
-            Level(&["new_indexes"]),
+            Level(&["new_indexes", "view"]),
             Level(&["change_log", "table"]),
             Level(&["collected", "index_sample", "large"]),
             Level(&["materialized", "read"]),

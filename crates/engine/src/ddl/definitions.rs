@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use service::error::SqlError;
 use store::{CommitPosition, Store, StoreError, Transaction, TreeId};
 use table::dictionary::{Dictionary, DictionaryError};
-use table::{ChangeLog, Table};
+use table::{ChangeLog, Table, ViewSource};
 
 use crate::store_error;
 
@@ -189,6 +189,8 @@ pub(super) fn trees_of(table: &TableDefinition) -> Vec<u64> {
 
 /// How a table is opened after a change.
 enum Opening {
+    /// A view.
+    View(ViewSource),
     /// It is new.
     New,
     /// The same trees under another definition.
@@ -297,7 +299,24 @@ impl Change<'_> {
         self.put(table, Opening::Rebuilt(Arc::clone(earlier)))
     }
 
+    /// Writes a view, which has the metadata lock of `earlier`.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn put_view(
+        &mut self,
+        view: Arc<TableDefinition>,
+        earlier: Option<&TableEntry>,
+    ) -> Result<()> {
+        let earlier = earlier.and_then(|entry| entry.source.as_any().downcast_ref::<ViewSource>());
+        self.put(view, Opening::View(earlier.map_or_else(ViewSource::default, ViewSource::again)))
+    }
+
     fn put(&mut self, table: Arc<TableDefinition>, opening: Opening) -> Result<()> {
+        if let Some(view) = &table.view {
+            let dictionary = &self.definitions.dictionary;
+            dictionary.put_view(&mut self.transaction, &table, view).map_err(access_error)?;
+        }
         if table.kind == TableKind::Base {
             self.definitions.dictionary.put_table(&mut self.transaction, &table).map_err(access_error)?;
             if let Opening::Altered(earlier) | Opening::Rebuilt(earlier) = &opening {
@@ -316,14 +335,15 @@ impl Change<'_> {
     /// The store's.
     pub(super) fn delete(&mut self, table: &TableDefinition) -> Result<()> {
         self.drop_trees(&trees_of(table))?;
-        if table.kind == TableKind::Base {
-            self.definitions
-                .dictionary
-                .delete_table(&mut self.transaction, table.id)
-                .map_err(access_error)?;
-            if let Some(schema) = self.catalog.schema_mut(&table.schema) {
-                schema.remove(&table.name);
-            }
+        let dictionary = &self.definitions.dictionary;
+        let deleted = match table.kind {
+            TableKind::Base => dictionary.delete_table(&mut self.transaction, table.id),
+            TableKind::View => dictionary.delete_view(&mut self.transaction, table.id),
+            TableKind::Temporary | TableKind::System => return Ok(()),
+        };
+        deleted.map_err(access_error)?;
+        if let Some(schema) = self.catalog.schema_mut(&table.schema) {
+            schema.remove(&table.name);
         }
         Ok(())
     }
@@ -378,8 +398,14 @@ impl Change<'_> {
         let mut temporary = Vec::new();
         for (definition, opening) in self.opened {
             let earlier = |entry: &Arc<TableEntry>| Arc::clone(&entry.source);
+            if let Opening::View(source) = opening {
+                if let Some(schema) = self.catalog.schema_mut(&definition.schema) {
+                    schema.insert(Arc::new(TableEntry { definition, source: Arc::new(source) }));
+                }
+                continue;
+            }
             let source = match &opening {
-                Opening::New => Table::open(store, Arc::clone(&definition)),
+                Opening::View(_) | Opening::New => Table::open(store, Arc::clone(&definition)),
                 Opening::Altered(entry) => match earlier(entry).as_any().downcast_ref::<Table>() {
                     Some(table) => Table::open_from(store, Arc::clone(&definition), table),
                     None => Table::open(store, Arc::clone(&definition)),

@@ -21,6 +21,7 @@ mod foreign_key;
 mod schemas;
 mod selected;
 mod tables;
+mod views;
 
 use catalog::Catalog;
 use exec::expr::EvalSettings;
@@ -33,6 +34,7 @@ pub use alter::{alter_table, create_index, drop_index};
 pub use definitions::{Change, Definitions, OpenDefinitionsError};
 pub use schemas::{alter_schema, create_schema, drop_schema};
 pub use tables::{create_table, drop_tables, rename_tables, truncate_table};
+pub(crate) use views::{create_view, drop_views};
 
 use session::backend::DefinitionSession;
 use session::temporary::TemporaryTables;

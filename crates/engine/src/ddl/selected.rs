@@ -101,7 +101,7 @@ fn smallest_text(own: &DataType, bytes: u64) -> DataType {
 }
 
 /// The default of a computed column.
-fn implicit(data_type: &DataType, nullable: bool, zero_dates: bool) -> ColumnDefault {
+pub(super) fn implicit(data_type: &DataType, nullable: bool, zero_dates: bool) -> ColumnDefault {
     if nullable {
         return ColumnDefault::Null;
     }

@@ -65,6 +65,7 @@ pub(super) fn template(
         options: TableOptions::default(),
         foreign_keys: Vec::new(),
         checks: Vec::new(),
+        view: None,
         column_names: NameMap::default(),
     }
 }
@@ -110,7 +111,7 @@ pub fn create_table(
     let catalog = context.temporary.overlay(&base);
     let (mut table, auto_increment) = if let Some(like) = &statement.like {
         let (other_schema, other_name) = context.resolve(like)?;
-        let other = find(&catalog, &other_schema, &other_name)?;
+        let other = find_table(&catalog, &other_schema, &other_name)?;
         let mut builder = TableBuilder::of(&other.definition);
         builder.schema = schema_name.as_str().into();
         builder.name = name.as_str().into();
@@ -208,6 +209,18 @@ pub(super) fn find(catalog: &Catalog, schema: &str, name: &str) -> Result<Arc<Ta
     Ok(Arc::clone(entry))
 }
 
+/// The table `schema.name`, which is no view.
+///
+/// # Errors
+/// As [`find`]; 1347 for a view.
+pub(super) fn find_table(catalog: &Catalog, schema: &str, name: &str) -> Result<Arc<TableEntry>> {
+    let entry = find(catalog, schema, name)?;
+    if entry.definition.kind == TableKind::View {
+        return Err(e::ER_WRONG_OBJECT.with(&[&schema, &name, &"BASE TABLE"]));
+    }
+    Ok(entry)
+}
+
 /// DROP TABLE.
 ///
 /// # Errors
@@ -221,7 +234,10 @@ pub fn drop_tables(context: &mut Context<'_>, statement: &ast::DropTable<'_>) ->
         let (schema, table) = context.resolve(name)?;
         if context.temporary.get(&schema, &table).is_some() {
             temporary.push((schema, table));
-        } else if let Some(entry) = catalog.table(&schema, &table).filter(|_| !statement.temporary) {
+        } else if let Some(entry) = catalog
+            .table(&schema, &table)
+            .filter(|entry| !statement.temporary && entry.definition.kind != TableKind::View)
+        {
             if entry.definition.kind == TableKind::System {
                 return Err(e::ER_DBACCESS_DENIED_ERROR.with(&[&"", &"", &schema]));
             }
@@ -306,6 +322,9 @@ pub fn truncate_table(context: &mut Context<'_>, name: &ast::ObjectName<'_>) -> 
         return Ok(Outcome::default());
     }
     let entry = find(&catalog, &schema, &name)?;
+    if entry.definition.kind == TableKind::View {
+        return Err(e::ER_NO_SUCH_TABLE.with(&[&schema, &name]));
+    }
     let _locks = lock_all(std::slice::from_ref(&entry), context)?;
     let mut change = context.definitions.begin();
     let overlaid = context.temporary.overlay(&Arc::new(change.catalog.clone()));
@@ -382,6 +401,9 @@ pub fn rename_tables(
         {
             return Err(e::ER_TABLE_EXISTS_ERROR.with(&[new_name]));
         }
+        if entry.definition.kind == TableKind::View && *entry.definition.schema != **new_schema {
+            return Err(e::ER_FORBID_SCHEMA_CHANGE.with(&[&entry.definition.schema, new_schema]));
+        }
         moved.push((entry, new_schema.clone(), new_name.clone()));
     }
     let renamed: Vec<Renamed> = moved
@@ -398,6 +420,10 @@ pub fn rename_tables(
         table.schema_id = change.catalog.schema(&schema).map_or(table.schema_id, |schema| schema.id);
         table.schema = schema.as_str().into();
         table.name = name.as_str().into();
+        if table.kind == TableKind::View {
+            change.put_view(Arc::new(table), Some(&*entry))?;
+            continue;
+        }
         rename_generated_constraints(&mut table, &old_name);
         foreign_key::follow_names(&mut table, &renamed);
         for key in &table.foreign_keys {

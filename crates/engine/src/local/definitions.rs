@@ -133,6 +133,8 @@ impl Definitions for LocalBackend {
             Definition::RenameTables(pairs) => ddl::rename_tables(context, pairs),
             Definition::CreateIndex(create) => ddl::create_index(context, create),
             Definition::DropIndex(drop) => ddl::drop_index(context, drop),
+            Definition::CreateView(view) => ddl::create_view(context, view),
+            Definition::DropViews { names, if_exists } => ddl::drop_views(context, names, if_exists),
         }?;
         Ok(Defined {
             is_new_table,

@@ -21,7 +21,7 @@ impl LargeTables {
     /// Those of a plan.
     pub(crate) fn of(plan: &PhysicalPlan) -> SqlResult<LargeTables> {
         let tables = plan.tables.iter().enumerate().map(|(number, table)| {
-            let is_stored = table.entry.source.as_virtual().is_none();
+            let is_stored = table.is_stored();
             is_stored.then(|| Ok(stored_table(plan, TableIndex(number as u32))?.rows)).transpose()
         });
         tables.collect::<SqlResult<_>>().map(LargeTables)

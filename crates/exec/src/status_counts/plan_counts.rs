@@ -11,7 +11,7 @@ use super::StatusKind;
 /// The counts that are not 0.
 pub(crate) fn of(plan: &PhysicalPlan) -> Box<[(StatusKind, u64)]> {
     let mut counts = Counts { plan, kinds: [0; StatusKind::ALL.len()] };
-    let stored = plan.tables.iter().filter(|table| table.entry.source.as_virtual().is_none()).count();
+    let stored = plan.tables.iter().filter(|table| table.is_stored()).count();
     // A table is locked and unlocked.
     counts.kinds[StatusKind::ExternalLock as usize] = 2 * stored as u64;
     match &plan.kind {

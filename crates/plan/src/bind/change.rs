@@ -34,6 +34,10 @@ impl<'a> Binder<'a> {
         let entry = self.find_table(&insert.table)?;
         let name = entry.definition.name.clone();
         let table = self.add_table(entry.clone(), name.clone());
+        if entry.definition.view.is_some() {
+            let text = format!("The target table {name} of the INSERT is not insertable-into");
+            return Err(PlanError::new(1471, text));
+        }
         self.change_table(table);
         self.blocks.push(Block::new("field list"));
         self.show_table(table, name.clone());
@@ -72,7 +76,7 @@ impl<'a> Binder<'a> {
                     cells.push(self.insert_cell(values, cell, to)?);
                 }
                 self.block().tables = shown;
-                self.check_target_not_read(table)?;
+                self.check_target_not_read(table, "INSERT")?;
                 let columns_written = if width == 0 { Vec::new() } else { columns };
                 return self.finish_insert(
                     insert,
@@ -325,7 +329,7 @@ impl<'a> Binder<'a> {
         use ast::NumberKind as Kind;
         let text = |start: u32, len: u32| &self.text[start as usize..(start + len) as usize];
         if !matches!(cell.kind, CellKind::Param | CellKind::Expr | CellKind::Default)
-            && let Some(ordinal) = self.session.literal_parameter(cell.start)
+            && let Some(ordinal) = self.literal_parameter(cell.start)
         {
             self.note_parameter(ordinal, None);
             return Ok(Some(InsertCell::Param(ordinal)));
@@ -412,6 +416,14 @@ impl<'a> Binder<'a> {
                 }
             }
             let Some((table, column)) = found else {
+                let is_of_view = |table: &&ScopeTable| {
+                    table.catalog_table().is_some()
+                        && qualifier.as_ref().is_none_or(|qualifier| **qualifier == *table.alias)
+                        && table.find(&name).is_some()
+                };
+                if let Some(view) = self.block().tables.iter().find(is_of_view) {
+                    return Err(not_updatable(&view.alias, "UPDATE"));
+                }
                 let text = format!("Unknown column '{}' in 'field list'", written_name(&assignment.column));
                 return Err(PlanError::new(1054, text));
             };
@@ -474,7 +486,7 @@ impl<'a> Binder<'a> {
         self.leave_with(ctes);
         for &table in &targets {
             self.tables[table.0 as usize].lock = Some((true, catalog::LockWait::Wait));
-            self.check_target_not_read(table)?;
+            self.check_target_not_read(table, "UPDATE")?;
         }
         Ok(BoundUpdate { source: Box::new(source), targets, assignments, ignore: update.ignore, multi_table })
     }
@@ -487,6 +499,11 @@ impl<'a> Binder<'a> {
         super::select::collect_scans(&source, &mut self.top_tables);
         let mut targets = Vec::new();
         if delete.targets.is_empty() {
+            if let Some(ScopeTable { alias, columns: ScopeColumns::Derived { view: Some(_), .. }, .. }) =
+                self.block().tables.first()
+            {
+                return Err(not_updatable(alias, "DELETE"));
+            }
             targets.push(TableIndex(self.tables.len() as u32 - 1));
         }
         for name in delete.targets {
@@ -502,6 +519,10 @@ impl<'a> Binder<'a> {
                 _ => None,
             });
             let Some(table) = found else {
+                let is_view = |table: &ScopeTable| *table.alias == *alias && table.catalog_table().is_some();
+                if self.block().tables.iter().any(is_view) {
+                    return Err(not_updatable(&alias, "DELETE"));
+                }
                 return Err(PlanError::new(1109, format!("Unknown table '{alias}' in MULTI DELETE")));
             };
             if targets.contains(&table) {
@@ -518,6 +539,8 @@ impl<'a> Binder<'a> {
                     alternative: Privileges::NONE,
                     locking: false,
                     changes: true,
+                    definer: None,
+                    view: None,
                 };
                 self.needs.tables.push(need);
             }
@@ -528,7 +551,7 @@ impl<'a> Binder<'a> {
         self.leave_with(ctes);
         for &table in &targets {
             self.tables[table.0 as usize].lock = Some((true, catalog::LockWait::Wait));
-            self.check_target_not_read(table)?;
+            self.check_target_not_read(table, "DELETE")?;
         }
         Ok(BoundDelete { source: Box::new(source), targets, ignore: delete.ignore })
     }
@@ -564,8 +587,20 @@ impl<'a> Binder<'a> {
     }
 
     /// 1093: the changed table is read by a subquery as well.
-    fn check_target_not_read(&self, target: TableIndex) -> PlanResult<()> {
+    fn check_target_not_read(&self, target: TableIndex, operation: &str) -> PlanResult<()> {
         let changed = &self.tables[target.0 as usize];
+        for need in self.needs.tables.iter().filter(|need| need.view.is_some()) {
+            let read = &self.tables[need.table.0 as usize].entry;
+            let Some(view) = need.view.map(|view| &self.tables[view.0 as usize]) else { continue };
+            let is_merged = view.entry.definition.view.as_ref().is_some_and(|view| view.updatable);
+            if is_merged && read.definition.id == changed.entry.definition.id {
+                let text = format!(
+                    "The definition of table '{}' prevents operation {operation} on table '{}'.",
+                    view.alias, changed.alias
+                );
+                return Err(PlanError::new(1443, text));
+            }
+        }
         let in_from = |index: usize| {
             // Mentions in the statement's own FROM are the change's own sources.
             let table = TableIndex(index as u32);
@@ -663,4 +698,10 @@ fn hex_bytes(digits: &[u8]) -> Vec<u8> {
     let mut bytes: Vec<u8> = first.iter().map(|&digit| value(digit)).collect();
     bytes.extend(pairs.chunks(2).map(|pair| value(pair[0]) << 4 | value(pair[1])));
     bytes
+}
+
+/// 1288.
+#[cold]
+fn not_updatable(table: &str, operation: &str) -> Box<PlanError> {
+    PlanError::new(1288, format!("The target table {table} of the {operation} is not updatable"))
 }

@@ -305,9 +305,16 @@ impl<'a> Binder<'a> {
         match &expr.kind {
             Ast::Literal(literal) => self.literal(literal, expr.span.start),
             Ast::Column(name) => self.column(name),
-            Ast::Param(ordinal) => Ok(self.parameter(*ordinal)),
-            Ast::UserVar(name) => Ok(self.user_variable(name)),
+            Ast::Param(ordinal) => {
+                self.refuse_in_view()?;
+                Ok(self.parameter(*ordinal))
+            }
+            Ast::UserVar(name) => {
+                self.refuse_in_view()?;
+                Ok(self.user_variable(name))
+            }
             Ast::UserVarAssign { name, value } => {
+                self.refuse_in_view()?;
                 let value = self.expr(value)?;
                 self.volatile = true;
                 let (data_type, nullable) = (value.data_type.clone(), value.nullable);
@@ -315,6 +322,7 @@ impl<'a> Binder<'a> {
                 Ok(Expr::new(ExprKind::UserVarAssign { name, value: Box::new(value) }, data_type, nullable))
             }
             Ast::SysVar(variable) => {
+                self.refuse_in_view()?;
                 self.volatile = true;
                 let name = utf8(variable.name.text).to_ascii_lowercase();
                 let name = match variable.component {
@@ -587,7 +595,7 @@ impl<'a> Binder<'a> {
 
     fn unary(&mut self, op: UnaryOp, operand: &'a ast::Expr<'a>, is_negated: bool) -> PlanResult<Expr> {
         if let (UnaryOp::Neg, Ast::Literal(ast::Literal::Number(kind, text))) = (op, &operand.kind)
-            && self.session.literal_parameter(operand.span.start).is_none()
+            && self.literal_parameter(operand.span.start).is_none()
         {
             return super::literal::number_literal(*kind, text, true);
         }

@@ -108,10 +108,17 @@ impl<'a> Binder<'a> {
             return self.cte(position, &utf8(alias.text));
         }
         let entry = self.find_table(&factor.name)?;
+        self.note_factor(factor, &entry.definition.schema);
         let alias: Arc<str> = match factor.alias {
             Some(alias) => utf8(alias.text).into(),
             None => entry.definition.name.clone(),
         };
+        if let Some(view) = entry.definition.view.clone() {
+            let index = TableIndex(self.tables.len() as u32);
+            let shown = self.view(entry, &view, alias)?;
+            self.index_hints(index, factor)?;
+            return Ok(shown);
+        }
         self.check_alias(&alias, Some(&entry.definition.schema))?;
         let index = self.add_table(entry, alias.clone());
         self.index_hints(index, factor)?;
@@ -168,7 +175,7 @@ impl<'a> Binder<'a> {
     }
 
     /// What `*` shows of the table shown last.
-    fn shown_last(&mut self) -> Vec<(u32, u32)> {
+    pub(super) fn shown_last(&mut self) -> Vec<(u32, u32)> {
         let tables = &self.block().tables;
         let position = tables.len() as u32 - 1;
         tables[position as usize].shown().into_iter().map(|ordinal| (position, ordinal)).collect()
@@ -196,7 +203,11 @@ impl<'a> Binder<'a> {
 
     /// A query in FROM, which was bound last, as MySQL gives its rows: those of one that it does not merge into the query around it are
     /// in a temporary table.
-    fn materialize_unless_merged(&mut self, query: &Query<'_>, bound: &mut super::select::BoundQuery) {
+    pub(super) fn materialize_unless_merged(
+        &mut self,
+        query: &Query<'_>,
+        bound: &mut super::select::BoundQuery,
+    ) {
         if matches!(query.body, QueryBody::Values(_)) {
             // As the rows of a UNION are.
             for column in &mut bound.output {
@@ -205,10 +216,23 @@ impl<'a> Binder<'a> {
         }
         // In subqueries of changes it merges none.
         if self.is_change && self.subquery_depth > 0 || !self.is_merged(query) {
-            self.keep_aggregates(&bound.plan);
-            self.materialize_derived(&bound.plan, &mut bound.output);
-            store_values(&mut bound.plan, &mut self.columns);
+            self.materialize_rows(bound);
         }
+    }
+
+    /// A query in FROM whose rows are in a temporary table, whether or not it could be merged.
+    pub(super) fn materialize_always(&mut self, query: &Query<'_>, bound: &mut super::select::BoundQuery) {
+        if matches!(query.body, QueryBody::Values(_)) {
+            self.materialize_unless_merged(query, bound);
+        } else {
+            self.materialize_rows(bound);
+        }
+    }
+
+    fn materialize_rows(&mut self, bound: &mut super::select::BoundQuery) {
+        self.keep_aggregates(&bound.plan);
+        self.materialize_derived(&bound.plan, &mut bound.output);
+        store_values(&mut bound.plan, &mut self.columns);
     }
 
     /// A text that an aggregate gives is a column of the temporary table, which holds its collation as strongly as any column. Only MIN
@@ -270,7 +294,7 @@ impl<'a> Binder<'a> {
                 return Err(PlanError::new(1060, format!("Duplicate column name '{name}'")));
             }
         }
-        let columns = ScopeColumns::Derived { names, columns };
+        let columns = ScopeColumns::Derived { names, columns, view: None };
         self.block().tables.push(ScopeTable { alias: alias.into(), schema: None, columns });
         Ok(())
     }
@@ -421,6 +445,7 @@ impl<'a> Binder<'a> {
             for name in common {
                 let left_column = self.find_common(&name, left_first..right_first)?;
                 let right_column = self.find_common(&name, right_first..end)?;
+                self.note_common(join, (left_column, right_column));
                 let mut sides = vec![self.scope_column(left_column), self.scope_column(right_column)];
                 if join.kind == AstJoin::Right {
                     // MySQL turns it round before it compares.
@@ -519,7 +544,7 @@ impl<'a> Binder<'a> {
     fn scope_column(&mut self, (table, ordinal): (u32, u32)) -> Expr {
         let scope = &self.block().tables[table as usize];
         let id = scope.column(ordinal);
-        if let ScopeColumns::Base { table, .. } = scope.columns {
+        if let Some(table) = scope.catalog_table() {
             self.read_column(table, ordinal, false);
         }
         self.column_expr(id)

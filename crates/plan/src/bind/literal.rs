@@ -18,7 +18,7 @@ const WRONG_TEXT_CHARS_SHOWN: usize = 128;
 
 impl Binder<'_> {
     pub(crate) fn literal(&mut self, literal: &Literal<'_>, start: u32) -> PlanResult<Expr> {
-        if let Some(ordinal) = self.session.literal_parameter(start) {
+        if let Some(ordinal) = self.literal_parameter(start) {
             self.literals_are_parameters = true;
             return Ok(self.parameter(ordinal));
         }
@@ -118,6 +118,9 @@ impl Binder<'_> {
 
     /// The variable of a stored program with this name: a parameter that holds its collation as a column does.
     pub(crate) fn local_variable(&mut self, name: &[u8]) -> Option<Expr> {
+        if self.in_view() {
+            return None;
+        }
         let (ordinal, data_type) = self.session.local_variable(&utf8(name))?;
         self.note_parameter(ordinal, Some(data_type.clone()));
         let mut expr = Expr::new(ExprKind::Param(ordinal), data_type, true);

@@ -11,6 +11,7 @@
 mod change;
 mod chosen_dates;
 mod constant_checks;
+mod create_view;
 mod documents;
 mod expr;
 pub mod from;
@@ -26,6 +27,7 @@ mod set_op;
 mod stored;
 mod temporary;
 mod times;
+mod view;
 mod window;
 
 use std::sync::Arc;
@@ -44,7 +46,9 @@ use crate::logical::{
     TableIndex, TableNeed,
 };
 
+pub use create_view::{BoundView, bind_view};
 use scope::Block;
+pub use view::invalid_view;
 
 /// Deepest nesting of an expression: what binding, compiling and running it recursively may take of a stack.
 pub const EXPRESSION_DEPTH_MAX: u32 = 400;
@@ -95,6 +99,12 @@ pub trait Session {
 
     /// A temporary table of this session.
     fn temporary_table(&self, schema: &str, name: &str) -> Option<Arc<TableEntry>> {
+        let _ = (schema, name);
+        None
+    }
+
+    /// The table of this name that everybody sees, where a temporary table of this session hides it.
+    fn shared_table(&self, schema: &str, name: &str) -> Option<Arc<TableEntry>> {
         let _ = (schema, name);
         None
     }
@@ -166,7 +176,8 @@ pub fn bind(
     catalog: &Catalog,
     session: &dyn Session,
 ) -> PlanResult<Bound> {
-    let mut binder = Binder::new(text, catalog, session);
+    let arena = bumpalo::Bump::new();
+    let mut binder = Binder::new(text, catalog, session, &arena);
     match binder.statement(statement) {
         Ok((kind, output)) => Ok(binder.finish(kind, output)),
         Err(mut error) => {
@@ -193,7 +204,8 @@ pub fn bind_over_table(
     catalog: &Catalog,
     session: &dyn Session,
 ) -> PlanResult<Expr> {
-    let mut binder = Binder::new(text, catalog, session);
+    let arena = bumpalo::Bump::new();
+    let mut binder = Binder::new(text, catalog, session, &arena);
     binder.blocks.push(Block::new("field list"));
     let index = binder.add_table(table.clone(), table.definition.name.clone());
     binder.show_table(index, table.definition.name.clone());
@@ -213,7 +225,8 @@ pub fn bind_constant(
     catalog: &Catalog,
     session: &dyn Session,
 ) -> PlanResult<Expr> {
-    let mut binder = Binder::new(text, catalog, session);
+    let arena = bumpalo::Bump::new();
+    let mut binder = Binder::new(text, catalog, session, &arena);
     binder.blocks.push(Block::new("field list"));
     binder.expr(expr)
 }
@@ -239,6 +252,8 @@ struct VisibleCte<'a> {
 }
 
 pub(crate) struct Binder<'a> {
+    /// Where the trees of views lie.
+    arena: &'a bumpalo::Bump,
     text: &'a [u8],
     catalog: &'a Catalog,
     session: &'a dyn Session,
@@ -293,6 +308,14 @@ pub(crate) struct Binder<'a> {
     /// Position of VALUES(col)'s row while ON DUPLICATE KEY UPDATE is bound.
     new_row: Option<(TableIndex, ColumnId)>,
     view_depth: u32,
+    /// Views whose queries are being bound, outermost first.
+    open_views: Vec<view::OpenView>,
+    /// Mentions of views so far.
+    views: u32,
+    /// What the names of the query mean that becomes a view.
+    names: Option<Box<syntax::QueryNames>>,
+    /// The view that the query becomes: it is not there yet.
+    unseen_view: Option<(String, String)>,
     /// Nesting of the expression being bound.
     depth: u32,
     /// The expression that is bound next is a condition of WHERE or ON, or one of those that AND joins there.
@@ -316,8 +339,14 @@ pub(crate) struct Binder<'a> {
 }
 
 impl<'a> Binder<'a> {
-    fn new(text: &'a [u8], catalog: &'a Catalog, session: &'a dyn Session) -> Binder<'a> {
+    fn new(
+        text: &'a [u8],
+        catalog: &'a Catalog,
+        session: &'a dyn Session,
+        arena: &'a bumpalo::Bump,
+    ) -> Binder<'a> {
         Binder {
+            arena,
             text,
             catalog,
             session,
@@ -354,6 +383,10 @@ impl<'a> Binder<'a> {
             has_limit: false,
             new_row: None,
             view_depth: 0,
+            open_views: Vec::new(),
+            views: 0,
+            names: None,
+            unseen_view: None,
             depth: 0,
             is_conjunct: false,
             is_negated: false,
@@ -440,6 +473,7 @@ impl<'a> Binder<'a> {
         PartlyBound {
             tables: self.needs.tables.iter().map(entry).collect(),
             columns: self.needs.columns,
+            definers: self.needs.definers,
             missing_table: self.missing_table.into_inner(),
             missing_column: self.missing_column,
             warnings: self.warnings,
@@ -476,6 +510,11 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// The parameter that stands for the literal at this offset; literals of views are none.
+    fn literal_parameter(&self, start: u32) -> Option<u32> {
+        if self.in_view() { None } else { self.session.literal_parameter(start) }
+    }
+
     /// A new column.
     fn new_column(&mut self, name: &Arc<str>, data_type: DataType, nullable: bool) -> ColumnId {
         let id = ColumnId(self.columns.len() as u32);
@@ -510,7 +549,10 @@ impl<'a> Binder<'a> {
                 None => return Err(PlanError::new(1046, "No database selected")),
             },
         };
-        if let Some(entry) = self.session.temporary_table(&schema, &table) {
+        if !self.in_view()
+            && let Some(entry) = self.session.temporary_table(&schema, &table)
+        {
+            self.refuse_temporary(&table)?;
             return Ok(entry);
         }
         let wanted = self.next_need.unwrap_or(Privileges::SELECT);
@@ -521,7 +563,20 @@ impl<'a> Binder<'a> {
             }
             return Err(PlanError::new(1049, format!("Unknown database '{schema}'")));
         };
-        let entry = found.table(&table);
+        let entry = found.table(&table).filter(|_| !self.is_unseen(&schema, &table));
+        let mut of_all = None;
+        if let Some(temporary) = entry.filter(|entry| entry.definition.kind == catalog::TableKind::Temporary)
+        {
+            self.refuse_temporary(&temporary.definition.name)?;
+            if self.in_view() {
+                // A view reads the table that everybody sees.
+                of_all = Some(self.session.shared_table(&schema, &table));
+            }
+        }
+        let entry = match &of_all {
+            Some(of_all) => of_all.as_ref(),
+            None => entry,
+        };
         if entry.is_none() {
             *self.missing_table.borrow_mut() = Some((schema.to_string(), table.to_string(), wanted));
         }
@@ -558,6 +613,8 @@ impl<'a> Binder<'a> {
             alternative: Privileges::NONE,
             locking: false,
             changes: false,
+            definer: self.open_views.last().and_then(|open| open.definer),
+            view: self.open_views.first().map(|open| open.index),
         });
         self.tables.push(BoundTable {
             parts: Vec::new(),
@@ -568,6 +625,7 @@ impl<'a> Binder<'a> {
             allowed_indexes: None,
             indexes_of_groups: None,
             force_index: false,
+            is_view: false,
         });
         index
     }

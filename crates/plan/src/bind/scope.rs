@@ -38,8 +38,17 @@ pub(crate) struct ScopeTable {
 /// Where a scope table's columns are found.
 #[derive(Clone)]
 pub(crate) enum ScopeColumns {
-    Base { first: ColumnId, definition: Arc<TableDefinition>, table: TableIndex },
-    Derived { names: NameMap, columns: Vec<(Arc<str>, ColumnId)> },
+    Base {
+        first: ColumnId,
+        definition: Arc<TableDefinition>,
+        table: TableIndex,
+    },
+    Derived {
+        names: NameMap,
+        columns: Vec<(Arc<str>, ColumnId)>,
+        /// It is this view.
+        view: Option<TableIndex>,
+    },
 }
 
 impl ScopeTable {
@@ -54,14 +63,30 @@ impl ScopeTable {
         }
     }
 
+    /// The mention of a table or view of the catalog that it is.
+    pub(crate) fn catalog_table(&self) -> Option<TableIndex> {
+        match self.columns {
+            ScopeColumns::Base { table, .. } => Some(table),
+            ScopeColumns::Derived { view, .. } => view,
+        }
+    }
+
     pub(crate) fn find(&self, name: &str) -> Option<(u32, ColumnId)> {
         match &self.columns {
             ScopeColumns::Base { first, definition, .. } => definition
                 .column_ordinal(name)
                 .map(|ordinal| (ordinal as u32, ColumnId(first.0 + ordinal as u32))),
-            ScopeColumns::Derived { names, columns } => {
+            ScopeColumns::Derived { names, columns, .. } => {
                 names.get(name).map(|ordinal| (ordinal as u32, columns[ordinal].1))
             }
+        }
+    }
+
+    /// How many columns it has.
+    pub(crate) fn width(&self) -> u32 {
+        match &self.columns {
+            ScopeColumns::Base { definition, .. } => definition.columns.len() as u32,
+            ScopeColumns::Derived { columns, .. } => columns.len() as u32,
         }
     }
 
@@ -273,7 +298,7 @@ impl Binder<'_> {
         let ast::ExprKind::Column(name) = &expr.kind else { return None };
         let block = self.blocks.last()?;
         let is_common = !block.hidden.is_empty() && Self::is_joined_column(block, &utf8(name.name.text));
-        if !is_common || self.session.local_variable(&utf8(name.name.text)).is_some() {
+        if !is_common || !self.in_view() && self.session.local_variable(&utf8(name.name.text)).is_some() {
             return None;
         }
         self.selected_by_name(expr)
@@ -424,17 +449,22 @@ impl Binder<'_> {
                         let text = format!("Column '{}' in {clause} is ambiguous", written_name(name));
                         self.warnings.push(*PlanError::new(1052, text));
                     }
-                    if let ScopeColumns::Base { table, .. } =
-                        self.blocks[depth].tables[table as usize].columns
-                    {
+                    let scope = &self.blocks[depth].tables[table as usize];
+                    if let Some(table) = scope.catalog_table() {
                         self.read_column(table, ordinal, false);
                     } else {
                         self.read_inserted(id);
                     }
+                    self.note_column(depth, table, ordinal, name.name);
                     self.add_outer(depth, id);
                     return Ok(self.column_expr(id));
                 }
-                Found::Alias(expr) if depth == innermost => return Ok(expr),
+                Found::Alias(expr) if depth == innermost => {
+                    if self.blocks[depth].alias_rule != AliasRule::Having {
+                        self.note_item(depth, expr.as_column(), name.name);
+                    }
+                    return Ok(expr);
+                }
                 Found::Alias(expr) => {
                     self.check_outer_alias(depth, name)?;
                     expr.each_column(&mut |id| self.add_outer(depth, id));

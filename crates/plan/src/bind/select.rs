@@ -77,13 +77,23 @@ impl<'a> Binder<'a> {
             QueryBody::Table(name) => {
                 self.blocks.push(Self::derived_block(derived));
                 let entry = self.find_table(name);
-                let bound = entry.map(|entry| {
+                let bound = entry.and_then(|entry| {
                     let alias = entry.definition.name.clone();
+                    self.note_table(name.name, &entry.definition.schema);
+                    if let Some(view) = entry.definition.view.clone() {
+                        let (plan, shown) = self.view(entry, &view, alias)?;
+                        self.note_star(name.name.span.start, &shown);
+                        let output =
+                            shown.into_iter().map(|(at, ordinal)| self.output_of(at, ordinal)).collect();
+                        return Ok(BoundQuery { plan, output, outer: Vec::new() });
+                    }
                     let index = self.add_table(entry, alias.clone());
                     self.show_table(index, alias);
                     let shown = self.block().tables[0].shown();
+                    let columns: Vec<_> = shown.iter().map(|&ordinal| (0, ordinal)).collect();
+                    self.note_star(name.name.span.start, &columns);
                     let output = shown.into_iter().map(|ordinal| self.output_of(0, ordinal)).collect();
-                    BoundQuery { plan: Logical::Scan { table: index }, output, outer: Vec::new() }
+                    Ok(BoundQuery { plan: Logical::Scan { table: index }, output, outer: Vec::new() })
                 });
                 self.last_block = self.blocks.pop();
                 bound
@@ -341,9 +351,13 @@ impl<'a> Binder<'a> {
         output: &mut Vec<OutputColumn>,
     ) -> PlanResult<()> {
         match item {
-            SelectItem::Star(_) => {
+            SelectItem::Star(span) => {
                 if no_from {
                     return Err(PlanError::new(1096, "No tables used"));
+                }
+                if self.names.is_some() {
+                    let star = self.block().star.clone();
+                    self.note_star(span.start, &star);
                 }
                 for (table, ordinal) in self.block().star.clone() {
                     let column = self.output_of(table, ordinal);
@@ -351,7 +365,7 @@ impl<'a> Binder<'a> {
                 }
                 Ok(())
             }
-            SelectItem::TableStar(name, _) => {
+            SelectItem::TableStar(name, span) => {
                 let alias = utf8(name.name.text);
                 let schema = name.schema.map(|schema| utf8(schema.text));
                 let position = self.block().tables.iter().position(|table| {
@@ -361,7 +375,12 @@ impl<'a> Binder<'a> {
                 let Some(position) = position else {
                     return Err(PlanError::new(1051, format!("Unknown table '{alias}'")));
                 };
-                for ordinal in self.block().tables[position].shown() {
+                let shown = self.block().tables[position].shown();
+                if self.names.is_some() {
+                    let columns: Vec<_> = shown.iter().map(|&ordinal| (position as u32, ordinal)).collect();
+                    self.note_star(span.start, &columns);
+                }
+                for ordinal in shown {
                     let column = self.output_of(position as u32, ordinal);
                     self.add_output(column, output);
                 }
@@ -389,6 +408,7 @@ impl<'a> Binder<'a> {
                     (None, ast::ExprKind::Literal(ast::Literal::String { value, .. })) => utf8(value),
                     (None, _) => utf8(source.of(self.text).trim_ascii()),
                 });
+                self.note_name(source.start, &name);
                 let mut column = match bound.as_column() {
                     // A column of this block keeps its number; an aggregate's too, but it is no table's column.
                     Some(id) if !self.block().outer.contains(&id) => self.output_of_column(id, &bound),
@@ -449,7 +469,7 @@ impl<'a> Binder<'a> {
     pub(crate) fn output_of(&mut self, table: u32, ordinal: u32) -> OutputColumn {
         let scope = &self.block().tables[table as usize];
         let (id, name) = (scope.column(ordinal), scope.name(ordinal));
-        if let ScopeColumns::Base { table, .. } = scope.columns {
+        if let Some(table) = scope.catalog_table() {
             self.read_column(table, ordinal, true);
         }
         let expr = self.column_expr(id);
@@ -820,6 +840,11 @@ impl<'a> Binder<'a> {
             match shown.columns {
                 ScopeColumns::Base { table, .. } => {
                     self.tables[table.0 as usize].lock = Some((locking.exclusive, wait));
+                }
+                ScopeColumns::Derived { view: Some(view), .. } => {
+                    for need in self.needs.tables.iter().filter(|need| need.view == Some(view)) {
+                        self.tables[need.table.0 as usize].lock = Some((locking.exclusive, wait));
+                    }
                 }
                 // What MySQL says of a derived table that is named.
                 ScopeColumns::Derived { .. } if position.is_some() => {

@@ -16,7 +16,7 @@ use types::DataType;
 
 use expr::{Coercibility, ColumnId, Expr, Subquery};
 
-pub use crate::needs::{ColumnNeed, Needs, TableIndex, TableNeed};
+pub use crate::needs::{ColumnNeed, Definer, Needs, TableIndex, TableNeed};
 pub use part::{PartKind, TablePart, TextPredicate, TextPredicateKind};
 pub use statement::{
     Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundRowQuery, BoundTable, BoundUpdate,

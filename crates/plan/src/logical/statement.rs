@@ -27,6 +27,8 @@ pub struct BoundTable {
     pub(crate) indexes_of_groups: Option<Vec<usize>>,
     /// FORCE INDEX: a table scan only if no index can be used.
     pub force_index: bool,
+    /// A view, whose rows are those of its query's tree.
+    pub is_view: bool,
     /// Parts of large columns that are read instead of them. Part `i` has the ordinal behind the table's columns.
     pub parts: Vec<TablePart>,
 }

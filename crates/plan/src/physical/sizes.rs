@@ -36,11 +36,10 @@ impl PhysicalPlan {
         if !decides {
             return Vec::new();
         }
-        let stored = self
-            .tables
-            .iter()
-            .enumerate()
-            .filter(|(_, table)| table.entry.definition.kind != TableKind::System);
+        let stored =
+            self.tables.iter().enumerate().filter(|(_, table)| {
+                !matches!(table.entry.definition.kind, TableKind::System | TableKind::View)
+            });
         let indexes = stored.map(|(index, _)| TableIndex(u32::try_from(index).unwrap_or(u32::MAX)));
         indexes.map(|table| self.size_now(table)).collect()
     }

@@ -340,6 +340,7 @@ table! {
     1439 ER_TOO_BIG_DISPLAYWIDTH "42000" "Display width out of range for column '%-.192s' (max = %lu)";
     1440 ER_XAER_DUPID "XAE08" "XAER_DUPID: The XID already exists";
     1441 ER_DATETIME_FUNCTION_OVERFLOW "22008" "Datetime function: %-.32s field overflow";
+    1443 ER_VIEW_PREVENT_UPDATE "HY000" "The definition of table '%-.192s' prevents operation %s on table '%-.192s'.";
     1444 ER_PS_NO_RECURSION "HY000" "The prepared statement contains a stored routine call that refers to that same statement. It's not allowed to execute a prepared statement in such a recursive manner";
     1448 ER_VIEW_OTHER_USER "HY000" "You need the SUPER privilege for creation view with '%-.192s'@'%-.192s' definer";
     1449 ER_NO_SUCH_USER "HY000" "The user specified as a definer ('%-.64s'@'%-.64s') does not exist";

@@ -8,7 +8,7 @@
 use access::MetadataWait;
 use catalog::{
     AccountId, Accounts, Catalog, CatalogHandle, ColumnDefinition, RoutineId, Routines, TableEntry,
-    TreeNumber,
+    TreeNumber, ViewDefinition,
 };
 use plan::logical::Created;
 use service::{Diagnostic, Outcome, SqlError};
@@ -49,6 +49,34 @@ pub enum Definition<'s> {
     CreateIndex(&'s ast::CreateIndex<'s>),
     /// DROP INDEX.
     DropIndex(&'s ast::DropIndex<'s>),
+    /// CREATE VIEW, ALTER VIEW.
+    CreateView(&'s NewView),
+    /// DROP VIEW.
+    DropViews {
+        /// Their names.
+        names: &'s [ast::ObjectName<'s>],
+        /// IF EXISTS.
+        if_exists: bool,
+    },
+}
+
+/// A view whose query has been bound.
+#[derive(Clone, Debug)]
+pub struct NewView {
+    /// Its schema.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub view: ViewDefinition,
+    /// The columns of its query.
+    pub columns: Vec<SelectedColumn>,
+    /// OR REPLACE.
+    pub or_replace: bool,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// ALTER VIEW.
+    pub is_altered: bool,
 }
 
 /// What a definition depends on in its session.

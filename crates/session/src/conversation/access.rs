@@ -10,10 +10,11 @@
 //! 2. An account that holds SYSTEM_USER is changed, ended or impersonated only by accounts that hold it too.
 
 use catalog::{Account, Accounts, Privileges, Routines, TableKind};
-use plan::logical::{ColumnNeed, TableIndex, TableNeed};
+use plan::logical::{Bound, ColumnNeed, Needs, TableIndex, TableNeed};
 use plan::{PhysicalPlan, PlanError};
 use service::error::{
-    ER_ACCESS_DENIED_ERROR, ER_CANNOT_USER_REFERENCED_AS_DEFINER, ER_USER_REFERENCED_AS_DEFINER, Level,
+    ER_ACCESS_DENIED_ERROR, ER_CANNOT_USER_REFERENCED_AS_DEFINER, ER_NO_SUCH_USER,
+    ER_USER_REFERENCED_AS_DEFINER, Level,
 };
 use service::{Diagnostic, Outcome, SqlError};
 use syntax::ast::{
@@ -24,6 +25,7 @@ use syntax::ast::{
 use super::account_names::{account_meant, account_named};
 use super::current_account::CurrentAccount;
 use super::names::{Names, name_text};
+use crate::errors::plan_error;
 use crate::privilege::{self, SessionAccount};
 use crate::processes::Identity;
 use crate::references;
@@ -107,11 +109,7 @@ impl Access<'_> {
             | Statement::SetRole(_)
             | Statement::Help(_) => Ok(()),
             // These answer 1235.
-            Statement::CreateView(_)
-            | Statement::DropView { .. }
-            | Statement::Restart
-            | Statement::Binlog(_)
-            | Statement::Unsupported { .. } => Ok(()),
+            Statement::Restart | Statement::Binlog(_) | Statement::Unsupported { .. } => Ok(()),
             // What they mean is looked up first: `use_database`, `kill`, `find_procedure`, the accounts as they are.
             Statement::Use(_)
             | Statement::Kill { .. }
@@ -154,6 +152,18 @@ impl Access<'_> {
                     .into_iter()
                     .try_for_each(|references| self.require_references(&alter.table, references))
             }
+            Statement::CreateView(create) => {
+                let (schema, view) = self.names.table(&create.name)?;
+                privilege::require_table(account, &schema, &view, Privileges::CREATE_VIEW)?;
+                if create.or_replace || create.alter {
+                    privilege::require_table(account, &schema, &view, Privileges::DROP)?;
+                }
+                Ok(())
+            }
+            Statement::DropView { names, .. } => names.iter().try_for_each(|name| {
+                let (schema, view) = self.names.table(name)?;
+                privilege::require_table(account, &schema, &view, Privileges::DROP)
+            }),
             Statement::DropTable(drop) => {
                 let named = drop.names.iter();
                 named.filter(|_| !drop.temporary).try_for_each(|name| self.require_on(name, Privileges::DROP))
@@ -329,12 +339,20 @@ impl Access<'_> {
             Show::CreateTable(name) => {
                 let (schema, table) = self.names.table(name)?;
                 let any = privilege::on_table(account, &schema, &table).intersects(Privileges::TABLE);
+                let is_view =
+                    |entry: std::sync::Arc<catalog::TableEntry>| entry.definition.kind == TableKind::View;
+                if any && self.names.entry(name).is_ok_and(is_view) {
+                    return privilege::require_table(account, &schema, &table, Privileges::SHOW_VIEW);
+                }
                 if any || self.names.is_temporary(&schema, &table) {
                     return Ok(());
                 }
                 Err(privilege::command_denied(account, &table, "SHOW"))
             }
-            Show::CreateView(name) => self.require_on(name, Privileges::SELECT),
+            Show::CreateView(name) => {
+                self.require_on(name, Privileges::SELECT)?;
+                self.require_on(name, Privileges::SHOW_VIEW)
+            }
             Show::CreateDatabase { name, .. } => {
                 let name = name_text(name.text);
                 if privilege::enters_schema(account, &name) {
@@ -396,17 +414,129 @@ impl Access<'_> {
 ///
 /// # Errors
 /// 1044, 1142, 1143.
-pub(super) fn require_plan(account: &SessionAccount, plan: &PhysicalPlan) -> Outcome {
+#[inline]
+pub(super) fn require_plan(account: &CurrentAccount, plan: &PhysicalPlan) -> Outcome {
     let definition = |table: TableIndex| &*plan.tables[table.0 as usize].entry.definition;
+    if plan.needs.reads_views {
+        return require_with_views(account, &plan.needs, definition);
+    }
     for need in &plan.needs.tables {
         require_need(account, definition(need.table), need)?;
     }
     require_columns(account, &plan.needs.columns, definition)
 }
 
+/// EXPLAIN shows what views read: only to an account that may see how they are made, and may itself read that.
+///
+/// # Errors
+/// 1345.
+pub(super) fn require_explained(account: &SessionAccount, plan: &PhysicalPlan) -> Outcome {
+    if !plan.needs.reads_views {
+        return Ok(());
+    }
+    let may = plan.needs.tables.iter().all(|need| {
+        let definition = &plan.tables[need.table.0 as usize].entry.definition;
+        let held = privilege::on_table(account, &definition.schema, &definition.name)
+            | privilege::on_columns(account, &definition.schema, &definition.name);
+        is_free(definition)
+            || (definition.kind != TableKind::View || held.contains(Privileges::SHOW_VIEW))
+                && (need.view.is_none() || held.contains(Privileges::SELECT))
+    });
+    if may { Ok(()) } else { Err(service::error::ER_VIEW_NO_EXPLAIN.bare()) }
+}
+
+/// The same for the query of a view that is being made.
+///
+/// # Errors
+/// As [`require_plan`].
+pub(super) fn require_view_query(account: &CurrentAccount, bound: &Bound) -> Outcome {
+    let definition = |table: TableIndex| &*bound.tables[table.0 as usize].entry.definition;
+    require_with_views(account, &bound.needs, definition).map_err(|mut error| {
+        // 9.7 asks for any privilege on what the query shows.
+        error.message = error.message.replacen("SELECT command", "ANY command", 1);
+        error
+    })
+}
+
+/// Checks a statement that reads views: what a view reads is checked against its definer, and an account that lacks something there
+/// makes the view invalid.
+#[cold]
+fn require_with_views<'d>(
+    account: &CurrentAccount,
+    needs: &Needs,
+    definition: impl Fn(TableIndex) -> &'d catalog::TableDefinition,
+) -> Outcome {
+    let definers = definers_of(account, &needs.definers);
+    for own in [true, false] {
+        let own_tables = |table: TableIndex| {
+            needs.tables.iter().find(|need| need.table == table).is_none_or(|need| need.view.is_none())
+        };
+        for need in needs.tables.iter().filter(|need| need.view.is_none() == own) {
+            let actor = actor_of(account, &definers, need.definer)?;
+            let checked = require_need(actor, definition(need.table), need);
+            checked.map_err(|error| hidden_error(error, need.view.map(&definition)))?;
+        }
+        let columns: Vec<ColumnNeed> =
+            needs.columns.iter().filter(|need| own_tables(need.table) == own).copied().collect();
+        let mut rest = &columns[..];
+        while let Some(first) = rest.first() {
+            let need = needs.tables.iter().find(|need| need.table == first.table);
+            let (definer, view) = need.map_or((None, None), |need| (need.definer, need.view));
+            let count = rest.iter().take_while(|need| need.table == first.table).count();
+            let actor = actor_of(account, &definers, definer)?;
+            let checked = require_columns(actor, &rest[..count], &definition);
+            checked.map_err(|error| hidden_error(error, view.map(&definition)))?;
+            rest = &rest[count..];
+        }
+    }
+    Ok(())
+}
+
+/// Definers as they act; an error where there is no such account.
+type Definers = Vec<Result<std::sync::Arc<SessionAccount>, Box<SqlError>>>;
+
+fn definers_of(account: &CurrentAccount, definers: &[plan::logical::Definer]) -> Definers {
+    let accounts = account.accounts();
+    definers
+        .iter()
+        .map(|definer| {
+            if account.is_named(&definer.user, &definer.host) {
+                return Ok(std::sync::Arc::clone(account));
+            }
+            let found = accounts.find(&definer.user, &definer.host);
+            // Only an administrator learns which account is missing.
+            let missing = || match account.global.contains(Privileges::SUPER) {
+                true => ER_NO_SUCH_USER.with(&[&definer.user, &definer.host]),
+                false => access_denied(account),
+            };
+            Ok(SessionAccount::at_login(accounts, found.ok_or_else(missing)?, &definer.host))
+        })
+        .collect()
+}
+
+fn actor_of<'a>(
+    account: &'a SessionAccount,
+    definers: &'a Definers,
+    definer: Option<u32>,
+) -> Result<&'a SessionAccount, Box<SqlError>> {
+    match definer.and_then(|definer| definers.get(definer as usize)) {
+        None => Ok(account),
+        Some(Ok(definer)) => Ok(definer),
+        Some(Err(error)) => Err(error.clone()),
+    }
+}
+
+/// Of what a view reads nothing is said but that the view is invalid.
+fn hidden_error(error: Box<SqlError>, view: Option<&catalog::TableDefinition>) -> Box<SqlError> {
+    match view {
+        Some(view) => plan_error(&plan::bind::invalid_view(&view.schema, &view.name)),
+        None => error,
+    }
+}
+
 /// The refusal that stands before an error of names: who may not read a table is not told what it lacks.
 #[cold]
-pub(super) fn denied_instead(account: &SessionAccount, error: &PlanError) -> Option<Box<SqlError>> {
+pub(super) fn denied_instead(account: &CurrentAccount, error: &PlanError) -> Option<Box<SqlError>> {
     let bound = error.bound.as_ref()?;
     let definition_of = |table: TableIndex| {
         let (entry, _) =
@@ -414,6 +544,15 @@ pub(super) fn denied_instead(account: &SessionAccount, error: &PlanError) -> Opt
         &*entry.definition
     };
     let check = || -> Outcome {
+        if !bound.definers.is_empty() || bound.tables.iter().any(|(_, need)| need.view.is_some()) {
+            let needs = Needs {
+                tables: bound.tables.iter().map(|(_, need)| *need).collect(),
+                columns: bound.columns.clone(),
+                definers: bound.definers.clone(),
+                reads_views: true,
+            };
+            return require_with_views(account, &needs, definition_of);
+        }
         for (entry, need) in &bound.tables {
             require_need(account, &entry.definition, need)?;
         }

@@ -72,6 +72,11 @@ impl CurrentAccount {
         self.accounts_seen = Arc::clone(&catalog.accounts);
     }
 
+    /// All accounts, as of the last look.
+    pub(super) fn accounts(&self) -> &Accounts {
+        &self.accounts_seen
+    }
+
     /// SET ROLE: other roles of the same account are active.
     pub(super) fn set_roles(&mut self, account: Arc<SessionAccount>) {
         self.account = account;

@@ -21,6 +21,7 @@ use super::lock_tables;
 use super::names::name_text;
 use super::run;
 use super::show;
+use super::views;
 use super::{Session, access};
 use crate::backend::{
     Backend, CheckDepth, Defined, Definition, DefinitionContext, DefinitionSession, SelectedColumn,
@@ -46,6 +47,8 @@ pub(super) fn count_definition<B: Backend>(session: &Session<B>, statement: &Sta
         Statement::RenameTable(_) => StatementKind::RenameTable,
         Statement::CreateIndex(_) => StatementKind::CreateIndex,
         Statement::DropIndex(_) => StatementKind::DropIndex,
+        Statement::CreateView(_) => StatementKind::CreateView,
+        Statement::DropView { .. } => StatementKind::DropView,
         _ => return,
     };
     session.count(kind);
@@ -87,6 +90,11 @@ fn define<B: Backend>(
         && let Some(query) = create.query
     {
         return create_table_as(session, create, query, sql, reply);
+    }
+    if let Statement::CreateView(create) = statement {
+        let view = views::new_view(session, create, sql)?;
+        let outcome = change_definition(session, sql, Definition::CreateView(&view))?;
+        return Ok(send_ddl_outcome(session, &outcome, reply)?);
     }
     let definition = definition_of(statement).ok_or_else(|| not_supported("this definition"))?;
     let outcome = change_definition(session, sql, definition)?;
@@ -274,6 +282,19 @@ pub(crate) fn maintain_tables<B: Backend>(
                 continue;
             }
         };
+        if entry.definition.kind == TableKind::View {
+            if maintain.kind != MaintainKind::Check {
+                let error = service::error::ER_WRONG_OBJECT.message(&[&schema, &table, &"BASE TABLE"]);
+                row("Error", &error);
+                row("status", "Operation failed");
+            } else if let Some(error) = views::why_invalid(session, &entry.definition) {
+                row("Error", &error.message);
+                row("error", "Corrupt");
+            } else {
+                row("status", "OK");
+            }
+            continue;
+        }
         if !session.shared.backend.looks_after(&entry) {
             // The views of information_schema are sound by nature.
             if maintain.kind == MaintainKind::Check && schema.eq_ignore_ascii_case("information_schema") {
@@ -447,6 +468,7 @@ fn definition_of<'s>(statement: &'s Statement<'s>) -> Option<Definition<'s>> {
         Statement::RenameTable(pairs) => Definition::RenameTables(pairs),
         Statement::CreateIndex(create) => Definition::CreateIndex(create),
         Statement::DropIndex(drop) => Definition::DropIndex(drop),
+        Statement::DropView { names, if_exists } => Definition::DropViews { names, if_exists: *if_exists },
         _ => return None,
     })
 }

@@ -148,9 +148,9 @@ pub(crate) fn dispatch<B: Backend>(
         | Statement::Truncate(_)
         | Statement::RenameTable(_)
         | Statement::CreateIndex(_)
-        | Statement::DropIndex(_) => return definitions::run_ddl(session, statement, sql, reply),
-        Statement::CreateView(_) => Err(not_supported("CREATE VIEW")),
-        Statement::DropView { .. } => Err(not_supported("DROP VIEW")),
+        | Statement::DropIndex(_)
+        | Statement::CreateView(_)
+        | Statement::DropView { .. } => return definitions::run_ddl(session, statement, sql, reply),
 
         Statement::StartTransaction { consistent_snapshot, read_only } => {
             transaction_statements::start_transaction(session, consistent_snapshot, read_only, reply)

@@ -82,6 +82,7 @@ pub(crate) fn explain<B: Backend>(
     };
     let parameters: Vec<ValueRef<'_>> = values.iter().map(ValueRef::from).collect();
     access::require_plan(&session.account, plan.physical())?;
+    access::require_explained(&session.account, plan.physical())?;
     if !tree {
         let rows = plan::explain::table(plan.physical());
         return Ok(show::send_listing(session, &traditional(&rows), reply)?);

@@ -206,7 +206,12 @@ impl<B: Backend> SessionLocks<B> {
         let mut used = vec![false; self.tables.len()];
         for (index, reference) in plan.tables.iter().enumerate() {
             let table = &reference.entry.definition;
-            if table.kind != TableKind::Base {
+            let of_view =
+                |need: &&plan::logical::TableNeed| need.table.0 as usize == index && need.view.is_some();
+            if !matches!(table.kind, TableKind::Base | TableKind::View)
+                || plan.needs.reads_views && plan.needs.tables.iter().any(|need| of_view(&need))
+            {
+                // What a view reads is locked with it.
                 continue;
             }
             let found = self.tables.iter().enumerate().position(|(at, locked)| {
@@ -439,13 +444,28 @@ fn wanted_locks<B: Backend>(
             }
             return Err(ER_NO_SUCH_TABLE.with(&[&table.schema, &table.name]));
         };
-        let Some(lock) = CachedExecution::<B>::lock_of(entry) else { continue };
         let mode = if table.write { MetadataMode::Exclusive } else { MetadataMode::ReadOnly };
-        match wanted.iter_mut().find(|(known, _)| *known == lock) {
-            Some((_, known)) if mode == MetadataMode::Exclusive => *known = mode,
-            Some(_) => {}
-            None => wanted.push((lock, mode)),
-        }
+        want_lock::<B>(entry, mode, catalog, &mut wanted);
     }
     Ok(wanted)
+}
+
+/// Adds the lock of a table; of a view also those of the tables and views that it reads, each once.
+fn want_lock<B: Backend>(
+    entry: &catalog::TableEntry,
+    mode: MetadataMode,
+    catalog: &Catalog,
+    wanted: &mut Vec<(MetadataLock<B>, MetadataMode)>,
+) {
+    let mut waiting = vec![(entry, mode)];
+    while let Some((entry, mode)) = waiting.pop() {
+        let Some(lock) = CachedExecution::<B>::lock_of(entry) else { continue };
+        match wanted.iter_mut().find(|(known, _)| *known == lock) {
+            Some((_, known)) if mode == MetadataMode::Exclusive && *known != mode => *known = mode,
+            Some(_) => continue,
+            None => wanted.push((lock, mode)),
+        }
+        let tables = entry.definition.view.iter().flat_map(|view| &view.tables);
+        waiting.extend(tables.filter_map(|(schema, name)| Some((&**catalog.table(schema, name)?, mode))));
+    }
 }

@@ -69,6 +69,7 @@ pub mod transaction;
 mod transaction_statements;
 mod unescaped;
 mod user_variables;
+mod views;
 
 use std::borrow::Cow;
 use std::sync::Arc;

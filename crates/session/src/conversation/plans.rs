@@ -314,6 +314,10 @@ impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
         self.session.routines.variable(name)
     }
 
+    fn shared_table(&self, schema: &str, name: &str) -> Option<Arc<catalog::TableEntry>> {
+        self.session.shared.core.catalog().load().table(schema, name).cloned()
+    }
+
     fn literal_parameter(&self, start: u32) -> Option<u32> {
         let literals = self.literals?;
         literals.find(start).or_else(|| literals.find_cell(start))
@@ -443,6 +447,25 @@ impl<'a, B: Backend> Planner<'a, B> {
     ) -> Result<PlanHandle<B>, Box<SqlError>> {
         let bind = BindSession { begins_time: false, ..BindSession::new(self, values) };
         self.plan_bound(statement, text, catalog, &bind)
+    }
+
+    /// Binds the query of a view that is `schema.name`.
+    ///
+    /// # Errors
+    /// As [`Self::plan_statement`].
+    pub(super) fn bind_view(
+        &self,
+        create: &syntax::ast::CreateView<'_>,
+        name: (&str, &str),
+        text: &[u8],
+    ) -> Result<plan::bind::BoundView, Box<SqlError>> {
+        let bind = BindSession { begins_time: false, ..BindSession::new(self, Some(&[])) };
+        let bound = plan::progress::stoppable(|| {
+            plan::bind::bind_view(create, name, text, &self.names.catalog(), &bind).map_err(|error| {
+                access::denied_instead(self.account, &error).unwrap_or_else(|| plan_error(&error))
+            })
+        });
+        bound.unwrap_or_else(|why| Err(crate::limits::stopped(why, &self.shared.control)))
     }
 
     fn plan_bound(

@@ -21,6 +21,7 @@ use super::locks::SessionLocks;
 use super::names::{Names, name_text};
 use super::routine::{show_create_routine, show_routine_status};
 use super::run;
+use super::views;
 use crate::backend::Backend;
 use crate::errors::not_supported;
 use crate::privilege::{self, SessionAccount};
@@ -91,6 +92,7 @@ pub(super) fn show<B: Backend>(
     reply: &mut Reply<'_>,
 ) -> Outcome {
     session.count(StatementKind::Show);
+    check_view(session, show)?;
     let (mut listing, filter) = listings(session).listing_of(show)?;
     let rows_max = if is_limited(show) { session.variables.settings().select_limit } else { u64::MAX };
     let found_rows = session.results.found_rows();
@@ -115,6 +117,27 @@ pub(super) fn show<B: Backend>(
         session.results.set_found_rows(found_rows);
     }
     sent
+}
+
+/// Says of a view that it is invalid: an error where its columns are shown, else a warning.
+fn check_view<B: Backend>(session: &mut Session<B>, show: &Show<'_>) -> Outcome {
+    let (Show::Columns { table: name, .. } | Show::CreateTable(name) | Show::CreateView(name)) = show else {
+        return Ok(());
+    };
+    let Ok(entry) = session.names().entry(name) else { return Ok(()) };
+    if entry.definition.kind != TableKind::View {
+        return Ok(());
+    }
+    let Some(error) = views::why_invalid(session, &entry.definition) else { return Ok(()) };
+    if matches!(show, Show::Columns { .. }) {
+        return Err(error);
+    }
+    if error.number == service::error::ER_VIEW_INVALID.number {
+        let definition = &entry.definition;
+        let warning = service::error::ER_VIEW_INVALID.warning(&[&definition.schema, &definition.name]);
+        session.diagnostics.push(warning, session.variables.settings().diagnostics);
+    }
+    Ok(())
 }
 
 fn listings<B: Backend>(session: &Session<B>) -> Listings<'_, B> {
@@ -234,6 +257,10 @@ impl<B: Backend> Listings<'_, B> {
             Show::CreateTable(name) => (self.show_create_table(name)?, none),
             Show::CreateView(name) => {
                 let entry = self.names.entry(&name)?;
+                if let Some(view) = &entry.definition.view {
+                    let database = self.names.database.map(|name| &**name);
+                    return Ok((views::show_create(&entry.definition, view, database), none));
+                }
                 let (schema, table) = (&entry.definition.schema, &entry.definition.name);
                 return Err(ER_WRONG_OBJECT.with(&[schema, table, &"VIEW"]));
             }
@@ -335,7 +362,10 @@ impl<B: Backend> Listings<'_, B> {
             if !schema.system && !privilege::sees_table(self.account, &schema.name, &table.name) {
                 continue;
             }
-            let kind = system_table_kind(&schema.name);
+            let kind = match table.kind {
+                TableKind::View => "VIEW",
+                _ => system_table_kind(&schema.name),
+            };
             let cells = [Cell::Text(&table.name), Cell::Text(kind)];
             listing.push(&cells[..columns.len()]);
         }
@@ -343,7 +373,7 @@ impl<B: Backend> Listings<'_, B> {
     }
 
     fn show_table_status(&self, schema: Option<Ident<'_>>) -> Result<Listing> {
-        let (_catalog, schema) = self.names.listed_schema(schema, self.account)?;
+        let (catalog, schema) = self.names.listed_schema(schema, self.account)?;
         let mut listing = Listing::new(&[
             ("Name", text(64)),
             ("Engine", text(64)),
@@ -377,6 +407,15 @@ impl<B: Backend> Listings<'_, B> {
                 continue;
             }
             if !privilege::sees_table(self.account, &schema.name, &table.name) {
+                continue;
+            }
+            if let Some(view) = &table.view {
+                let comment = crate::system_schemas::views::comment(&catalog, table, view);
+                let mut cells = [Cell::Null; 18];
+                cells[0] = Cell::Text(&table.name);
+                cells[11] = Cell::Micros(table.created_micros);
+                cells[17] = Cell::Text(&comment);
+                listing.push(&cells);
                 continue;
             }
             let tail = [Cell::Text(""), Cell::Text(&table.comment)];
@@ -467,6 +506,9 @@ impl<B: Backend> Listings<'_, B> {
     fn show_create_table(&self, name: ObjectName<'_>) -> Result<Listing> {
         let entry = self.names.entry(&name)?;
         let table = &entry.definition;
+        if let Some(view) = &table.view {
+            return Ok(views::show_create(table, view, self.names.database.map(|name| &**name)));
+        }
         if table.kind == TableKind::Base {
             self.locks.require_table(&table.schema, &table.name, false)?;
         }

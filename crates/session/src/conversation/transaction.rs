@@ -329,8 +329,7 @@ impl<T: SessionTransaction> TransactionState<T> {
     /// Notes, after [`TransactionState::begin_statement`], whether the statement reads anything without locking it.
     pub(super) fn note_reads(&mut self, plan: &PhysicalPlan) {
         let locks = self.locks_reads(plan);
-        let by_snapshot =
-            |table: &PlanTable| table.lock.is_none() && table.entry.source.as_virtual().is_none();
+        let by_snapshot = |table: &PlanTable| table.lock.is_none() && table.is_stored();
         self.keeps_view = self.view_is_older || (!locks && plan.tables.iter().any(by_snapshot));
     }
 

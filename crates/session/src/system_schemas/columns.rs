@@ -1,7 +1,8 @@
 //! COLUMNS and STATISTICS.
 
 use catalog::{
-    ColumnDefault, ColumnDefinition, IndexKind, StoredValue, TableDefinition, VirtualContext, VirtualScan,
+    ColumnDefault, ColumnDefinition, IndexKind, StoredValue, TableDefinition, ViewDefinition, VirtualContext,
+    VirtualScan,
 };
 use types::TypeKind;
 
@@ -86,6 +87,10 @@ pub fn columns(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut 
     let reader = crate::session_context::SessionContext::of(context);
     each_table(context, wanted(scan, 1), wanted(scan, 2), |entry| {
         let table = &entry.definition;
+        let is_valid = |view: &ViewDefinition| super::views::has_its_tables(context.catalog, view);
+        if table.view.as_ref().is_some_and(|view| !is_valid(view)) {
+            return;
+        }
         for (ordinal, column) in table.columns.iter().enumerate() {
             let Some(privileges) = reader.column_privileges_text(table, &column.name) else { continue };
             let data_type = &column.data_type;

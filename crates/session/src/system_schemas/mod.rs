@@ -20,6 +20,7 @@ pub mod rows;
 pub mod server;
 pub mod statistics;
 pub mod tables;
+pub mod views;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -67,6 +68,8 @@ const FILLS: &[(&str, Filler)] = &[
     ("information_schema.TABLE_PRIVILEGES", privileges::table_privileges),
     ("information_schema.USER_ATTRIBUTES", privileges::user_attributes),
     ("information_schema.USER_PRIVILEGES", privileges::user_privileges),
+    ("information_schema.VIEWS", views::views),
+    ("information_schema.VIEW_TABLE_USAGE", views::view_table_usage),
     ("mysql.innodb_index_stats", statistics::innodb_index_stats),
     ("mysql.innodb_table_stats", statistics::innodb_table_stats),
     ("performance_schema.global_status", server::global_status),

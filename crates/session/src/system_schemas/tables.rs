@@ -105,6 +105,16 @@ pub fn tables(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut R
             rows.push(&cells);
             return;
         }
+        if let Some(view) = &definition.view {
+            let comment = super::views::comment(context.catalog, definition, view);
+            let mut cells = [Cell::Null; 21];
+            cells[..3].copy_from_slice(&head);
+            cells[3] = Cell::Text("VIEW");
+            cells[14] = Cell::Micros(definition.created_micros);
+            cells[20] = Cell::Text(&comment);
+            rows.push(&cells);
+            return;
+        }
         let options = create_options(entry);
         let kind = [Cell::Text("BASE TABLE")];
         let tail = [Cell::Text(&options), Cell::Text(&definition.comment)];
@@ -139,7 +149,7 @@ pub(crate) fn base_table_cells(entry: &TableEntry) -> [Cell<'_>; 15] {
 pub fn partitions(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     each_table(context, wanted(scan, 1), wanted(scan, 2), |entry| {
         let definition = &entry.definition;
-        if definition.kind == TableKind::System {
+        if matches!(definition.kind, TableKind::System | TableKind::View) {
             return;
         }
         let statistics = entry.source.statistics();

@@ -553,8 +553,8 @@ pub struct CreateView<'a> {
     pub algorithm: Option<&'static str>,
     /// `DEFINER`.
     pub definer: Option<super::Account<'a>>,
-    /// `SQL SECURITY INVOKER`.
-    pub security_invoker: bool,
+    /// `SQL SECURITY`: INVOKER (true), DEFINER (false), not written.
+    pub security_invoker: Option<bool>,
     /// Its name.
     pub name: ObjectName<'a>,
     /// Names of its columns; empty: the query's.

@@ -17,7 +17,7 @@ impl<'a> Parser<'a> {
             alter,
             algorithm: None,
             definer: None,
-            security_invoker: false,
+            security_invoker: None,
             name: ObjectName { schema: None, name: no_name },
             columns: &[],
             query: self.alloc(Query {
@@ -43,7 +43,7 @@ impl<'a> Parser<'a> {
         }
         if self.eat(T::SQL) {
             self.expect(T::SECURITY)?;
-            view.security_invoker = self.expect_any(&[T::DEFINER, T::INVOKER])? == T::INVOKER;
+            view.security_invoker = Some(self.expect_any(&[T::DEFINER, T::INVOKER])? == T::INVOKER);
             only_view = true;
         }
         match self.kind() {

@@ -45,7 +45,7 @@ use self::request::{Algorithm, Lock, Needs, Reason, Request};
 use super::builder::check_name_is_free;
 use super::definitions::trees_of;
 use super::foreign_key;
-use super::tables::{find, rename_generated_constraints};
+use super::tables::{find, find_table, rename_generated_constraints};
 use super::{Context, Outcome, Result, sql_mode_bits};
 use session::references::references_of_actions;
 
@@ -86,12 +86,12 @@ fn alter(
     let (schema, name) = context.resolve(name)?;
     let (mut locks, several, base, catalog, entry) = loop {
         let catalog = context.temporary.overlay(&context.definitions.catalog().load());
-        let entry = find(&catalog, &schema, &name)?;
+        let entry = find_table(&catalog, &schema, &name)?;
         let tables = concerned(&catalog, &entry, actions)?;
         let locks = AlterLocks::take(&tables, context)?;
         let base = context.definitions.catalog().load();
         let catalog = context.temporary.overlay(&base);
-        let now = find(&catalog, &schema, &name)?;
+        let now = find_table(&catalog, &schema, &name)?;
         if now.definition.id == entry.definition.id {
             break (locks, tables.len() > 1, base, catalog, now);
         }

@@ -168,7 +168,10 @@ fn store_routine<B: Backend>(
 }
 
 /// The account a new routine belongs to.
-fn definer(account: &CurrentAccount, written: Option<&ast::Account<'_>>) -> (Arc<str>, Arc<str>) {
+pub(in crate::conversation) fn definer(
+    account: &CurrentAccount,
+    written: Option<&ast::Account<'_>>,
+) -> (Arc<str>, Arc<str>) {
     match written.filter(|account| !account.current) {
         Some(account) => (utf8(account.user).into(), utf8(account.host).to_lowercase().into()),
         None => (Arc::clone(&account.user), Arc::clone(&account.host)),
@@ -176,7 +179,7 @@ fn definer(account: &CurrentAccount, written: Option<&ast::Account<'_>>) -> (Arc
 }
 
 /// Whether a new routine may belong to it: 1227 for another account unless this one may, and note 1449 if there is none.
-fn require_definer(
+pub(in crate::conversation) fn require_definer(
     account: &CurrentAccount,
     (user, host): &(Arc<str>, Arc<str>),
     catalog: &catalog::Catalog,

@@ -25,7 +25,7 @@ mod run;
 mod statement;
 
 pub(super) use call::pop_frames;
-pub(super) use definition::{show_create_routine, show_routine_status};
+pub(super) use definition::{definer, require_definer, show_create_routine, show_routine_status};
 
 /// Frames one CALL may nest, however large `max_sp_recursion_depth` is.
 const FRAMES_MAX: usize = 512;
