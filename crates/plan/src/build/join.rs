@@ -131,7 +131,7 @@ impl Builder<'_> {
     fn compares_references(&self, condition: &Expr) -> bool {
         let mut any = false;
         condition.each_column(&mut |id| {
-            any |= self.bound.columns.get(id.0 as usize).is_some_and(|c| c.is_reference)
+            any |= self.bound.columns.get(id.0 as usize).is_some_and(|c| c.is_reference);
         });
         any
     }

@@ -143,7 +143,7 @@ pub fn setting_of(
             value,
             Charset::from_name,
             |number| CollationId::from_id(u16::try_from(number).ok()?).map(CollationId::charset),
-            |charset| charset.name(),
+            Charset::name,
             |shown| ER_UNKNOWN_CHARACTER_SET.with(&[&shown]),
         ),
         Kind::Collation => by_name_or_number(
@@ -151,7 +151,7 @@ pub fn setting_of(
             value,
             CollationId::from_name,
             |number| CollationId::from_id(u16::try_from(number).ok()?),
-            |collation| collation.name(),
+            CollationId::name,
             |shown| ER_UNKNOWN_COLLATION.with(&[&shown]),
         ),
         Kind::Locale => by_name_or_number(
