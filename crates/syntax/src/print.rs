@@ -841,36 +841,34 @@ impl Printer<'_> {
         }
     }
 
+    /// A window, with the blanks that MySQL writes behind each clause and behind the whole.
     fn window(&mut self, spec: &WindowSpec<'_>) {
         self.put("(");
         if let Some(base) = spec.base {
             self.name(base.text);
+            self.put(" ");
         }
         if !spec.partition_by.is_empty() {
-            self.put(" PARTITION BY ");
+            self.put("PARTITION BY ");
             self.list(spec.partition_by);
+            self.put(" ");
         }
         if !spec.order_by.is_empty() {
-            self.put(" ORDER BY ");
+            self.put("ORDER BY ");
             self.order_items(spec.order_by);
+            self.put(" ");
         }
         if let Some(frame) = spec.frame {
             self.put(match frame.unit {
-                FrameUnit::Rows => " ROWS ",
-                FrameUnit::Range => " RANGE ",
-                FrameUnit::Groups => " GROUPS ",
+                FrameUnit::Rows => "ROWS BETWEEN ",
+                FrameUnit::Range => "RANGE BETWEEN ",
+                FrameUnit::Groups => "GROUPS BETWEEN ",
             });
-            match &frame.end {
-                Some(end) => {
-                    self.put("BETWEEN ");
-                    self.bound(&frame.start);
-                    self.put(" AND ");
-                    self.bound(end);
-                }
-                None => self.bound(&frame.start),
-            }
+            self.bound(&frame.start);
+            self.put(" AND ");
+            self.bound(&frame.end.unwrap_or(FrameBound::CurrentRow));
         }
-        self.put(")");
+        self.put(") ");
     }
 
     fn bound(&mut self, bound: &FrameBound<'_>) {
@@ -895,7 +893,8 @@ impl Printer<'_> {
                 self.put("INTERVAL ");
                 self.expr(amount);
                 self.put(" ");
-                self.put(unit.name());
+                self.put(&unit.name().to_ascii_lowercase());
+                self.put(" ");
             }
             None => self.expr(amount),
         }

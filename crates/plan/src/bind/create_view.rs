@@ -117,8 +117,8 @@ impl<'a> Binder<'a> {
             names = super::view::list_names(create.columns);
         }
         self.check_names(&names)?;
-        let is_grouped = self.last_block.as_ref().is_none_or(|block| block.is_grouped);
-        let can_merge = super::view::is_merge_form(query) && !is_grouped;
+        let is_computed = self.last_block.as_ref().is_none_or(|block| block.is_grouped || block.has_windows);
+        let can_merge = super::view::is_merge_form(query) && !is_computed;
         let can_update = can_merge && self.has_changeable_tables(query);
         let print = ViewPrint { names: Some(&known), text: self.text, ..ViewPrint::default() };
         let mut text = Vec::new();
