@@ -12,6 +12,7 @@ use catalog::{TableEntry, ViewAlgorithm, ViewDefinition};
 use syntax::ast::{Ident, Query, QueryBody, Statement};
 
 use super::scope::{Block, ScopeColumns, ScopeTable};
+use super::window::WindowClause;
 use super::{Binder, VisibleCte};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::ColumnId;
@@ -36,6 +37,7 @@ struct Hidden<'a> {
     text: &'a [u8],
     blocks: Vec<Block>,
     ctes: Vec<VisibleCte<'a>>,
+    window_clauses: Vec<(usize, WindowClause<'a>)>,
     collation: types::CollationId,
     names: Option<Box<syntax::QueryNames>>,
     depth: u32,
@@ -126,6 +128,7 @@ impl<'a> Binder<'a> {
             text: std::mem::replace(&mut self.text, text),
             blocks: std::mem::take(&mut self.blocks),
             ctes: std::mem::take(&mut self.ctes),
+            window_clauses: std::mem::take(&mut self.window_clauses),
             collation: std::mem::replace(&mut self.types.connection_collation, view.connection_collation),
             names: self.names.take(),
             depth: std::mem::take(&mut self.depth),
@@ -137,6 +140,7 @@ impl<'a> Binder<'a> {
         self.text = hidden.text;
         self.blocks = hidden.blocks;
         self.ctes = hidden.ctes;
+        self.window_clauses = hidden.window_clauses;
         self.types.connection_collation = hidden.collation;
         self.names = hidden.names;
         self.depth = hidden.depth;
