@@ -255,9 +255,11 @@ impl Printer<'_> {
 
     fn in_subquery(&mut self, expr: &Expr<'_>, query: &Query<'_>, negated: bool) {
         self.expr(expr);
-        self.put(" in (");
+        // IS FALSE has no NULL: the text of a view must give what the query gave.
+        let is_kept = self.view.is_some();
+        self.put(if negated && is_kept { " not in (" } else { " in (" });
         self.subquery(query);
-        self.put(if negated { ") is false" } else { ")" });
+        self.put(if negated && !is_kept { ") is false" } else { ")" });
     }
 
     fn subquery(&mut self, query: &Query<'_>) {

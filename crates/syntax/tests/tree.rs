@@ -49,7 +49,7 @@ fn operators_bind_as_in_mysql() {
 #[test]
 fn modes_change_the_tree() {
     assert_eq!(expr_in("a || b || c", SqlMode::PIPES_AS_CONCAT), "concat(concat(`a`,`b`),`c`)");
-    assert_eq!(expr_in("not a between 1 and 2", SqlMode::default()), "(not((`a` between 1 and 2)))");
+    assert_eq!(expr_in("not a between 1 and 2", SqlMode::default()), "(`a` not between 1 and 2)");
     assert_eq!(expr_in("not a between 1 and 2", SqlMode::HIGH_NOT_PRECEDENCE), "((0 = `a`) between 1 and 2)");
     assert_eq!(expr_in("\"a\"", SqlMode::ANSI_QUOTES), "`a`");
     assert_eq!(expr_in(r"'a\n'", SqlMode::NO_BACKSLASH_ESCAPES), r"_utf8mb4'a\\n'");

@@ -796,10 +796,10 @@ table! {
     4081 ER_DA_GLOBAL_CONN_LIMIT "HY000" "Connection closed. Global connection memory limit %llu bytes exceeded. Consumed %llu bytes.";
     4082 ER_DA_CONN_LIMIT "HY000" "Connection closed. Connection memory limit %llu bytes exceeded. Consumed %llu bytes.";
     4083 ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE_INSTANT "HY000" "Need to rebuild the table to change column type";
+    4086 ER_TOO_MANY_WINDOWS "HY000" "Too many windows in SELECT: %d. Maximum allowed is %d. Use named windows to share windows between window functions.";
     4091 ER_XA_TEMP_TABLE "HY000" "XA: Temporary tables cannot be accessed inside XA transactions when xa_detach_on_prepare=ON";
     4095 ER_WARN_DEPRECATED_DATETIME_DELIMITER "HY000" "Delimiter '%s' in position %d in datetime value '%s' at row %d is deprecated. Prefer the standard '%c'.";
     4096 ER_WARN_DEPRECATED_SUPERFLUOUS_DELIMITER "HY000" "Delimiter '%s' in position %d in datetime value '%s' at row %d is superfluous and is deprecated. Please remove.";
-    4086 ER_TOO_MANY_WINDOWS "HY000" "Too many windows in SELECT: %d. Maximum allowed is %d. Use named windows to share windows between window functions.";
     4114 ER_CTE_RECURSIVE_NOT_UNION "HY000" "Recursive table reference in EXCEPT or INTERSECT operand is not allowed.";
     4120 ER_INTERSECT_ALL_MAX_DUPLICATES_EXCEEDED "HY000" "Max number of duplicate rows in INTERSECT ALL exceeded.";
     4122 ER_BAD_TIMESTAMP_FORMAT "HY000" "Invalid timestamp format in %s udf";

@@ -33,9 +33,13 @@ use crate::schema_names::MYSQL_SCHEMA;
 
 /// Session variables that need SUPER, SYSTEM_VARIABLES_ADMIN or SESSION_VARIABLES_ADMIN.
 const SESSION_VARIABLES_OF_SUPER: &[&str] = &[
+    "binlog_direct_non_transactional_updates",
     "binlog_format",
     "binlog_row_image",
     "binlog_row_value_options",
+    "binlog_rows_query_log_events",
+    "binlog_transaction_compression",
+    "binlog_transaction_compression_level_zstd",
     "bulk_insert_buffer_size",
     "character_set_database",
     "character_set_filesystem",
@@ -50,6 +54,15 @@ const SESSION_VARIABLES_OF_SUPER: &[&str] = &[
     "sql_require_primary_key",
     "statement_memory_limit",
     "xa_detach_on_prepare",
+];
+/// Session variables that REPLICATION_APPLIER allows to change, too.
+const SESSION_VARIABLES_OF_APPLIERS: &[&str] = &[
+    "gtid_next",
+    "immediate_server_version",
+    "original_commit_timestamp",
+    "original_server_version",
+    "pseudo_replica_mode",
+    "pseudo_slave_mode",
 ];
 /// Session variables that SUPER does not allow to change.
 const SESSION_VARIABLES_OF_ADMINS: &[&str] = &[
@@ -308,7 +321,36 @@ impl Access<'_> {
         if catalog::names_equal(&schema, "information_schema") {
             return Err(privilege::schema_denied(self.account, &schema));
         }
-        privilege::require_table(self.account, &schema, &table, Privileges::SELECT)
+        privilege::require_table(self.account, &schema, &table, Privileges::SELECT)?;
+        match self.names.catalog().table(&schema, &table) {
+            Some(entry) if entry.definition.kind == TableKind::View => self.require_lock_below(entry),
+            _ => Ok(()),
+        }
+    }
+
+    /// LOCK TABLES of a view locks what it reads, so that the account must be allowed to lock that, too: 1356 says no more than that something
+    /// below is missing. (9.7 asks the view's definer.)
+    fn require_lock_below(&self, view: &catalog::TableEntry) -> Outcome {
+        let catalog = self.names.catalog();
+        let refused =
+            || plan_error(&plan::bind::invalid_view(&view.definition.schema, &view.definition.name));
+        let mut seen: Vec<(std::sync::Arc<str>, std::sync::Arc<str>)> = Vec::new();
+        let mut waiting: Vec<_> =
+            view.definition.view.iter().flat_map(|view| view.tables.iter().cloned()).collect();
+        while let Some((schema, table)) = waiting.pop() {
+            if seen.iter().any(|(a, b)| *a == schema && *b == table) {
+                continue;
+            }
+            privilege::require_schema(self.account, &schema, Privileges::LOCK_TABLES)
+                .map_err(|_| refused())?;
+            privilege::require_table(self.account, &schema, &table, Privileges::SELECT)
+                .map_err(|_| refused())?;
+            if let Some(entry) = catalog.table(&schema, &table) {
+                waiting.extend(entry.definition.view.iter().flat_map(|view| view.tables.iter().cloned()));
+            }
+            seen.push((schema, table));
+        }
+        Ok(())
     }
 
     fn require_flush(&self, flush: &Flush<'_>) -> Outcome {
@@ -351,7 +393,11 @@ impl Access<'_> {
             }
             Show::CreateView(name) => {
                 self.require_on(name, Privileges::SELECT)?;
-                self.require_on(name, Privileges::SHOW_VIEW)
+                // A table is refused as such.
+                match self.names.entry(name) {
+                    Ok(entry) if entry.definition.kind != TableKind::View => Ok(()),
+                    _ => self.require_on(name, Privileges::SHOW_VIEW),
+                }
             }
             Show::CreateDatabase { name, .. } => {
                 let name = name_text(name.text);
@@ -452,8 +498,11 @@ pub(super) fn require_explained(account: &SessionAccount, plan: &PhysicalPlan) -
 pub(super) fn require_view_query(account: &CurrentAccount, bound: &Bound) -> Outcome {
     let definition = |table: TableIndex| &*bound.tables[table.0 as usize].entry.definition;
     require_with_views(account, &bound.needs, definition).map_err(|mut error| {
-        // 9.7 asks for any privilege on what the query shows.
-        error.message = error.message.replacen("SELECT command", "ANY command", 1);
+        // 9.7 asks for any privilege on what the query shows, and names the account as it was created.
+        let own = format!("'{}'@'{}'", account.user, account.client_host);
+        let created = format!("'{}'@'{}'", account.user, account.host);
+        error.message =
+            error.message.replacen("SELECT command", "ANY command", 1).replacen(&own, &created, 1);
         error
     })
 }
@@ -614,10 +663,16 @@ pub(super) fn require_variable(account: &SessionAccount, name: &str, scope: VarS
     let global = matches!(scope, VarScope::Global | VarScope::Persist);
     if global {
         let shown = "SUPER or SYSTEM_VARIABLES_ADMIN";
-        return privilege::require_admin(account, Privileges::SUPER, &["SYSTEM_VARIABLES_ADMIN"], shown);
+        privilege::require_admin(account, Privileges::SUPER, &["SYSTEM_VARIABLES_ADMIN"], shown)?;
+        // Roles that all accounts have are given, too.
+        if name == "mandatory_roles" && !privilege::has_dynamic(account, "ROLE_ADMIN") {
+            let shown = "SYSTEM_VARIABLES_ADMIN or SUPER privileges, as well as the ROLE_ADMIN";
+            return Err(service::error::ER_SPECIFIC_ACCESS_DENIED_ERROR.with(&[&shown]));
+        }
+        return Ok(());
     }
     let admins = &["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN"];
-    if name == "gtid_next" {
+    if SESSION_VARIABLES_OF_APPLIERS.contains(&name) {
         let shown = "SUPER, SYSTEM_VARIABLES_ADMIN, SESSION_VARIABLES_ADMIN or REPLICATION_APPLIER";
         let names = &["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN", "REPLICATION_APPLIER"];
         return privilege::require_admin(account, Privileges::SUPER, names, shown);

@@ -274,7 +274,11 @@ impl<'o> Printer<'o> {
                 SelectItem::Expr { expr, .. } => {
                     before += 1;
                     if before == position {
-                        return self.expr(expr);
+                        // A number would be read as another position, and all rows are equal by it.
+                        return match is_whole_number(expr) {
+                            true => self.put("''"),
+                            false => self.expr(expr),
+                        };
                     }
                 }
                 SelectItem::Star(span) | SelectItem::TableStar(_, span) => {
@@ -464,4 +468,9 @@ impl<'o> Printer<'o> {
             }
         }
     }
+}
+
+/// Whether ORDER BY and GROUP BY read the expression as a position.
+fn is_whole_number(expr: &Expr<'_>) -> bool {
+    matches!(expr.kind, ExprKind::Literal(Literal::Number(NumberKind::Integer, _)))
 }
