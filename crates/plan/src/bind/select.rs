@@ -542,7 +542,7 @@ impl<'a> Binder<'a> {
                     let is_key = |at: &usize| selected[*at] == *key;
                     let is_named = |at: &usize| names_equal(&output[*at].name, &name);
                     let mut equal = (0..selected.len()).filter(is_key);
-                    // Columns of a derived table that are one column below it are told apart by their names.
+                    // Columns of a derived table that are one column below it are distinguished by their names.
                     let is_derived = key.as_column().is_some_and(|id| self.derived_name(id).is_some());
                     if is_derived && column.table.is_some() {
                         return equal.find(is_named);

@@ -170,7 +170,7 @@ pub enum FrameBound {
     Unbounded,
     /// The row itself; with RANGE the first or the last of its peers.
     CurrentRow,
-    /// So many rows before or behind the row.
+    /// A count of rows before or behind the row.
     Rows {
         /// How many, constant while the statement runs.
         count: Expr,

@@ -17,7 +17,7 @@ use crate::expr::SqlResult;
 enum End {
     Unbounded,
     CurrentRow,
-    /// So many rows before or behind; the number is the place of the count among the constants.
+    /// A count of rows before or behind; the number is the index of the count among the constants.
     Rows {
         count: usize,
         following: bool,

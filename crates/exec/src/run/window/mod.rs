@@ -84,7 +84,7 @@ impl Position {
     }
 }
 
-/// Values by which neighbouring rows are told apart.
+/// Values that distinguish neighbouring rows.
 struct Boundaries {
     computed: Option<(Scratch, Arc<Program>)>,
     types: Vec<DataType>,
