@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{
-    CheckOption, NameMap, SchemaId, TableDefinition, TableId, TableKind, TableOptions, TreeNumber,
-    ViewAlgorithm, ViewDefinition,
-};
+use catalog::{CheckOption, SchemaId, TableDefinition, TableId, TableKind, ViewAlgorithm, ViewDefinition};
 use types::charset::Charset;
 
 use super::{DecodeError, Decoded, Reader, Writer, position, read_column, write_column};
@@ -63,26 +60,12 @@ pub(crate) fn decode_view(
         connection_collation: r.collation()?,
         tables: r.list(|r| Ok((r.str()?, r.str()?)))?,
     };
+    // Without trees and indexes, as a table whose rows are computed.
+    let collation = view.connection_collation;
     Ok(TableDefinition {
-        id,
-        name,
-        schema_id,
-        schema,
         kind: TableKind::View,
-        column_names: NameMap::new(columns.iter().map(|column| &*column.name)),
-        columns,
-        indexes: Vec::new(),
-        clustered: None,
-        rows_tree: TreeNumber(0),
-        large_values_tree: TreeNumber(0),
-        row_version: 0,
-        dropped_columns: Vec::new(),
-        collation: view.connection_collation,
-        comment: "".into(),
         created_micros,
-        options: TableOptions::default(),
-        foreign_keys: Vec::new(),
-        checks: Vec::new(),
         view: Some(Arc::new(view)),
+        ..TableDefinition::system(id, (schema_id, &schema), &name, columns, collation)
     })
 }
