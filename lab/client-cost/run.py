@@ -3,7 +3,7 @@
 
     lab/client-cost/run.py --port 3306 --socket /path/sock [--invar target/release/invar] [--rounds 3] [--seconds 2] [--out FILE]
 
-All against one server (root without a password), in turn, in an order drawn anew each round, over TCP and a Unix socket, with 1
+All against one server (root without a password), in turn, in a new random order each round, over TCP and a Unix socket, with 1
 and 16 connections:
   invar     `invar lab run point-select`: CPU of its client threads over operations, as it notes it in each block
   sysbench  `oltp_point_select --db-ps-mode=auto`: user and system time of the process over queries (it starts and connects

@@ -5,7 +5,7 @@
         [--sizes 20,500] [--rows 500] [--rounds 20] [--statements 20,5] [--seed 1]
 
 Where `run.py` compares servers, this asks one server for small differences. Each round has a block of each arm, in an order
-drawn anew; a ratio is taken within each round, reported is the median of the rounds' ratios with its 95 % interval (bootstrap,
+drawn again; a ratio is taken within each round, reported is the median of the rounds' ratios with its 95 % interval (bootstrap,
 seeded). `--statements` per block, for each size. Needs a JDK."""
 
 import argparse

@@ -47,7 +47,7 @@ def run(folder, server, driver, rows, size, mode, logs, given):
 
 
 def forget_logs(server):
-    """Removes what the query logs of the server hold open or held: they are off now, and are made anew when needed."""
+    """Removes what the query logs of the server hold open or held: they are off now, and are made again when needed."""
     names = subprocess.run(["mysql", "--no-defaults", "-h127.0.0.1", f"-P{server.port}", f"-u{server.user}", f"-p{server.password}", "-NB",
                             "-e", "SELECT @@datadir, @@general_log_file, @@slow_query_log_file"], capture_output=True, text=True).stdout.split()
     for name in names[1:]:

@@ -261,7 +261,7 @@ impl PlanErrors {
         Ok(answers)
     }
 
-    /// Whether both servers give the wanted answer when as few rows as possible are missing, so that neither refuses.
+    /// Whether both servers give that answer when as few rows as possible are missing, so that neither refuses.
     fn is_same_without_rows(
         &mut self,
         finding: &Finding,

@@ -18,7 +18,7 @@ use types::charset::Charset;
 use types::temporal::zone::TimeZone;
 use types::{Cell, CollationId};
 
-/// ONLY_FULL_GROUP_BY aside, 9.7's default sql_mode.
+/// 9.7's default sql_mode without ONLY_FULL_GROUP_BY.
 const STRICT: u64 = 1 << 21 | 1 << 23 | 1 << 24;
 
 /// One session without a server.

@@ -579,7 +579,7 @@ mod tests {
         }
     }
 
-    /// An error takes the place of a row, unless the client has a part of the row already: then nothing can follow.
+    /// An error replaces a row, unless the client has a part of the row already: then nothing can follow.
     #[test]
     fn a_row_that_was_sent_in_part_must_end() {
         for (length, ends, is_cut) in [

@@ -266,7 +266,7 @@ impl Simulation {
         }
     }
 
-    /// Whether a message names the place of a flipped bit.
+    /// Whether a message names the page or offset of a flipped bit.
     fn is_named(&self, text: &str) -> bool {
         self.flips.iter().any(|flip| match flip.file.as_str() {
             "data" => {

@@ -381,7 +381,7 @@ fn a_large_deletion_is_purged_a_piece_at_a_time() {
 
 const ROWS: u32 = 200;
 
-/// Who gets the place of a thread that waits: writes to the leaves that the thread was reading.
+/// What runs on the core of a thread that waits: writes to the leaves that the thread was reading.
 struct Writer {
     store: Store,
     tree: Tree,

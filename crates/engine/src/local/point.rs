@@ -1,7 +1,7 @@
 //! The point program: a SELECT of one row by a whole unique key, from the parameters to the row's bytes on the wire without operators.
 //!
 //! Such a plan is a scan with one range whose ends are parameters or literals, and a projection of plain columns. The
-//! program encodes the key from the values, descends once, and encodes the wanted columns from the row's own bytes under the
+//! program encodes the key from the values, descends once, and encodes the selected columns from the row's own bytes under the
 //! page's latch. Whatever does not fit (a value of another type than its key column, a large value outside its row) takes
 //! the ordinary way through the operators, which answers the same.
 

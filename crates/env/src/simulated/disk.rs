@@ -196,7 +196,7 @@ impl SimDisk {
         self.state.lock().crashed
     }
 
-    /// Whether any planned failure has come, the power failure aside.
+    /// Whether any planned failure other than the power failure has come.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.state.lock().counts.faults > 0

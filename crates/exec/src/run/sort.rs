@@ -162,7 +162,7 @@ impl<'p> Sort<'p> {
         Ok(())
     }
 
-    /// All rows; those whose key is not below `least` cannot be among the wanted ones.
+    /// All rows; those whose key is not below `least` cannot be among the first rows.
     fn fill_all(&mut self, ctx: &mut ExecContext<'_>, least: Option<&[u8]>) -> SqlResult<()> {
         let limit = ctx.limits.sort_bytes;
         let mut key = Vec::new();

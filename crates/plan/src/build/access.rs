@@ -54,7 +54,7 @@ pub(crate) struct RowOrder<'k> {
     pub(crate) otherwise: Otherwise,
 }
 
-/// What makes up for rows that come in another order than the wanted one.
+/// What makes up for rows that come in another order than the required one.
 #[derive(Clone, Copy)]
 pub(crate) enum Otherwise {
     /// They are sorted.
@@ -86,7 +86,7 @@ pub(crate) struct Candidate {
     pub(crate) cost: f64,
     /// Conditions the ranges make needless.
     pub(crate) consumed: Vec<usize>,
-    /// Gives the wanted order.
+    /// Its rows come in the required order.
     pub(crate) ordered: bool,
     /// Equality on something of the other side of a join is used.
     pub(crate) uses_left: bool,
@@ -97,7 +97,7 @@ pub(crate) struct Candidate {
 }
 
 impl Builder<'_> {
-    /// Reads a table under conditions over its columns. `order`: the wanted order; the answer tells whether the rows come so.
+    /// Reads a table under conditions over its columns. `order`: the required order; the answer tells whether the rows come so.
     pub(crate) fn scan(
         &mut self,
         table: TableIndex,

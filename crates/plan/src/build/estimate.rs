@@ -321,7 +321,7 @@ impl Builder<'_> {
         implied.iter().map(|condition| self.selectivity(condition)).product::<f64>().clamp(1e-9, 1.0)
     }
 
-    /// As the condition that the pass `parts` has put this column in the place of.
+    /// As the condition that the pass `parts` has replaced by this column.
     fn test_selectivity(&self, id: ColumnId) -> f64 {
         let mut parts =
             self.bound.tables.iter().flat_map(|table| table.parts.iter().map(move |part| (table, part)));

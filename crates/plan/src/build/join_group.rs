@@ -119,7 +119,7 @@ impl Builder<'_> {
         self.join_group_in_order(tree, above, None, needed).0
     }
 
-    /// As [`Builder::join_group`]; whether the rows come in the wanted order, which is so if that costs less than sorting them.
+    /// As [`Builder::join_group`]; whether the rows come in the required order, which is so if that costs less than sorting them.
     pub(crate) fn join_group_in_order(
         &mut self,
         tree: &Logical,
@@ -163,7 +163,7 @@ impl Builder<'_> {
         (self.filter_node(node, &rest), false)
     }
 
-    /// Reads the first relation in the wanted order, and looks up the others.
+    /// Reads the first relation in the required order, and looks up the others.
     fn lookups_in_order(
         &mut self,
         in_order: &InOrder<'_>,

@@ -104,7 +104,7 @@ fn convert_arm(arm: &mut Expr, to: &DataType) {
     }
 }
 
-/// The type that holds values of both, collations aside (MySQL's result type of UNION, CASE, COALESCE).
+/// The type that holds values of both, without regard to collations (MySQL's result type of UNION, CASE, COALESCE).
 pub(super) fn merge(a: &DataType, b: &DataType) -> DataType {
     use TypeKind as K;
     if a.kind == K::Null {

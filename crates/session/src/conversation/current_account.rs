@@ -87,7 +87,7 @@ impl CurrentAccount {
         std::mem::replace(&mut self.account, account)
     }
 
-    /// Goes back to an account that a routine had put aside, as it is now.
+    /// Goes back to the account that a routine had replaced, as it is now.
     pub(crate) fn restore(&mut self, account: &Arc<SessionAccount>, core: &Core) {
         if Arc::ptr_eq(&self.account, account) {
             return;

@@ -119,7 +119,7 @@ pub(crate) fn dispatch<B: Backend>(
     }
     session.account.renew(&session.shared.core);
     if !has_plan(statement) {
-        // SET, KILL and their kin plan the expressions in them by themselves.
+        // SET, KILL and similar statements plan the expressions in them by themselves.
         session.running.set_text(sql);
         session.running.set_parameters(parameters);
     }

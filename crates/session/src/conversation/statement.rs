@@ -26,7 +26,7 @@ pub(super) fn to_utf8<'s>(settings: &Settings, sql: &'s [u8]) -> Cow<'s, [u8]> {
     sql.into()
 }
 
-/// SHOW WARNINGS and its kin look at the diagnostics of the statement before.
+/// SHOW WARNINGS, SHOW ERRORS and GET DIAGNOSTICS read the diagnostics of the statement before.
 pub(super) fn keeps_diagnostics(statement: &Statement<'_>) -> bool {
     matches!(
         statement,

@@ -27,7 +27,7 @@ use crate::variables::settings::Settings;
 /// What a session has of the tables.
 pub(super) struct TableState<B: Backend> {
     pub(super) transaction: TransactionState<B::Transaction>,
-    /// LOCK TABLES and its kin.
+    /// LOCK TABLES, FLUSH TABLES WITH READ LOCK, LOCK INSTANCE FOR BACKUP.
     pub(super) locks: SessionLocks<B>,
     /// CREATE TEMPORARY TABLE.
     pub(super) temporary: TemporaryTables,

@@ -124,7 +124,7 @@ impl Reading {
         }
     }
 
-    /// Whether the value has another type than the wanted one, so that the statement is bound again.
+    /// Whether the value has another type than the expected one, so that the statement is bound again.
     fn is_wider(self, wanted: &DataType) -> bool {
         match self {
             Reading::Decimal => wanted.is_integer() && wanted.kind != TypeKind::Year,

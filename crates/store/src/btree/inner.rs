@@ -46,7 +46,7 @@ pub(crate) fn find(body: Racy<'_>, seek: Seek<'_>) -> usize {
     let prefix_len = usize::from(body.load_u16(6));
     let wanted = key.get(prefix_len..).unwrap_or(&[]);
     let wanted_head = head(wanted);
-    // Among slots 1.. the number that lead to keys not above the wanted one is the index to go to.
+    // Among slots 1.. the number that lead to keys not above the searched key is the index to go to.
     let (mut low, mut len) = (1, count.saturating_sub(1));
     while len > 0 {
         let half = len / 2;

@@ -457,7 +457,7 @@ pub(crate) fn wants_merge(body: &Body) -> Merge {
     }
     let count = node::count(body);
     if node::is_alone(body) {
-        // It has no neighbour, but the root may take the place of its only child.
+        // It has no neighbour, but the root may be replaced by its only child.
         return if node::level(body) > 0 && count == 1 { Merge::Surely } else { Merge::No };
     }
     if count > MERGE_SOMETIMES && !count.is_multiple_of(MERGE_SOMETIMES) {

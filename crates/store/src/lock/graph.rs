@@ -140,7 +140,7 @@ impl Graph {
         if !self.waited_for.contains_key(&to) || planted::is(Plant::MissDeadlock) {
             return None;
         }
-        // Each with the place of the one it was reached from.
+        // Each with the index of the node it was reached from.
         let mut reached: Vec<(TxnId, usize)> = from.iter().map(|&txn| (txn, usize::MAX)).collect();
         let mut seen: HashSet<TxnId, foldhash::fast::FixedState> = from.iter().copied().collect();
         let mut next = 0;

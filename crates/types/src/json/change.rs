@@ -3,7 +3,7 @@
 use super::path::{Leg, Path};
 use super::value::{Json, Kind, View, compare_views, key_order, sort_key};
 
-/// How JSON_SET and its kin treat a path that exists or does not.
+/// How JSON_SET, JSON_INSERT and JSON_REPLACE treat a path that exists or does not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Change {
     /// Replaces or adds.

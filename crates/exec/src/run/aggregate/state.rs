@@ -468,7 +468,7 @@ impl State {
                 types::convert::write_text(args[0].cell(row), &call.args[0].data_type, &mut name);
                 let value = types::convert::json_value(args[1].cell(row), &call.args[1].data_type);
                 self.heap_bytes += name.len() + cell_bytes(args[1].cell(row)) + JSON_BYTES;
-                // A later member takes the place of an earlier one: only what is kept can be too much.
+                // A later member replaces an earlier one: only the member that stays counts against the limit.
                 let (members, bytes) = states[at].get_or_insert_default();
                 members.push((name, value));
                 *bytes += 1;
