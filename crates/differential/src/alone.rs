@@ -594,6 +594,7 @@ fn hint_tables(query: &mut Query, hint: &mut dyn FnMut(&str) -> Option<String>) 
 fn hint_source(source: &mut Source, hint: &mut dyn FnMut(&str) -> Option<String>) {
     match source {
         Source::Table { name, hint: own, .. } => *own = hint(name),
+        Source::JsonTable { .. } => {}
         Source::Derived { query, .. } => hint_tables(query, hint),
         Source::Join { left, right, .. } => {
             hint_source(left, hint);

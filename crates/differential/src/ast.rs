@@ -176,6 +176,17 @@ pub enum Source {
         query: Box<Query>,
         /// Its alias.
         alias: String,
+        /// LATERAL: it sees the tables before it.
+        is_lateral: bool,
+    },
+    /// JSON_TABLE.
+    JsonTable {
+        /// Its document.
+        document: Expr,
+        /// Row path and COLUMNS.
+        rows: &'static str,
+        /// Its alias.
+        alias: String,
     },
     /// A join.
     Join {
@@ -529,8 +540,16 @@ impl Source {
                     out.push(hint);
                 }
             }
-            Source::Derived { query, alias } => {
-                out.push("(");
+            Source::JsonTable { document, rows, alias } => {
+                out.push("JSON_TABLE(");
+                document.write(out);
+                out.push(", ");
+                out.push(rows);
+                out.push(") ");
+                out.push(alias);
+            }
+            Source::Derived { query, alias, is_lateral } => {
+                out.push(if *is_lateral { "LATERAL (" } else { "(" });
                 query.write(out);
                 out.push(") ");
                 out.push(alias);

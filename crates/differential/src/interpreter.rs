@@ -337,7 +337,8 @@ impl<'t> Interpreter<'t> {
                 let rows = table.rows.iter().map(row).collect::<Result<_>>()?;
                 Ok((relation(table.columns.iter().map(|column| column.name.clone()).collect()), rows))
             }
-            Source::Derived { query, alias } => {
+            Source::Derived { is_lateral: true, .. } | Source::JsonTable { .. } => Err(Skip("LATERAL")),
+            Source::Derived { query, alias, .. } => {
                 // A derived table does not see the tables beside it, but what encloses the query does reach it.
                 let rows = self.query(query, ctes, outer)?;
                 Ok((vec![Relation { alias: alias.clone(), columns: rows.columns }], rows.rows))
@@ -836,6 +837,7 @@ fn reads(query: &Query, name: &str) -> bool {
     fn source_reads(source: &Source, name: &str) -> bool {
         match source {
             Source::Table { name: other, .. } => other == name,
+            Source::JsonTable { .. } => false,
             Source::Derived { query, .. } => reads(query, name),
             Source::Join { left, right, .. } => source_reads(left, name) || source_reads(right, name),
         }

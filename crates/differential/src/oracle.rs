@@ -513,7 +513,7 @@ fn inlined(statement: &Statement) -> Option<Statement> {
                 && let Some(cte) = known.iter().find(|cte| cte.name == *name)
             {
                 let alias = std::mem::take(alias);
-                *source = Source::Derived { query: Box::new(cte.query.clone()), alias };
+                *source = Source::Derived { query: Box::new(cte.query.clone()), alias, is_lateral: false };
             }
         });
     }
@@ -604,14 +604,14 @@ fn source_joins(source: &mut Source, see: &mut impl FnMut(&mut Source)) {
             see(source);
         }
         Source::Derived { query, .. } => query_joins(query, see),
-        Source::Table { .. } => {}
+        Source::Table { .. } | Source::JsonTable { .. } => {}
     }
 }
 
 /// The query as a derived table of one that only reads it.
 fn within_derived(query: &mut Query, alias: String) {
     let inner = std::mem::replace(query, Query::of(Select::default()));
-    let from = Source::Derived { query: Box::new(inner), alias };
+    let from = Source::Derived { query: Box::new(inner), alias, is_lateral: false };
     *query = Query::of(Select { from: Some(from), ..Select::default() });
 }
 
@@ -668,7 +668,7 @@ fn derived_sides(statement: &mut Statement) {
 fn derived_queries(query: &mut Query, see: &mut impl FnMut(&mut Query)) {
     fn below(source: &mut Source, see: &mut impl FnMut(&mut Query)) {
         match source {
-            Source::Table { .. } => {}
+            Source::Table { .. } | Source::JsonTable { .. } => {}
             Source::Derived { query, .. } => {
                 derived_queries(query, see);
                 see(query);

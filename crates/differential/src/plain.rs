@@ -434,7 +434,7 @@ impl Plain {
             let query = self.full_query(&kinds, outer, depth + 1);
             let columns = kinds.into_iter().enumerate().map(|(at, kind)| (format!("c{at}"), kind)).collect();
             visible.push(Visible::of(alias.clone(), columns));
-            return Source::Derived { query: Box::new(query), alias };
+            return Source::Derived { query: Box::new(query), alias, is_lateral: false };
         }
         if !self.ctes.is_empty() && self.random.chance(40) {
             let cte = self.random.pick(&self.ctes).clone();
@@ -782,7 +782,7 @@ fn visible_of(source: Option<&Source>, tables: &[Table], ctes: &[Visible]) -> Ve
             all.extend(visible_of(Some(right), tables, ctes));
             all
         }
-        Some(Source::Derived { .. }) => Vec::new(),
+        Some(Source::Derived { .. } | Source::JsonTable { .. }) => Vec::new(),
         Some(Source::Table { name, alias, .. }) => {
             let columns = || {
                 ctes.iter().find(|cte| cte.alias == *name).map_or_else(Vec::new, |cte| cte.columns.clone())

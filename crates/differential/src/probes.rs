@@ -100,7 +100,7 @@ impl Scope {
             }
         });
         let is_named = |source: &&Source| match source {
-            Source::Table { alias, .. } | Source::Derived { alias, .. } => {
+            Source::Table { alias, .. } | Source::Derived { alias, .. } | Source::JsonTable { alias, .. } => {
                 names.iter().any(|name| name == alias || name.is_empty())
             }
             Source::Join { .. } => false,
@@ -174,7 +174,7 @@ impl Gather {
 
     fn below_source(&mut self, source: &Source, around: &Scope, scope: &Scope) {
         match source {
-            Source::Table { .. } => {}
+            Source::Table { .. } | Source::JsonTable { .. } => {}
             Source::Derived { query, .. } => self.query(query, around),
             Source::Join { left, right, on, .. } => {
                 self.below_source(left, around, scope);
@@ -290,7 +290,7 @@ fn gives_truth(expr: &Expr) -> bool {
 
 fn leaves(source: &Source, found: &mut Vec<Source>) {
     match source {
-        Source::Table { .. } | Source::Derived { .. } => found.push(source.clone()),
+        Source::Table { .. } | Source::Derived { .. } | Source::JsonTable { .. } => found.push(source.clone()),
         Source::Join { left, right, .. } => {
             leaves(left, found);
             leaves(right, found);

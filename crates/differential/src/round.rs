@@ -59,7 +59,7 @@ pub fn changed_tables(statement: &Statement) -> Vec<String> {
     fn gather(source: &Source, found: &mut Vec<String>) {
         match source {
             Source::Table { name, .. } => found.push(name.clone()),
-            Source::Derived { .. } => {}
+            Source::Derived { .. } | Source::JsonTable { .. } => {}
             Source::Join { left, right, .. } => {
                 gather(left, found);
                 gather(right, found);

@@ -147,7 +147,7 @@ fn own_conditions(query: &mut Query, see: &mut impl FnMut(&mut Expr)) {
 
 fn source_conditions(source: &mut Source, see: &mut impl FnMut(&mut Expr)) {
     match source {
-        Source::Table { .. } => {}
+        Source::Table { .. } | Source::JsonTable { .. } => {}
         Source::Derived { query, .. } => own_conditions(query, see),
         Source::Join { left, right, on, .. } => {
             source_conditions(left, see);
@@ -191,6 +191,7 @@ fn from_tables(query: &mut Query, see: &mut impl FnMut(&mut Source)) {
 fn source_tables(source: &mut Source, see: &mut impl FnMut(&mut Source)) {
     match source {
         Source::Table { .. } => see(source),
+        Source::JsonTable { .. } => {}
         Source::Derived { query, .. } => from_tables(query, see),
         Source::Join { left, right, .. } => {
             source_tables(left, see);
@@ -202,6 +203,7 @@ fn source_tables(source: &mut Source, see: &mut impl FnMut(&mut Source)) {
 fn source_expressions(source: &mut Source, see: &mut impl FnMut(&mut Expr)) {
     match source {
         Source::Table { .. } => {}
+        Source::JsonTable { document, .. } => expressions(document, see),
         Source::Derived { query, .. } => query_expressions(query, see),
         Source::Join { left, right, on, .. } => {
             source_expressions(left, see);
@@ -581,10 +583,21 @@ fn smaller_source(source: &Source, give: Give<'_, Source>) {
                 give(Source::Table { name: name.clone(), alias: alias.clone(), hint: None });
             }
         }
-        Source::Derived { query, alias } => {
-            smaller_query(query, &mut |query| {
-                give(Source::Derived { query: Box::new(query), alias: alias.clone() });
+        Source::JsonTable { document, rows, alias } => {
+            smaller_expr(document, &mut |document| {
+                give(Source::JsonTable { document, rows, alias: alias.clone() });
             });
+        }
+        Source::Derived { query, alias, is_lateral } => {
+            let made = |query: Query, is_lateral: bool| Source::Derived {
+                query: Box::new(query),
+                alias: alias.clone(),
+                is_lateral,
+            };
+            if *is_lateral {
+                give(made((**query).clone(), false));
+            }
+            smaller_query(query, &mut |query| give(made(query, *is_lateral)));
         }
         Source::Join { kind, left, right, on, using } => {
             give((**left).clone());

@@ -25,6 +25,8 @@ pub(crate) const PROJECT: f64 = 5.0;
 pub(crate) const WINDOW: f64 = 50.0;
 /// A row made of literals, or of the step before of a recursion.
 pub(crate) const MADE_ROW: f64 = 100.0;
+/// Rows that a document of JSON_TABLE is expected to have.
+pub(crate) const JSON_TABLE_ROWS: f64 = 2.0;
 /// A row's large columns read by its locator.
 pub(crate) const FETCH: f64 = 200.0;
 /// How many times as much a row of a whole table costs if all of them are locked.

@@ -414,6 +414,12 @@ impl Printer<'_> {
                 self.plain(depth, &format!("Select (subquery in {what}; {how})"));
                 self.node(subquery, depth + 1);
             }
+            Op::JsonTable { input, .. } => {
+                self.line(depth, node, "Materialize table function");
+                if !has_one_row(input) {
+                    self.node(input, depth + 1);
+                }
+            }
             Op::Fetch { input, table, columns, .. } => {
                 let names: Vec<String> = columns
                     .iter()
@@ -466,6 +472,11 @@ impl Printer<'_> {
         };
         expr_text(expr, &name)
     }
+}
+
+/// One row that reads no table.
+fn has_one_row(node: &Node) -> bool {
+    matches!(&node.op, Op::Project { input, .. } if matches!(input.op, Op::OneRow))
 }
 
 /// The traditional rows.
@@ -531,6 +542,24 @@ impl Rows<'_> {
                     id: Some(id),
                     select_type: select_type.into(),
                     extra: Some(text.into()),
+                    ..ExplainRow::default()
+                });
+            }
+            Op::JsonTable { input, alias, .. } => {
+                if !has_one_row(input) {
+                    self.node(input, id, select_type, above);
+                }
+                let mut extra = vec!["Table function: json_table"];
+                extra.extend(std::mem::take(above));
+                extra.push("Using temporary");
+                self.rows.push(ExplainRow {
+                    id: Some(id),
+                    select_type: select_type.into(),
+                    table: Some(alias.to_string()),
+                    access_type: Some("ALL".into()),
+                    rows: Some(node.rows.round().max(1.0) as u64),
+                    filtered: Some(100.0),
+                    extra: Some(extra.join("; ")),
                     ..ExplainRow::default()
                 });
             }

@@ -22,7 +22,7 @@ use types::{DataType, Physical};
 use crate::error::PlanError;
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{
-    AggregateFunction, InsertCell, JoinKind, Needs, OutputColumn, TableIndex, TablePart, WindowCall,
+    AggregateFunction, InsertCell, JoinKind, JsonRows, Needs, OutputColumn, TableIndex, TablePart, WindowCall,
 };
 
 pub(crate) use guard::GUARDS_MAX;
@@ -222,6 +222,7 @@ impl Node {
             | Op::TopN { input, .. }
             | Op::Limit { input, .. }
             | Op::Fetch { input, .. }
+            | Op::JsonTable { input, .. }
             | Op::LookupJoin { left: input, .. } => visit(input),
             Op::Recursive { seed: left, step: right, .. }
             | Op::HashJoin { left, right, .. }
@@ -247,6 +248,15 @@ pub enum Op {
     Scan(Scan),
     /// Rows written out.
     Values(Vec<Vec<Expr>>),
+    /// JSON_TABLE: the rows that the document of each input row becomes.
+    JsonTable {
+        /// Rows of one column, the document.
+        input: Box<Node>,
+        /// Which rows are made of it.
+        rows: Arc<JsonRows>,
+        /// The table's alias.
+        alias: Arc<str>,
+    },
     /// The last step's rows of a recursive CTE.
     WorkingTable {
         /// Which recursion.

@@ -42,33 +42,35 @@ pub(crate) fn substitute(expr: &mut Expr, with: &dyn Fn(ColumnId) -> Option<Expr
     }
     if let ExprKind::Subquery(subquery) = &mut expr.kind {
         substitute_in_tree(&mut subquery.plan, with);
-        let mut outer = Vec::new();
-        for id in &subquery.outer {
-            match with(*id) {
-                Some(new) => new.each_column(&mut |id| outer.push(id)),
-                None => outer.push(*id),
-            }
-        }
-        outer.sort_unstable();
-        outer.dedup();
-        subquery.outer = outer;
+        subquery.outer = read_instead(&subquery.outer, with);
     }
     expr.each_child_mut(&mut |child| substitute(child, with));
+}
+
+/// The columns that are read in place of these.
+fn read_instead(columns: &[ColumnId], with: &dyn Fn(ColumnId) -> Option<Expr>) -> Vec<ColumnId> {
+    let mut outer = Vec::new();
+    for id in columns {
+        match with(*id) {
+            Some(new) => new.each_column(&mut |id| outer.push(id)),
+            None => outer.push(*id),
+        }
+    }
+    outer.sort_unstable();
+    outer.dedup();
+    outer
 }
 
 /// As [`substitute`], for every expression of a tree.
 pub(crate) fn substitute_in_tree(tree: &mut Logical, with: &dyn Fn(ColumnId) -> Option<Expr>) {
     tree.each_expr_mut(&mut |expr| substitute(expr, with));
-    if let Logical::Apply { subquery, .. } = tree {
-        substitute_in_tree(&mut subquery.plan, with);
-        let mut outer = Vec::new();
-        for id in &subquery.outer {
-            match with(*id) {
-                Some(new) => new.each_column(&mut |id| outer.push(id)),
-                None => outer.push(*id),
-            }
+    match tree {
+        Logical::Apply { subquery, .. } => {
+            substitute_in_tree(&mut subquery.plan, with);
+            subquery.outer = read_instead(&subquery.outer, with);
         }
-        subquery.outer = outer;
+        Logical::Lateral { outer, .. } => *outer = read_instead(outer, with),
+        _ => {}
     }
     tree.each_input_mut(&mut |input| substitute_in_tree(input, with));
 }

@@ -45,9 +45,10 @@ impl Counter<'_> {
             {
                 self.node(input, times, limit) + self.node(subquery, times, None)
             }
-            Op::Project { input, .. } | Op::Fetch { input, .. } | Op::Apply { input, .. } => {
-                self.node(input, times, limit)
-            }
+            Op::Project { input, .. }
+            | Op::Fetch { input, .. }
+            | Op::JsonTable { input, .. }
+            | Op::Apply { input, .. } => self.node(input, times, limit),
             Op::Limit { input, count, offset, .. } => {
                 self.node(input, times, self.wanted(count.as_ref(), offset.as_ref(), limit))
             }

@@ -5,6 +5,7 @@
 //! strings with an introducer, `x -> 'p'` as `json_extract`, a number where a truth value is wanted as `(0 <> x)`.
 //! Parsing a printed statement and printing it again gives the same text.
 
+mod json_table;
 mod view;
 
 use crate::ast::*;
@@ -1120,14 +1121,7 @@ impl Printer<'_> {
                 self.alias(*alias);
                 self.names(columns);
             }
-            TableRef::JsonTable(json) => {
-                self.put("json_table(");
-                self.expr(&json.doc);
-                self.put(", ");
-                self.string(json.path, None);
-                self.put(" columns ...)");
-                self.alias(json.alias);
-            }
+            TableRef::JsonTable(table) => self.json_table(table),
             TableRef::Join(join) if self.view.is_some() => self.view_join(join),
             TableRef::Join(join) => {
                 self.put("(");

@@ -22,7 +22,7 @@ pub const SQL_MODES: &[&str] = &[
 fn base_tables(source: &Source, found: &mut Vec<(String, String)>) {
     match source {
         Source::Table { name, alias, .. } => found.push((name.clone(), alias.clone())),
-        Source::Derived { .. } => {}
+        Source::Derived { .. } | Source::JsonTable { .. } => {}
         Source::Join { left, right, .. } => {
             base_tables(left, found);
             base_tables(right, found);

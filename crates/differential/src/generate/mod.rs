@@ -6,6 +6,7 @@
 
 pub mod changes;
 pub mod expressions;
+mod json_table;
 pub mod queries;
 pub mod tables;
 pub mod windows;

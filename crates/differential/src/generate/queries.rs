@@ -645,7 +645,8 @@ impl Generator {
         let mut relations = vec![relation];
         let joins = *self.random.pick(&[0, 0, 0, 1, 1, 1, 2, 2, 3]);
         for _ in 0..joins {
-            let (right, relation) = self.relation();
+            let (right, relation) =
+                if self.random.chance(8) { self.lateral(&relations) } else { self.relation() };
             (source, relations) = self.join(source, relations, right, relation);
         }
         (source, relations)
@@ -661,6 +662,11 @@ impl Generator {
         let kinds =
             ["JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "CROSS JOIN", "STRAIGHT_JOIN"];
         let mut kind = *self.random.pick(&kinds);
+        let is_dependent =
+            matches!(right, Source::Derived { is_lateral: true, .. } | Source::JsonTable { .. });
+        if is_dependent && kind == "RIGHT JOIN" {
+            kind = "LEFT JOIN";
+        }
         let mut on = None;
         let mut using = Vec::new();
         // Names that stand once on each side.
@@ -765,6 +771,23 @@ impl Generator {
         condition
     }
 
+    /// A derived table that sees these tables before it.
+    fn lateral(&mut self, before: &[Relation]) -> (Source, Relation) {
+        if self.budget == 0 {
+            return self.relation();
+        }
+        self.budget -= 1;
+        if self.random.chance(40) {
+            return self.json_table(before);
+        }
+        self.scopes.push(before.to_vec());
+        let (query, columns) = self.shaped(Shape { is_named: true, ..ANY });
+        self.scopes.pop();
+        let alias = self.fresh("l");
+        let source = Source::Derived { query: Box::new(query), alias: alias.clone(), is_lateral: true };
+        (source, Relation { alias, columns })
+    }
+
     /// A table, CTE or derived table.
     pub(super) fn relation(&mut self) -> (Source, Relation) {
         if self.budget > 0 && self.random.chance(12) {
@@ -772,7 +795,7 @@ impl Generator {
             // A derived table sees no other table of its FROM, and those of outer queries.
             let (query, columns) = self.shaped(Shape { is_named: true, ..ANY });
             let alias = self.fresh("d");
-            let source = Source::Derived { query: Box::new(query), alias: alias.clone() };
+            let source = Source::Derived { query: Box::new(query), alias: alias.clone(), is_lateral: false };
             return (source, Relation { alias, columns });
         }
         if !self.ctes.is_empty() && self.random.chance(60) {

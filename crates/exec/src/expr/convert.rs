@@ -964,7 +964,7 @@ pub(super) fn cell(
             out.nulls.push(false);
         }
         Target::JsonDocument { argument, function } => {
-            push_document(cell, from, (*argument, function), ctx, out)?;
+            json_document(cell, from, (*argument, function), ctx, out)?;
         }
         Target::JsonText => {
             check_characters(from)?;
@@ -1190,7 +1190,11 @@ const INVALID_BYTES_MAX: usize = 3;
 /// Bytes of an invalid text that a warning shows.
 const SHOWN_BYTES_MAX: usize = 6;
 
-fn push_document(
+/// A value that is not NULL as a document.
+///
+/// # Errors
+/// 3141, 3144: it is no document.
+pub(crate) fn json_document(
     cell: Cell<'_>,
     from: &DataType,
     (argument, function): (usize, &'static str),

@@ -25,6 +25,7 @@ mod program;
 mod vector;
 
 pub use context::{EvalContext, EvalSettings, NoSession, SessionState, SqlResult, Warnings, sql_mode};
+pub(crate) use convert::json_document;
 pub use fold::fold;
 pub(crate) use program::no_input;
 pub use program::{Program, Scratch};

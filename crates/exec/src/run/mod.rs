@@ -8,6 +8,7 @@ mod distinct_keys;
 mod hash_join;
 mod join;
 mod join_keys;
+mod json_table;
 mod loop_join;
 mod members;
 pub(crate) mod pad;
@@ -160,6 +161,9 @@ pub(crate) fn build<'p>(
         Op::Empty => Box::new(simple::Empty),
         Op::Scan(scan) => scan::build(plan, scan, programs)?,
         Op::Values(rows) => Box::new(simple::Values::new(rows, programs)?),
+        Op::JsonTable { input, rows, .. } => {
+            Box::new(json_table::JsonTable::new(plan, node, input, rows, programs)?)
+        }
         Op::WorkingTable { recursion } => Box::new(recursive::WorkingTable::new(*recursion as usize)),
         Op::Recursive { recursion, seed, step, distinct } => Box::new(recursive::Recursive::new(
             *recursion as usize,

@@ -43,6 +43,9 @@ impl Counts<'_> {
     fn node(&mut self, node: &Node, is_first: bool) {
         match &node.op {
             Op::OneRow | Op::Empty | Op::Values(_) | Op::WorkingTable { .. } => {}
+            Op::JsonTable { .. } => {
+                self.add(if is_first { StatusKind::SelectScan } else { StatusKind::SelectFullJoin });
+            }
             Op::Scan(scan) => {
                 let entry = &self.plan.tables[scan.table.0 as usize].entry;
                 if entry.source.as_virtual().is_some() || scan.access.ranges.is_none() {

@@ -36,12 +36,7 @@ impl<'a> Binder<'a> {
             star.extend(columns);
             tree = Some(match tree {
                 None => right,
-                Some(left) => Logical::Join {
-                    kind: JoinKind::Inner,
-                    left: Box::new(left),
-                    right: Box::new(right),
-                    conditions: Vec::new(),
-                },
+                Some(left) => self.joined(JoinKind::Inner, left, right, Vec::new()),
             });
         }
         self.block().star = star;
@@ -60,12 +55,9 @@ impl<'a> Binder<'a> {
                 let Some(alias) = alias else {
                     return Err(PlanError::new(1248, "Every derived table must have its own alias"));
                 };
-                if *lateral {
-                    return Err(PlanError::not_supported("LATERAL derived tables"));
-                }
-                self.derived(query, &utf8(alias.text), columns)
+                self.derived(query, &utf8(alias.text), columns, *lateral)
             }
-            TableRef::JsonTable(_) => Err(PlanError::not_supported("JSON_TABLE")),
+            TableRef::JsonTable(table) => self.json_table(table),
             TableRef::Join(join) => self.join(join),
             TableRef::List(list) => {
                 let mut tree: Option<Logical> = None;
@@ -79,12 +71,7 @@ impl<'a> Binder<'a> {
                     star.extend(columns);
                     tree = Some(match tree {
                         None => right,
-                        Some(left) => Logical::Join {
-                            kind: JoinKind::Inner,
-                            left: Box::new(left),
-                            right: Box::new(right),
-                            conditions: Vec::new(),
-                        },
+                        Some(left) => self.joined(JoinKind::Inner, left, right, Vec::new()),
                     });
                 }
                 Ok((tree.unwrap_or(Logical::OneRow), star))
@@ -186,10 +173,11 @@ impl<'a> Binder<'a> {
         query: &'a Query<'a>,
         alias: &str,
         names: &'a [Ident<'a>],
+        is_lateral: bool,
     ) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
         self.check_alias(alias, None)?;
         let before = self.tables.len();
-        let mut bound = self.query_in(query, true)?;
+        let mut bound = self.query_in(query, !is_lateral)?;
         self.materialize_unless_merged(query, &mut bound);
         // What the query says may be NULL is said of its columns here, too.
         for column in &bound.output {
@@ -198,7 +186,17 @@ impl<'a> Binder<'a> {
         self.derived_tables.extend((before..self.tables.len()).map(|index| TableIndex(index as u32)));
         let columns = rename(&bound.output, names)?;
         self.show_derived(alias, columns)?;
-        Ok((bound.plan, self.shown_last()))
+        let mut plan = bound.plan;
+        if is_lateral && !bound.outer.is_empty() {
+            plan = self.lateral(plan, bound.outer);
+        }
+        Ok((plan, self.shown_last()))
+    }
+
+    /// What stands in FROM and reads these columns of the tables before it, or of enclosing queries.
+    pub(super) fn lateral(&mut self, plan: Logical, outer: Vec<ColumnId>) -> Logical {
+        self.has_lateral = true;
+        Logical::Lateral { input: Box::new(plan), outer }
     }
 
     /// A query in FROM, which was bound last, as MySQL gives its rows: those of one that it does not merge into the query around it are
@@ -401,7 +399,13 @@ impl<'a> Binder<'a> {
         let (mut left, mut left_star) = self.table_ref(&join.left)?;
         let of_left = self.block().error.take();
         let right_first = self.block().tables.len();
+        let unseen = self.block().unseen.clone();
+        if join.kind == AstJoin::Right {
+            // There is no left row yet when the right side is made.
+            self.block().unseen.push(left_first..right_first);
+        }
         let (mut right, mut right_star) = self.table_ref(&join.right)?;
+        self.block().unseen = unseen;
         let of_right = self.block().error.take();
         let end = self.block().tables.len();
         let block = self.block();
@@ -494,7 +498,15 @@ impl<'a> Binder<'a> {
                 self.columns[id.0 as usize].nullable = true;
             }
         }
-        Ok((Logical::Join { kind, left: Box::new(left), right: Box::new(right), conditions }, star))
+        Ok((self.joined(kind, left, right, conditions), star))
+    }
+
+    /// A join. One whose right side is made for each left row keeps its sides.
+    fn joined(&self, kind: JoinKind, left: Logical, right: Logical, conditions: Vec<Expr>) -> Logical {
+        let is_dependent =
+            self.has_lateral && kind == JoinKind::Inner && right.has_subquery_over(&left.output(&self.tables));
+        let kind = if is_dependent { JoinKind::Straight } else { kind };
+        Logical::Join { kind, left: Box::new(left), right: Box::new(right), conditions }
     }
 
     /// ON sees the tables of its own join only.

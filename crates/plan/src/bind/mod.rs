@@ -16,6 +16,7 @@ mod documents;
 mod expr;
 pub mod from;
 mod group;
+mod json_table;
 mod left_side;
 mod literal;
 mod no_rows;
@@ -95,6 +96,15 @@ pub trait Session {
     fn local_variable(&self, name: &str) -> Option<(u32, DataType)> {
         let _ = name;
         None
+    }
+
+    /// The type of a column of JSON_TABLE as it is written.
+    ///
+    /// # Errors
+    /// As for a column of CREATE TABLE.
+    fn column_type(&self, written: &syntax::ast::DataType<'_>, name: &str) -> PlanResult<DataType> {
+        let _ = (written, name);
+        Err(PlanError::not_supported("JSON_TABLE"))
     }
 
     /// A temporary table of this session.
@@ -330,6 +340,8 @@ pub(crate) struct Binder<'a> {
     last_block: Option<Block>,
     /// Tables read inside of derived tables, whose rows are found before a change begins.
     derived_tables: Vec<TableIndex>,
+    /// Some query in FROM reads columns of the tables before it.
+    has_lateral: bool,
     /// Columns of derived tables that MySQL keeps in temporary tables.
     materialized_columns: std::collections::HashSet<ColumnId>,
     /// Columns of queries with HAVING.
@@ -394,6 +406,7 @@ impl<'a> Binder<'a> {
             row_queries: Vec::new(),
             last_block: None,
             derived_tables: Vec::new(),
+            has_lateral: false,
             materialized_columns: std::collections::HashSet::new(),
             having_columns: std::collections::HashSet::new(),
             temporary_columns: std::collections::HashMap::new(),

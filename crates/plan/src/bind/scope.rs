@@ -145,6 +145,8 @@ pub(crate) struct CommonJoin {
 /// One SELECT while it is bound.
 pub(crate) struct Block {
     pub(crate) tables: Vec<ScopeTable>,
+    /// Positions of tables that a LATERAL query does not see: the left side of the RIGHT JOIN on whose right side it stands.
+    pub(crate) unseen: Vec<std::ops::Range<usize>>,
     /// Columns of a JOIN USING that another table's column stands for: not found without qualifier.
     pub(crate) hidden: Vec<(u32, u32)>,
     /// Joins with USING or NATURAL.
@@ -193,6 +195,7 @@ impl Block {
     pub(crate) fn new(clause: &'static str) -> Block {
         Block {
             tables: Vec::new(),
+            unseen: Vec::new(),
             hidden: Vec::new(),
             common_joins: Vec::new(),
             is_group_name: false,
@@ -225,6 +228,11 @@ impl Block {
     pub(crate) fn mark_later(&mut self, tables: impl std::ops::RangeBounds<usize>) {
         let is_within = |join: &&mut CommonJoin| tables.contains(&join.tables.start);
         self.common_joins.iter_mut().filter(is_within).for_each(|join| join.is_later = true);
+    }
+
+    /// Whether a LATERAL query that is bound does not see this table.
+    fn is_unseen(&self, position: usize) -> bool {
+        self.unseen.iter().any(|range| range.contains(&position))
     }
 
     /// Whether this table of the catalog stands in FROM by itself.
@@ -348,6 +356,7 @@ impl Binder<'_> {
             let schema = name.schema.map(|schema| utf8(schema.text));
             for (position, table) in block.tables.iter().enumerate() {
                 if table.is(schema.as_deref(), &alias)
+                    && !block.is_unseen(position)
                     && let Some((ordinal, id)) = table.find(&column)
                 {
                     found = Some((position as u32, ordinal, id));
@@ -357,7 +366,7 @@ impl Binder<'_> {
         } else {
             for (position, table) in block.tables.iter().enumerate() {
                 if let Some((ordinal, id)) = table.find(&column) {
-                    if block.hidden.contains(&(position as u32, ordinal)) {
+                    if block.hidden.contains(&(position as u32, ordinal)) || block.is_unseen(position) {
                         continue;
                     }
                     if found.is_some() {

@@ -183,6 +183,7 @@ impl Builder<'_> {
         let output =
             if matches!(kind, JoinKind::Semi | JoinKind::Anti) { left.columns.clone() } else { both };
         let (left, right) = (Box::new(left), Box::new(right));
+        let kind = if kind == JoinKind::Straight { JoinKind::Inner } else { kind };
         self.node(Op::LoopJoin { kind, left, right, conditions, outer }, output, rows, cost)
     }
 

@@ -473,6 +473,14 @@ impl<'b> Builder<'b> {
                     }
                 }
             }
+            Logical::JsonTable { input, document, rows, alias, columns } => {
+                let input = self.root(input, &[*document]);
+                let count = input.rows * cost::JSON_TABLE_ROWS;
+                let cost = input.cost + count * cost::MADE_ROW;
+                let op = Op::JsonTable { input: Box::new(input), rows: rows.clone(), alias: alias.clone() };
+                self.node(op, columns.clone(), count, cost)
+            }
+            Logical::Lateral { input, .. } => self.build(input, needed),
             Logical::Apply { input, subquery, column } => self.apply(input, subquery, *column, needed),
         }
     }

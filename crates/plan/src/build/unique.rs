@@ -61,6 +61,7 @@ fn is_unique(bound: &Bound, tree: &Logical, ids: &[ColumnId]) -> bool {
         Logical::Filter { input, .. }
         | Logical::Window { input, .. }
         | Logical::Sort { input, .. }
+        | Logical::Lateral { input, .. }
         | Logical::Limit { input, .. } => is_unique(bound, input, ids),
         Logical::Project { input, items } => {
             let below: Vec<ColumnId> = ids
@@ -81,6 +82,9 @@ fn is_unique(bound: &Bound, tree: &Logical, ids: &[ColumnId]) -> bool {
         Logical::Join { kind: JoinKind::Semi | JoinKind::Anti, left, .. } => is_unique(bound, left, ids),
         Logical::Apply { input, .. } => is_unique(bound, input, ids),
         Logical::Values { rows, .. } => rows.len() <= 1,
-        Logical::Join { .. } | Logical::WorkingTable { .. } | Logical::Recursive { .. } => false,
+        Logical::Join { .. }
+        | Logical::JsonTable { .. }
+        | Logical::WorkingTable { .. }
+        | Logical::Recursive { .. } => false,
     }
 }

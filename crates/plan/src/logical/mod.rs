@@ -4,6 +4,7 @@
 //! and expressions).
 
 pub mod expr;
+mod json_table;
 mod part;
 mod statement;
 mod walk;
@@ -17,6 +18,7 @@ use types::DataType;
 use expr::{Coercibility, ColumnId, Expr, Subquery};
 
 pub use crate::needs::{ColumnNeed, Definer, Needs, TableIndex, TableNeed};
+pub use json_table::{JsonColumn, JsonRows, JsonSource, JsonTableAnswer};
 pub use part::{PartKind, TablePart, TextPredicate, TextPredicateKind};
 pub use statement::{
     Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundRowQuery, BoundTable, BoundUpdate,
@@ -293,6 +295,26 @@ pub enum Logical {
         /// Output.
         columns: Vec<ColumnId>,
     },
+    /// JSON_TABLE: the rows that the document of each input row becomes.
+    JsonTable {
+        /// Rows with a document each.
+        input: Box<Logical>,
+        /// The column of the document.
+        document: ColumnId,
+        /// Which rows are made of it.
+        rows: Arc<JsonRows>,
+        /// The table's alias.
+        alias: Arc<str>,
+        /// Output.
+        columns: Vec<ColumnId>,
+    },
+    /// A query in FROM that reads columns of the tables before it: the right side of a join, made for each row of the left one.
+    Lateral {
+        /// The query.
+        input: Box<Logical>,
+        /// What it reads of the tables before it and of enclosing queries.
+        outer: Vec<ColumnId>,
+    },
     /// A subquery computed into a column for every row of the input.
     Apply {
         /// Rows.
@@ -316,14 +338,16 @@ impl Logical {
             | Logical::WorkingTable { columns, .. }
             | Logical::Recursive { columns, .. }
             | Logical::Distinct { columns, .. }
+            | Logical::JsonTable { columns, .. }
             | Logical::SetOp { columns, .. } => columns.clone(),
             Logical::Scan { table } => {
                 let table = &tables[table.0 as usize];
                 (0..table.width()).map(|ordinal| table.column(ordinal)).collect()
             }
-            Logical::Filter { input, .. } | Logical::Sort { input, .. } | Logical::Limit { input, .. } => {
-                input.output(tables)
-            }
+            Logical::Filter { input, .. }
+            | Logical::Sort { input, .. }
+            | Logical::Limit { input, .. }
+            | Logical::Lateral { input, .. } => input.output(tables),
             Logical::Project { input, items } => {
                 let mut columns = input.output(tables);
                 columns.extend(items.iter().map(|(id, _)| *id));

@@ -18,6 +18,8 @@ macro_rules! walks {
                 | Logical::Distinct { input, .. }
                 | Logical::Sort { input, .. }
                 | Logical::Limit { input, .. }
+                | Logical::JsonTable { input, .. }
+                | Logical::Lateral { input, .. }
                 | Logical::Apply { input, .. } => visit(input),
                 Logical::Join { left, right, .. } | Logical::SetOp { left, right, .. } => {
                     visit(left);
@@ -70,6 +72,8 @@ macro_rules! walks {
                 | Logical::WorkingTable { .. }
                 | Logical::Recursive { .. }
                 | Logical::Distinct { .. }
+                | Logical::JsonTable { .. }
+                | Logical::Lateral { .. }
                 | Logical::SetOp { .. } => {}
             }
         }
@@ -77,12 +81,16 @@ macro_rules! walks {
 }
 
 impl Logical {
-    /// Calls `visit` with each column that the subqueries in this tree read of the rows they are computed for, or of
-    /// enclosing queries.
+    /// Calls `visit` with each column that the subqueries and LATERAL queries in this tree read of the rows they are computed for,
+    /// or of enclosing queries.
     pub(crate) fn each_column_of_subqueries(&self, visit: &mut dyn FnMut(ColumnId)) {
-        if let Logical::Apply { subquery, .. } = self {
-            subquery.outer.iter().for_each(|id| visit(*id));
-            self.each_expr(&mut |expr| expr.each_column(&mut |id| visit(id)));
+        match self {
+            Logical::Apply { subquery, .. } => {
+                subquery.outer.iter().for_each(|id| visit(*id));
+                self.each_expr(&mut |expr| expr.each_column(&mut |id| visit(id)));
+            }
+            Logical::Lateral { outer, .. } => outer.iter().for_each(|id| visit(*id)),
+            _ => {}
         }
         self.each_input(&mut |input| input.each_column_of_subqueries(visit));
     }

@@ -79,7 +79,10 @@ impl Parts<'_> {
                 self.order(keys, &seen);
                 seen
             }
-            Logical::Filter { .. } | Logical::Window { .. } | Logical::Limit { .. } => seen,
+            Logical::Filter { .. }
+            | Logical::Window { .. }
+            | Logical::Limit { .. }
+            | Logical::Lateral { .. } => seen,
             Logical::Project { items, .. } => {
                 // A column that only gets another name is the same column.
                 for (id, expr) in items {
@@ -120,6 +123,7 @@ impl Parts<'_> {
             | Logical::WorkingTable { .. }
             | Logical::Recursive { .. }
             | Logical::Distinct { .. }
+            | Logical::JsonTable { .. }
             | Logical::SetOp { .. } => Vec::new(),
         }
     }

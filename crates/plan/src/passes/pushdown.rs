@@ -75,6 +75,7 @@ fn has_no_row(tree: &Logical) -> bool {
         | Logical::Distinct { input, .. }
         | Logical::Sort { input, .. }
         | Logical::Limit { input, .. }
+        | Logical::Lateral { input, .. }
         | Logical::Apply { input, .. } => is_empty(input),
         Logical::Aggregate { input, keys, rollup, .. } => !keys.is_empty() && !rollup && is_empty(input),
         Logical::Join { kind, left, right, .. } => {
@@ -202,6 +203,14 @@ fn pushed(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_
             let (side, moved) = std::mem::replace(&mut sides[1], (Logical::OneRow, Vec::new()));
             let right = Box::new(push(bound, side, moved, outer_to_inner));
             filter(Logical::SetOp { op, all, left, left_columns, right, right_columns, columns }, here)
+        }
+        Logical::JsonTable { input, document, rows, alias, columns } => {
+            let input = Box::new(push(bound, *input, Vec::new(), outer_to_inner));
+            filter(Logical::JsonTable { input, document, rows, alias, columns }, conditions)
+        }
+        Logical::Lateral { input, outer } => {
+            let input = Box::new(push(bound, *input, Vec::new(), outer_to_inner));
+            filter(Logical::Lateral { input, outer }, conditions)
         }
         Logical::Apply { input, mut subquery, column } => {
             let (down, here): (Vec<_>, Vec<_>) =

@@ -281,6 +281,11 @@ impl<'b> Classes<'b> {
                     self.class(*id).is_key |= is_key;
                 }
             }
+            Logical::JsonTable { document, columns, .. } => {
+                self.read(*document);
+                self.read_all(columns);
+            }
+            Logical::Lateral { outer, .. } => self.read_all(outer),
             Logical::Apply { subquery, column, .. } => {
                 self.tree(&subquery.plan);
                 self.read_all(&subquery.columns);

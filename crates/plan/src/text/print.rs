@@ -236,6 +236,10 @@ impl Printer<'_> {
                     self.columns(right_columns)
                 )
             }
+            Logical::JsonTable { document, columns, .. } => {
+                format!("JSON table {} of {}", self.columns(columns), self.column(*document))
+            }
+            Logical::Lateral { outer, .. } => format!("Lateral over {}", self.columns(outer)),
             Logical::Apply { subquery, column, .. } => {
                 let asked = asked(&subquery.kind, &|column| self.named(column));
                 format!("Apply {} = {asked}", self.column(*column))

@@ -252,6 +252,21 @@ impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
         }
     }
 
+    fn column_type(&self, written: &syntax::ast::DataType<'_>, name: &str) -> PlanResult<DataType> {
+        let settings = self.session.variables.settings();
+        let strict = settings.sql_mode.is_strict();
+        // MySQL warns of deprecated types of columns of tables only.
+        let made = crate::column_type::column_type(
+            written,
+            name,
+            b"",
+            settings.connection_collation,
+            strict,
+            &mut Vec::new(),
+        );
+        made.map(|made| made.data_type).map_err(|error| PlanError::new(error.number, error.message))
+    }
+
     fn system_variable(&self, scope: VarScope, name: &str) -> PlanResult<Value> {
         self.session.system_variable(scope, name).map_err(|error| PlanError::new(error.number, error.message))
     }

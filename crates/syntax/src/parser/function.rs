@@ -781,6 +781,16 @@ impl<'a> Parser<'a> {
         Ok((on_empty, on_error))
     }
 
+    /// As [`Parser::on_empty_or_error`]; that of errors may come first.
+    pub(super) fn answers_in_any_order(&mut self) -> R<(Option<JsonOn<'a>>, Option<JsonOn<'a>>)> {
+        let (on_empty, on_error) = self.on_empty_or_error()?;
+        if on_empty.is_none() && on_error.is_some() && self.at_any(&[T::NULL, T::ERROR, T::DEFAULT]) {
+            let (on_empty, other) = self.on_empty_or_error()?;
+            return if other.is_some() { self.fail() } else { Ok((on_empty, on_error)) };
+        }
+        Ok((on_empty, on_error))
+    }
+
     /// A literal, perhaps with a sign before a number.
     pub(super) fn signed_literal(&mut self) -> R<Expr<'a>> {
         match self.kind() {

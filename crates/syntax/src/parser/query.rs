@@ -808,7 +808,7 @@ impl<'a> Parser<'a> {
             let exists = p.eat(T::EXISTS);
             p.expect(T::PATH)?;
             let path = p.text_literal()?;
-            let (on_empty, on_error) = p.on_empty_or_error()?;
+            let (on_empty, on_error) = p.answers_in_any_order()?;
             Ok(JsonColumn::Path { name, ty: p.alloc(ty), exists, path, on_empty, on_error })
         })?;
         self.leave();

@@ -184,8 +184,20 @@ impl Path {
         document: &'a [u8],
         found: &mut dyn FnMut(View<'a>) -> bool,
     ) -> Result<(), Stopped> {
+        self.each_from(View::new(document), found)
+    }
+
+    /// As [`Path::each`], from a value within a document.
+    ///
+    /// # Errors
+    /// As [`Path::each`].
+    pub fn each_from<'a>(
+        &self,
+        root: View<'a>,
+        found: &mut dyn FnMut(View<'a>) -> bool,
+    ) -> Result<(), Stopped> {
         let mut seen = self.legs.contains(&Leg::Descendants).then(HashSet::new);
-        let mut left = vec![(View::new(document), 0)];
+        let mut left = vec![(root, 0)];
         let mut steps = 0_u32;
         while let Some((view, leg)) = left.pop() {
             steps = steps.wrapping_add(1);
