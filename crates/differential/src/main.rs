@@ -29,7 +29,7 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
   --most N          cut down at most N findings of a kind (and pair of error numbers), count the others
   --kinds A,B       work on findings of these kinds only: Crash, Rows, Order, Content, Error, Counts, Columns, ...
   --out DIR         write each finding into a file there, named by kind and seed
-  --views           queries read the tables through views; nothing is changed
+  --views           statements read and change the tables through views
   --rows-only       compare rows, contents and errors only: no column types, warnings, texts
   --no-texts        do not compare texts of errors and warnings
   --database NAME   database to use on both servers; it is dropped (default differential)
@@ -91,7 +91,6 @@ fn arguments() -> Result<Arguments, String> {
         }
     }
     if reads_views {
-        settings.change_percent = 0;
         settings.definition_percent = 0;
     }
     let left = left.ok_or("--left is needed")?;
@@ -117,7 +116,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let Arguments { left, right, lenience, database, settings, .. } = arguments;
     let connect = |database: &str| {
         Pair::connect(left, right, database, *lenience)
-            .map(|pair| Pair { reads_views: arguments.reads_views, ..pair })
+            .map(|pair| Pair { views: arguments.reads_views.then_some(0), ..pair })
             .map_err(|error| format!("cannot connect: {error}"))
     };
     let mut pair = connect(database)?;
@@ -157,7 +156,14 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 *counts.entry(format!("{:?}", finding.difference.kind)).or_default() += 1;
                 return;
             }
-            match oracle.verdict(&finding, *lenience) {
+            // The oracle asks its questions of tables.
+            let is_asked = !(arguments.reads_views
+                && finding.script.statements.last().is_some_and(differential::ast::Statement::is_change));
+            let verdict = |oracle: &mut Oracle, finding: &differential::round::Finding| match is_asked {
+                true => oracle.verdict(finding, *lenience),
+                false => Ok(Verdict::Stands(Vec::new())),
+            };
+            match verdict(&mut oracle, &finding) {
                 Ok(Verdict::Contradicts(variant)) => {
                     println!("the oracle contradicts itself, {kind}, seed {seed}: {variant}");
                     *contradictions.entry(kind).or_default() += 1;
@@ -175,10 +181,13 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 }
                 Err(error) => failure = Some(error.to_string()),
             }
-            let by_plan = plan_errors.plan(&finding).and_then(|plan| match plan {
-                Some(plan) => Ok(Some(plan)),
-                None => plan_errors.unneeded(&finding),
-            });
+            let by_plan = match is_asked {
+                true => plan_errors.plan(&finding).and_then(|plan| match plan {
+                    Some(plan) => Ok(Some(plan)),
+                    None => plan_errors.unneeded(&finding),
+                }),
+                false => Ok(None),
+            };
             match by_plan {
                 Ok(Some(plan)) => {
                     let (left, right) = finding.difference.errors;
@@ -198,7 +207,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 return;
             }
             // What is left of the statement may show a contradiction that other parts of it had hidden.
-            if cutter.is_some() {
+            if cutter.is_some() && is_asked {
                 match oracle.verdict(&finding, *lenience) {
                     Ok(Verdict::Contradicts(variant)) => {
                         println!("the oracle contradicts itself, {kind}, seed {seed}, cut down: {variant}");

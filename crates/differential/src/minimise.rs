@@ -191,6 +191,7 @@ fn size(statement: &Statement) -> usize {
 
 /// The smallest script found that shows the difference; the finding as it is if it does not come again.
 pub fn minimise(pair: &mut Pair, finding: Finding) -> Finding {
+    pair.views = finding.views;
     let mut minimiser = Minimiser { pair, finding, begin: Instant::now() };
     let script = minimiser.finding.script.clone();
     if minimiser.check(&script, minimiser.finding.is_prepared).is_some() {
@@ -208,6 +209,11 @@ pub fn script_text(finding: &Finding) -> String {
         if let Some(sql) = table.insert_sql() {
             let _ = writeln!(out, "{sql};");
         }
+    }
+    for sql in
+        finding.views.iter().flat_map(|variety| crate::round::views_sql(&finding.script.tables, *variety))
+    {
+        let _ = writeln!(out, "{sql};");
     }
     let count = finding.script.statements.len();
     for (index, statement) in finding.script.statements.iter().enumerate() {

@@ -424,7 +424,7 @@ fn with_rows(finding: &Finding, places: &[(usize, usize)], kept: &[bool]) -> Fin
         }
     }
     let difference = finding.difference.clone();
-    Finding { seed: finding.seed, script, is_prepared: finding.is_prepared, difference }
+    Finding { seed: finding.seed, views: finding.views, script, is_prepared: finding.is_prepared, difference }
 }
 
 fn show(failing: &[Expr]) -> String {

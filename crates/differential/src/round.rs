@@ -6,7 +6,7 @@ use crate::ast::{Script, Source, Statement};
 use crate::compare::{self, Difference, Kind, Lenience};
 use crate::generate::{Generator, Settings};
 use crate::random::Random;
-use crate::schema::Table;
+use crate::schema::{Table, Type};
 use crate::server::{Answer, Server};
 
 /// Errors after which nothing is compared: a time limit, or a lock that an earlier difference left behind.
@@ -21,8 +21,8 @@ pub struct Pair {
     pub right: Server,
     /// What is compared.
     pub lenience: Lenience,
-    /// Statements read the tables through views ([`view_sql`]).
-    pub reads_views: bool,
+    /// Statements read and change the tables through views, which differ by this number ([`view_sql`]).
+    pub views: Option<u64>,
     /// How often the right server broke off.
     pub right_crashes: usize,
 }
@@ -45,6 +45,8 @@ pub struct Outcome {
 pub struct Finding {
     /// The seed of its round.
     pub seed: u64,
+    /// As [`Pair::views`].
+    pub views: Option<u64>,
     /// Tables and statements; the last one differs.
     pub script: Script,
     /// Whether the last one was prepared.
@@ -81,13 +83,50 @@ pub fn changed_tables(statement: &Statement) -> Vec<String> {
     found
 }
 
-/// Gives a table another name and makes a view of its rows under the one it had: by the table's number one that is merged, that renames and
-/// restricts, a view of a view, one whose rows are materialised, or one over a set operation, a join or groups.
+/// A condition that most rows meet, over a column by `number`.
+fn view_condition(number: u64, table: &Table) -> String {
+    let integers: Vec<&str> = table
+        .columns
+        .iter()
+        .filter(|column| matches!(column.column_type, Type::Integer { .. }))
+        .map(|column| column.name.as_str())
+        .collect();
+    let any = &table.columns[(number / 7) as usize % table.columns.len()].name;
+    let Some(integer) = integers.get((number / 5) as usize % integers.len().max(1)) else {
+        return format!("{any} IS NOT NULL");
+    };
+    match number % 5 {
+        0 => format!("{integer} IS NULL OR {integer} % 3 <> 1"),
+        1 => format!("{integer} < 50"),
+        2 => format!("{any} IS NOT NULL"),
+        3 => format!("COALESCE({integer}, 2) <> 5 AND {any} IS NOT NULL"),
+        _ => format!("{integer} NOT IN (1, 7, 12) OR {any} IS NULL"),
+    }
+}
+
+/// Gives a table another name and makes a view of its rows under the one it had: one that is merged, that renames and restricts, a view of a
+/// view, a join, with options and without, some with a computed column; or one whose rows are materialised, over a set operation or groups.
+/// `variety`: what it is, besides the table's number.
 #[must_use]
-pub fn view_sql(number: usize, table: &str) -> Vec<String> {
+pub fn view_sql(number: usize, variety: u64, table: &Table) -> Vec<String> {
+    let mut random = Random::new(variety.wrapping_mul(31).wrapping_add(number as u64));
+    let definition = table;
+    let table = &table.name;
     let kept = format!("{table}_kept");
     let mut sql = vec![format!("RENAME TABLE {table} TO {kept}")];
-    match number % 7 {
+    let mut condition = || view_condition(random.next_bits(), definition);
+    let (first, second) = (condition(), condition());
+    let option = |random: &mut Random| {
+        *random.pick(&[
+            "",
+            "",
+            " WITH CHECK OPTION",
+            " WITH LOCAL CHECK OPTION",
+            " WITH CASCADED CHECK OPTION",
+        ])
+    };
+    let kind = if variety == 0 { number as u64 % 7 } else { random.next_bits() % 14 };
+    match kind {
         0 => sql.push(format!("CREATE VIEW {table} AS SELECT * FROM {kept}")),
         1 => sql.push(format!("CREATE ALGORITHM=TEMPTABLE VIEW {table} AS SELECT * FROM {kept} AS base")),
         2 => {
@@ -103,9 +142,55 @@ pub fn view_sql(number: usize, table: &str) -> Vec<String> {
             "CREATE VIEW {table} AS SELECT base.* FROM {kept} AS base JOIN (SELECT 1 AS one) AS other"
         )),
         5 => sql.push(format!("CREATE VIEW {table} AS SELECT DISTINCT * FROM {kept}")),
-        _ => sql.push(format!("CREATE VIEW {table} AS WITH c AS (SELECT * FROM {kept}) SELECT * FROM c")),
+        6 => sql.push(format!("CREATE VIEW {table} AS WITH c AS (SELECT * FROM {kept}) SELECT * FROM c")),
+        7 | 8 => {
+            let option = option(&mut random);
+            sql.push(format!("CREATE VIEW {table} AS SELECT * FROM {kept} WHERE {first}{option}"));
+        }
+        9 | 10 => {
+            let (below, above) = (option(&mut random), option(&mut random));
+            let middle = random.pick(&["", "WHERE 1 = 1"]).to_string();
+            sql.push(format!("CREATE VIEW {table}_below AS SELECT * FROM {kept} WHERE {first}{below}"));
+            sql.push(format!("CREATE VIEW {table}_middle AS SELECT * FROM {table}_below {middle}"));
+            sql.push(format!("CREATE VIEW {table} AS SELECT * FROM {table}_middle WHERE {second}{above}"));
+        }
+        11 => {
+            let option = option(&mut random);
+            sql.push(format!("CREATE TABLE {table}_one (one_key INT PRIMARY KEY)"));
+            sql.push(format!("INSERT INTO {table}_one VALUES (1)"));
+            sql.push(format!(
+                "CREATE VIEW {table} AS SELECT base.* FROM {kept} AS base JOIN {table}_one ON one_key = 1 WHERE {first}{option}"
+            ));
+        }
+        12 => {
+            let option = option(&mut random);
+            sql.push(format!("CREATE TABLE {table}_one (one_key INT PRIMARY KEY)"));
+            sql.push(format!("INSERT INTO {table}_one VALUES (1), (2)"));
+            sql.push(format!(
+                "CREATE VIEW {table} AS SELECT * FROM {kept} WHERE ({first}) AND 2 > (SELECT MIN(one_key) FROM {table}_one){option}"
+            ));
+        }
+        _ => {
+            let computed = random.below(definition.columns.len());
+            let items = definition.columns.iter().enumerate().map(|(at, column)| {
+                let name = &column.name;
+                if at == computed { format!("IFNULL({name}, NULL) AS {name}") } else { name.clone() }
+            });
+            let items = items.collect::<Vec<_>>().join(", ");
+            let option = option(&mut random);
+            sql.push(format!("CREATE VIEW {table} AS SELECT {items} FROM {kept} WHERE {first}{option}"));
+        }
     }
     sql
+}
+
+/// The views of all tables, as [`view_sql`] makes them.
+#[must_use]
+pub fn views_sql(tables: &[Table], variety: u64) -> Vec<String> {
+    let kept = tables.iter().filter(|table| !table.is_temporary);
+    // The name says which it is, so that it stays the same where others are left out.
+    let number = |table: &Table| table.name.bytes().fold(0, |sum, byte| sum * 31 + usize::from(byte)) % 1009;
+    kept.flat_map(|table| view_sql(number(table), variety, table)).collect()
 }
 
 impl Pair {
@@ -120,7 +205,7 @@ impl Pair {
         lenience: Lenience,
     ) -> Result<Pair, Error> {
         let (left, right) = (Server::connect(left, database)?, Server::connect(right, database)?);
-        Ok(Pair { left, right, lenience, reads_views: false, right_crashes: 0 })
+        Ok(Pair { left, right, lenience, views: None, right_crashes: 0 })
     }
 
     /// Empty databases with these tables.
@@ -135,9 +220,8 @@ impl Pair {
             sql.push(table.create_sql());
             sql.extend(table.insert_sql());
         }
-        if self.reads_views {
-            let kept = tables.iter().enumerate().filter(|(_, table)| !table.is_temporary);
-            sql.extend(kept.flat_map(|(number, table)| view_sql(number, &table.name)));
+        if let Some(variety) = self.views {
+            sql.extend(views_sql(tables, variety));
         }
         for sql in sql {
             self.left.send(&sql);
@@ -208,6 +292,9 @@ impl Pair {
 
     fn compare_content(&mut self, table: &str, statement: &Statement, outcome: &mut Outcome) {
         let mut texts = vec![format!("SELECT * FROM {table}")];
+        if self.views.is_some() {
+            texts.push(format!("SELECT * FROM {table}_kept"));
+        }
         if matches!(statement, Statement::Alter { .. } | Statement::CreateSelect { .. }) {
             texts.push(format!("SHOW CREATE TABLE {table}"));
         }
@@ -238,6 +325,9 @@ impl Pair {
         // Its own choices, so that a statement is the same whether it is prepared or not.
         let mut random = Random::new(!seed);
         let tables = generator.tables.clone();
+        if let Some(variety) = &mut self.views {
+            *variety = seed;
+        }
         self.load(&tables)?;
         let mut history: Vec<Statement> = Vec::new();
         for done in 0..settings.statements {
@@ -254,7 +344,8 @@ impl Pair {
                 statements.push(statement.clone());
                 let script = Script { tables: tables.clone(), statements };
                 for difference in outcome.differences {
-                    found(Finding { seed, script: script.clone(), is_prepared, difference });
+                    let views = self.views;
+                    found(Finding { seed, views, script: script.clone(), is_prepared, difference });
                 }
             }
             if outcome.is_apart {

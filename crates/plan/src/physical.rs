@@ -576,6 +576,8 @@ pub struct RowQuery {
 pub struct InsertPlan {
     /// The table.
     pub table: TableIndex,
+    /// The view through which rows go into it.
+    pub view: Option<Box<TargetView>>,
     /// REPLACE.
     pub replace: bool,
     /// IGNORE.
@@ -591,6 +593,28 @@ pub struct InsertPlan {
     pub on_duplicate: Vec<Assign>,
     /// Values that need subqueries.
     pub row_queries: Vec<RowQuery>,
+}
+
+/// What WITH CHECK OPTION of a view asks of a row.
+#[derive(Clone, Debug)]
+pub struct ViewCheck {
+    /// `schema.name` of the view.
+    pub view: Arc<str>,
+    /// Conditions over the row: of INSERT over the table's columns by ordinal, of UPDATE over the source's row.
+    pub conditions: Vec<Expr>,
+    /// Row queries of the statement that must give a true value, too.
+    pub queries: Vec<u32>,
+}
+
+/// The view that an INSERT names.
+#[derive(Clone, Debug)]
+pub struct TargetView {
+    /// `schema.name`.
+    pub name: Arc<str>,
+    /// What it asks of rows.
+    pub check: Option<ViewCheck>,
+    /// What rows must be that REPLACE takes away.
+    pub replaced: Option<ViewCheck>,
 }
 
 /// Where inserted rows come from.
@@ -615,6 +639,8 @@ pub struct UpdatePlan {
     pub source: Node,
     /// What changes.
     pub targets: Vec<UpdateTarget>,
+    /// Conditions of views with subqueries.
+    pub row_queries: Vec<RowQuery>,
     /// IGNORE.
     pub ignore: bool,
     /// A key that the scan walks may change, or several tables: collect all rows first.
@@ -632,6 +658,8 @@ pub struct UpdateTarget {
     pub row: Vec<u32>,
     /// In order; expressions read the source's row, in which earlier assignments are already seen.
     pub assignments: Vec<Assign>,
+    /// What the view through which it is changed asks of its rows.
+    pub check: Option<Box<ViewCheck>>,
 }
 
 /// DELETE.

@@ -134,10 +134,27 @@ impl Printer<'_> {
     /// `(left op right)`.
     fn infix(&mut self, left: &Expr<'_>, op: &str, right: &Expr<'_>) {
         self.put("(");
-        self.expr(left);
+        self.operand(left);
         self.put(op);
-        self.expr(right);
+        self.operand(right);
         self.put(")");
+    }
+
+    /// An operand. IN with a subquery and its like are printed without parentheses, with which alone the text of a view can be read again.
+    fn operand(&mut self, expr: &Expr<'_>) {
+        let is_bare = match expr.kind {
+            ExprKind::InSubquery { .. } | ExprKind::Quantified { .. } => true,
+            ExprKind::Unary { op: UnaryOp::Not, expr } => matches!(expr.kind, ExprKind::InSubquery { .. }),
+            ExprKind::Unary { op: UnaryOp::Plus, expr } => return self.operand(expr),
+            _ => false,
+        } && self.view.is_some();
+        if is_bare {
+            self.put("(");
+        }
+        self.expr(expr);
+        if is_bare {
+            self.put(")");
+        }
     }
 
     /// An operand that must be a truth value.
@@ -255,7 +272,7 @@ impl Printer<'_> {
     }
 
     fn in_subquery(&mut self, expr: &Expr<'_>, query: &Query<'_>, negated: bool) {
-        self.expr(expr);
+        self.operand(expr);
         // IS FALSE has no NULL: the text of a view must give what the query gave.
         let is_kept = self.view.is_some();
         self.put(if negated && is_kept { " not in (" } else { " in (" });
@@ -364,7 +381,7 @@ impl Printer<'_> {
                 self.in_subquery(left, query, true);
             }
             ExprKind::Quantified { op, all, left, query } => {
-                self.expr(left);
+                self.operand(left);
                 self.put(compare(op));
                 self.put(if all { "all (" } else { "any (" });
                 self.subquery(query);
@@ -390,9 +407,9 @@ impl Printer<'_> {
             }
             ExprKind::Like { expr, pattern, escape, negated } => self.negate(negated, |p| {
                 p.put("(");
-                p.expr(expr);
+                p.operand(expr);
                 p.put(" like ");
-                p.expr(pattern);
+                p.operand(pattern);
                 if let Some(escape) = escape {
                     p.put(" escape ");
                     p.expr(escape);
@@ -404,11 +421,11 @@ impl Printer<'_> {
             }
             ExprKind::Between { expr, low, high, negated } => {
                 self.put("(");
-                self.expr(expr);
+                self.operand(expr);
                 self.put(if negated { " not between " } else { " between " });
-                self.expr(low);
+                self.operand(low);
                 self.put(" and ");
-                self.expr(high);
+                self.operand(high);
                 self.put(")");
             }
             ExprKind::InList { expr, list: [single], negated } => {
@@ -416,7 +433,7 @@ impl Printer<'_> {
             }
             ExprKind::InList { expr, list, negated } => {
                 self.put("(");
-                self.expr(expr);
+                self.operand(expr);
                 self.put(if negated { " not in (" } else { " in (" });
                 self.list(list);
                 self.put("))");

@@ -126,7 +126,14 @@ pub(crate) fn drop_views(
     let mut views: Vec<Arc<TableEntry>> = Vec::new();
     for name in names {
         let (schema, view) = context.resolve(name)?;
-        match view_of(&catalog, &schema, &view)? {
+        let found = match view_of(&catalog, &schema, &view) {
+            Err(_) if if_exists => {
+                context.warnings.push(e::ER_WRONG_OBJECT.note(&[&schema, &view, &"VIEW"]));
+                continue;
+            }
+            found => found?,
+        };
+        match found {
             Some(entry) if views.iter().any(|other| other.definition.id == entry.definition.id) => {
                 return Err(e::ER_NONUNIQ_TABLE.with(&[&view]));
             }

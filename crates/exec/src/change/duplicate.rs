@@ -17,7 +17,7 @@ use super::trigger::{NewRow, RowAt, Trigger};
 use super::values::{Target, changes_row, given_by_query};
 use super::{check_violated, warn_duplicate};
 use crate::context::ExecContext;
-use crate::error::{access_error, internal};
+use crate::error::{access_error, coded, internal};
 use crate::expr::SqlResult;
 use crate::status_counts::StatusKind;
 
@@ -131,6 +131,18 @@ impl Insert<'_, '_> {
         ctx.status.add(StatusKind::ReadKey, 1);
         if !writer.lock_duplicate(duplicate, &[], &mut Batch::default(), ctx)? {
             return Ok(None);
+        }
+        if let Some(check) = &self.compiled.replaced_check {
+            let mut old = Batch::default();
+            if !writer.read_old(locator, &mut old, ctx)? {
+                return Ok(None);
+            }
+            if !check.is_shown(&mut self.view_check, &mut self.queries, &old, ctx)? {
+                return Err(coded(
+                    3059,
+                    "REPLACE cannot be executed as it requires deleting rows that are not in the view",
+                ));
+            }
         }
         if let Some(trigger) = writer.trigger {
             return self.replace_with_trigger(trigger, locator, ctx);
@@ -302,6 +314,11 @@ impl Insert<'_, '_> {
             let value = program.eval(generated, input, &mut ctx.eval)?;
             let out = &mut input.columns[generated.ordinal];
             self.storing_changes.put(target, value, generated.given(), out, ctx.eval.warnings)?;
+        }
+        if let Some(check) = &self.compiled.view_check
+            && !check.admits(&mut self.view_check, &mut self.queries, input, self.plan.ignore, ctx)?
+        {
+            return Ok(Some(false));
         }
         if !self.compiled.rules.checks.is_empty()
             && let Some(name) = self.compiled.rules.violated(&mut self.running, input, &mut ctx.eval)?

@@ -17,7 +17,7 @@ use super::row::{self, RowWriter, violated};
 use super::rules::{self, Computed, Rules, Running, RunningRules};
 use super::trigger::{NewRow, RowAt};
 use super::values::{self, Storing, Target};
-use super::{Changed, check_violated, duplicate, recycle};
+use super::{Changed, check_violated, duplicate, recycle, view_check};
 use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
 use crate::error::{access_error, internal};
 use crate::expr::SqlResult;
@@ -48,6 +48,10 @@ pub(crate) struct Compiled {
     /// Is the column AUTO_INCREMENT (NULL makes a number), by ordinal?
     numbered: Option<usize>,
     pub(super) on_duplicate: Option<duplicate::Compiled>,
+    /// What the view asks of rows that the statement writes through it.
+    pub(super) view_check: Option<view_check::Compiled>,
+    /// What rows must be that REPLACE takes away through it.
+    pub(super) replaced_check: Option<view_check::Compiled>,
     foreign_keys: row::Compiled,
 }
 
@@ -84,6 +88,10 @@ impl Compiled {
         let unwritten: Vec<usize> = (0..width).filter(|at| !insert.columns.contains(at)).collect();
         let missing = unwritten.iter().copied().filter(|&at| rules::has_no_default(definition, at)).collect();
         let rules = Rules::compile(entry, &|ordinal| Some(ordinal as u32), &|_| true)?;
+        let check = insert.view.as_ref().and_then(|view| view.check.as_ref());
+        let view_check = check.map(view_check::Compiled::new).transpose()?;
+        let replaced = insert.view.as_ref().and_then(|view| view.replaced.as_ref());
+        let replaced_check = replaced.map(view_check::Compiled::new).transpose()?;
         let expression_defaults: Vec<usize> =
             unwritten.iter().copied().filter(|&at| rules.has_default(at)).collect();
         Ok(Compiled {
@@ -94,6 +102,7 @@ impl Compiled {
                 && !foreign_keys.any()
                 && rules.generated.is_empty()
                 && rules.checks.is_empty()
+                && view_check.is_none()
                 && expression_defaults.is_empty(),
             rules,
             cells,
@@ -102,6 +111,8 @@ impl Compiled {
             missing,
             expression_defaults,
             numbered: definition.auto_increment_column(),
+            view_check,
+            replaced_check,
             on_duplicate: duplicate::Compiled::new(plan, insert)?,
             foreign_keys,
         })
@@ -170,6 +181,7 @@ pub(super) struct Insert<'p, 's> {
     pub(super) numbers: Option<Numbers>,
     pub(super) on_duplicate: Option<duplicate::Running>,
     pub(super) queries: RowQueries<'p>,
+    pub(super) view_check: view_check::Running,
     /// Number of the row, from 1.
     pub(super) row_number: u64,
     pub(super) counts: Counts,
@@ -273,6 +285,12 @@ pub(super) fn run(
         numbers: compiled.numbered.map(|ordinal| Numbers::new(ordinal, &ctx.change)),
         on_duplicate: compiled.on_duplicate.as_ref().map(|compiled| compiled.running(definition)),
         queries: RowQueries::new(plan, &insert.row_queries, programs)?,
+        view_check: compiled
+            .view_check
+            .as_ref()
+            .or(compiled.replaced_check.as_ref())
+            .map(view_check::Compiled::running)
+            .unwrap_or_default(),
         row_number: 0,
         counts: Counts::default(),
     };
@@ -549,7 +567,9 @@ impl<'p> Insert<'p, '_> {
         if self.row_number == 1 && ctx.change.file_line.is_none() {
             for &ordinal in &compiled.missing {
                 let column = &self.writer.definition.columns[ordinal];
-                self.storing.no_default(column, &mut self.row.columns[ordinal], ctx.eval.warnings)?;
+                let out = &mut self.row.columns[ordinal];
+                let view = self.plan.view.as_ref().map(|view| &*view.name);
+                self.storing.no_default(column, view, out, ctx.eval.warnings)?;
             }
         }
         if !compiled.expression_defaults.is_empty() {
@@ -582,6 +602,11 @@ impl<'p> Insert<'p, '_> {
             };
             let out = &mut self.row.columns[generated.ordinal];
             self.storing.put(target, value, generated.given(), out, ctx.eval.warnings)?;
+        }
+        if let Some(check) = &compiled.view_check
+            && !check.admits(&mut self.view_check, &mut self.queries, &self.row, self.plan.ignore, ctx)?
+        {
+            return Ok(());
         }
         if !compiled.rules.checks.is_empty()
             && let Some(name) = compiled.rules.violated(&mut self.running, &self.row, &mut ctx.eval)?

@@ -11,7 +11,8 @@
 //! 3. On an error the rows written so far stay: the caller undoes the statement with a savepoint taken before it.
 //!
 //! Read next: `values` (conversion, NULL checks), `rules` (defaults, CHECK), `numbers` (AUTO_INCREMENT), `insert`,
-//! `duplicate` (REPLACE, ON DUPLICATE KEY UPDATE), `update`, `delete`, `row` (the way to the table), `trigger`.
+//! `duplicate` (REPLACE, ON DUPLICATE KEY UPDATE), `update`, `delete`, `row` (the way to the table), `trigger`,
+//! `view_check` (WITH CHECK OPTION).
 
 mod delete;
 mod duplicate;
@@ -24,6 +25,7 @@ mod rules;
 mod trigger;
 mod update;
 mod values;
+mod view_check;
 
 pub use row_checks::RowChecks;
 pub use row_defaults::RowDefaults;

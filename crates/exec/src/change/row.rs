@@ -5,7 +5,7 @@
 //! ```text
 //!    values as the statement gives them, defaults       insert, update, duplicate
 //! 1. BEFORE triggers: may change the new row or refuse  trigger (access::RowTrigger; CREATE TRIGGER is 1235 today)
-//! 2. generated columns, CHECK                           rules; NOT NULL: values, whenever a value is stored
+//! 2. generated columns, WITH CHECK OPTION, CHECK        rules, view_check; NOT NULL: values, whenever a value is stored
 //! 3. foreign keys: children of the old row, parents     the backend, which holds the keys' locks
 //! 4. the change, with all indexes                       the backend: access::Transaction
 //! 5. AUTO_INCREMENT numbers seen                        numbers

@@ -258,7 +258,7 @@ pub(super) fn put_default(
         ColumnDefault::Literal { value, .. } => storing.put_stored(value, &column.data_type, out),
         ColumnDefault::CurrentTimestamp => storing.put_now(&column.data_type, out),
         ColumnDefault::None if has_no_default(target.definition, target.ordinal) => {
-            storing.no_default(column, out, warnings)?;
+            storing.no_default(column, None, out, warnings)?;
         }
         // The first member.
         ColumnDefault::None

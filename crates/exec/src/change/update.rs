@@ -10,12 +10,12 @@ use super::row::{self, RowWriter, violated};
 use super::rules::{self, Computed, Rules, RunningRules};
 use super::trigger::{NewRow, RowAt};
 use super::values::{Storing, Target as ColumnTarget, changes_row};
-use super::{Changed, check_violated, warn_duplicate};
+use super::{Changed, check_violated, view_check, warn_duplicate};
 use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
 use crate::error::{access_error, internal};
 use crate::expr::SqlResult;
 use crate::programs::Programs;
-use crate::run::{DistinctKeys, RowKeys, Source};
+use crate::run::{DistinctKeys, RowKeys, RowQueries, Source};
 use crate::status_counts::StatusKind;
 
 /// What of an UPDATE does not depend on the execution.
@@ -38,6 +38,8 @@ struct CompiledTarget {
     on_update_now: Vec<(usize, usize)>,
     /// The AUTO_INCREMENT column, if it is assigned: its position.
     numbered: Option<usize>,
+    /// What the view through which it is changed asks of its rows.
+    view_check: Option<view_check::Compiled>,
 }
 
 #[derive(Debug)]
@@ -63,6 +65,7 @@ impl Compiled {
         programs: &mut Programs<'_>,
     ) -> SqlResult<Compiled> {
         drop(Source::new(plan, &update.source, programs)?);
+        drop(RowQueries::new(plan, &update.row_queries, programs)?);
         let targets = update
             .targets
             .iter()
@@ -118,7 +121,16 @@ impl CompiledTarget {
         for generated in &rules.generated {
             columns.push((generated.ordinal, position(generated.ordinal)?));
         }
-        Ok(CompiledTarget { rules, assignments, columns, assigned_count, on_update_now, numbered })
+        let view_check = target.check.as_deref().map(view_check::Compiled::new).transpose()?;
+        Ok(CompiledTarget {
+            rules,
+            assignments,
+            columns,
+            assigned_count,
+            on_update_now,
+            numbered,
+            view_check,
+        })
     }
 }
 
@@ -129,6 +141,7 @@ struct Target<'p> {
     writer: RowWriter<'p>,
     running: RunningRules,
     programs: Vec<Option<rules::Running>>,
+    view_check: view_check::Running,
     /// Rows changed already, where a join may give a row several times; `None` where none does.
     seen: Option<DistinctKeys>,
 }
@@ -137,6 +150,8 @@ struct Update<'p, 's> {
     plan: &'p UpdatePlan,
     storing: Storing<'s>,
     targets: Vec<Target<'p>>,
+    /// Conditions of views with subqueries.
+    queries: RowQueries<'p>,
     /// The row of the source by itself.
     row: Batch,
     changed: Changed,
@@ -169,15 +184,18 @@ pub(super) fn run(
                     Assigned::Param(_) | Assigned::Default => None,
                 })
                 .collect(),
+            view_check: compiled.view_check.as_ref().map(view_check::Compiled::running).unwrap_or_default(),
             seen: several.then(|| DistinctKeys::new(update.source.shapes(), &RowKeys::default())),
         });
     }
     let mut row = Batch::new(update.source.shapes());
     row.row_count = 1;
+    let queries = RowQueries::new(plan, &update.row_queries, programs)?;
     let mut run = Update {
         plan: update,
         storing: Storing::new(ctx.eval.settings, update.ignore, true),
         targets,
+        queries,
         row,
         changed: Changed { is_update: true, ..Changed::default() },
     };
@@ -255,12 +273,18 @@ impl Update<'_, '_> {
         }
         self.changed.matched += 1;
         let number = self.changed.matched;
-        let ignore = self.plan.ignore;
-        let became =
-            target.update(&mut self.row, (batch, row), locator, number, ignore, &self.storing, ctx)?;
+        let rest = Rest { ignore: self.plan.ignore, storing: &self.storing, queries: &mut self.queries };
+        let became = target.update(&mut self.row, (batch, row), locator, number, rest, ctx)?;
         self.changed.changed += u64::from(became);
         Ok(())
     }
+}
+
+/// What all targets of the statement share.
+struct Rest<'u, 'p> {
+    ignore: bool,
+    storing: &'u Storing<'u>,
+    queries: &'u mut RowQueries<'p>,
 }
 
 impl Target<'_> {
@@ -271,8 +295,7 @@ impl Target<'_> {
         before: (&Batch, usize),
         locator: &[u8],
         number: u64,
-        ignore: bool,
-        storing: &Storing<'_>,
+        Rest { ignore, storing, queries }: Rest<'_, '_>,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<bool> {
         let compiled = self.compiled;
@@ -344,6 +367,11 @@ impl Target<'_> {
             let value = program.eval(generated, input, &mut ctx.eval)?;
             let out: &mut Column = &mut input.columns[position];
             storing.put(target, value, generated.given(), out, ctx.eval.warnings)?;
+        }
+        if let Some(check) = &compiled.view_check
+            && !check.admits(&mut self.view_check, queries, input, ignore, ctx)?
+        {
+            return Ok(false);
         }
         if !compiled.rules.checks.is_empty()
             && let Some(name) = compiled.rules.violated(&mut self.running, input, &mut ctx.eval)?

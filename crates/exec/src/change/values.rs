@@ -230,14 +230,20 @@ impl<'a> Storing<'a> {
     pub(super) fn no_default(
         &self,
         column: &ColumnDefinition,
+        view: Option<&str>,
         out: &mut Column,
         warnings: &mut Warnings,
     ) -> SqlResult<()> {
-        let message = format!("Field '{}' doesn't have a default value", column.name);
+        let (number, message) = match view {
+            Some(view) => {
+                (1423, format!("Field of view '{view}' underlying table doesn't have a default value"))
+            }
+            None => (1364, format!("Field '{}' doesn't have a default value", column.name)),
+        };
         if self.strict {
-            return Err(coded(1364, &message));
+            return Err(coded(number, &message));
         }
-        warnings.push(diagnostic(Level::Warning, 1364, &message));
+        warnings.push(diagnostic(Level::Warning, number, &message));
         out.clear();
         push_implicit(&column.data_type, out);
         Ok(())

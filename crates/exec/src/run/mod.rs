@@ -246,6 +246,9 @@ fn row_keys(plan: &PhysicalPlan, node: &Node) -> SqlResult<RowKeys> {
     RowKeys::new(columns.map(|(id, data_type)| (data_type.clone(), plan.is_reference_column(*id))), plan)
 }
 
+/// The one that is a note.
+const ER_WARN_VIEW_WITHOUT_KEY: u16 = 1355;
+
 /// Sets up what operators expect of the context.
 pub(crate) fn enter(plan: &PhysicalPlan, ctx: &mut ExecContext<'_>) {
     ctx.working = (0..plan.recursion_count).map(|_| Arc::new(MaterializedRows::default())).collect();
@@ -253,7 +256,7 @@ pub(crate) fn enter(plan: &PhysicalPlan, ctx: &mut ExecContext<'_>) {
     ctx.rows_found = None;
     for warning in &plan.warnings {
         ctx.eval.warnings.push(Diagnostic {
-            level: Level::Warning,
+            level: if warning.number == ER_WARN_VIEW_WITHOUT_KEY { Level::Note } else { Level::Warning },
             number: warning.number,
             state: Code::by_number(warning.number).map_or(*b"HY000", |code| code.state),
             message: warning.message.clone(),

@@ -10,11 +10,12 @@ use types::{DataType, Value};
 
 use super::scope::{AliasRule, Block, ScopeColumns, ScopeTable, written_name};
 use super::stored;
+use super::view_change::{ChangedColumn, ViewColumn};
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{
-    BoundAssignment, BoundDelete, BoundInsert, BoundRowQuery, BoundTable, BoundUpdate, ColumnNeed,
+    BoundAssignment, BoundDelete, BoundInsert, BoundRowQuery, BoundTable, BoundTargetView, BoundUpdate,
     InsertCell, InsertRows, Logical, SortKey, TableIndex, TableNeed,
 };
 
@@ -31,23 +32,31 @@ impl<'a> Binder<'a> {
             wanted |= Privileges::UPDATE;
         }
         self.next_need = Some(wanted);
-        let entry = self.find_table(&insert.table)?;
+        let mut entry = self.find_table(&insert.table)?;
         let name = entry.definition.name.clone();
-        let table = self.add_table(entry.clone(), name.clone());
-        if entry.definition.view.is_some() {
-            let text = format!("The target table {name} of the INSERT is not insertable-into");
-            return Err(PlanError::new(1471, text));
-        }
-        self.change_table(table);
         self.blocks.push(Block::new("field list"));
-        self.show_table(table, name.clone());
-
-        let columns = self.insert_columns(&entry, insert)?;
+        let before = self.tables.len();
+        let mut through = None;
+        let (table, columns) = if let Some(view) = entry.definition.view.clone() {
+            let index = TableIndex(before as u32);
+            self.view(entry, &view, name.clone())?;
+            through = Some(index);
+            let (table, columns) = self.insert_through_view(insert, index, &name, wanted)?;
+            entry = self.tables[table.0 as usize].entry.clone();
+            (table, columns)
+        } else {
+            let table = self.add_table(entry.clone(), name.clone());
+            self.change_table(table);
+            self.show_table(table, name.clone());
+            let columns = self.insert_columns(&entry, insert)?;
+            let names_none = insert.columns.is_none_or(<[_]>::is_empty);
+            self.write_columns(table, &columns, Privileges::INSERT, names_none);
+            (table, columns)
+        };
+        let own = before..self.tables.len();
         // The row that is being inserted: VALUES(c), the row alias, and columns in later cells.
         let new_row = ColumnId(self.columns.len() as u32);
         self.inserted_row = Some((table, new_row));
-        let names_none = insert.columns.is_none_or(<[_]>::is_empty);
-        self.write_columns(table, &columns, Privileges::INSERT, names_none);
         for column in &entry.definition.columns {
             self.new_column(&column.name, column.data_type.clone(), true);
         }
@@ -68,7 +77,7 @@ impl<'a> Binder<'a> {
                 }
                 let width = values.column_count as usize;
                 let shown = std::mem::take(&mut self.block().tables);
-                self.show_new_row(&entry, &name, new_row)?;
+                self.show_new_row(&entry, &shown, &name, new_row)?;
                 let mut cells = Vec::with_capacity(values.cells.len());
                 for (position, cell) in values.cells.iter().enumerate() {
                     let ordinal = columns.get(position % width.max(1));
@@ -76,12 +85,12 @@ impl<'a> Binder<'a> {
                     cells.push(self.insert_cell(values, cell, to)?);
                 }
                 self.block().tables = shown;
-                self.check_target_not_read(table, "INSERT")?;
+                self.check_target_not_read(table, through, "INSERT", &own)?;
                 let columns_written = if width == 0 { Vec::new() } else { columns };
                 return self.finish_insert(
                     insert,
                     &entry,
-                    table,
+                    (table, through),
                     columns_written,
                     InsertRows::Values { row_count: values.row_count as usize, cells },
                     new_row,
@@ -102,11 +111,88 @@ impl<'a> Binder<'a> {
                 InsertRows::Query(Box::new(bound.plan), ids)
             }
         };
-        self.finish_insert(insert, &entry, table, columns, rows, new_row, selected)
+        self.finish_insert(insert, &entry, (table, through), columns, rows, new_row, selected)
+    }
+
+    /// The table that an INSERT through a view changes, and the ordinals there of the columns that it writes.
+    fn insert_through_view(
+        &mut self,
+        insert: &Insert<'_>,
+        view: TableIndex,
+        name: &str,
+        wanted: Privileges,
+    ) -> PlanResult<(TableIndex, Vec<usize>)> {
+        let joined = self.joined_tables(view);
+        // A file's lines go into a single table, and need not fill all columns.
+        let is_load = insert.repeats_columns;
+        if is_load && (!self.is_changeable_view(view) || joined > 1) {
+            return Err(not_updatable(name, "LOAD"));
+        }
+        if !self.has_insertable_tables(view) {
+            return Err(not_insertable(name));
+        }
+        let full_name = self.full_view_name(view);
+        self.need_of_all(view, wanted);
+        if insert.replace && joined > 1 {
+            return Err(PlanError::new(1395, format!("Can not delete from join view '{full_name}'")));
+        }
+        let width = self.tables[view.0 as usize].entry.definition.columns.len() as u32;
+        let names = insert.columns.filter(|names| !names.is_empty());
+        let mut ordinals = Vec::new();
+        match names {
+            None if joined > 1 => {
+                let text = format!("Can not insert into join view '{full_name}' without fields list");
+                return Err(PlanError::new(1394, text));
+            }
+            None => ordinals.extend(0..width),
+            Some(names) => {
+                for name in names {
+                    let found = self.block().tables[0].find(&utf8(name.name.text));
+                    let Some((ordinal, _)) = found else {
+                        let text = format!("Unknown column '{}' in 'field list'", written_name(name));
+                        return Err(PlanError::new(1054, text));
+                    };
+                    ordinals.push(ordinal);
+                }
+            }
+        }
+        let mut table = None;
+        let mut columns = Vec::with_capacity(ordinals.len());
+        let mut needs = Vec::new();
+        for ordinal in ordinals {
+            let column = self.block().tables[0].name(ordinal);
+            let changed = match self.view_column(view, ordinal) {
+                ViewColumn::Expression => {
+                    return Err(PlanError::new(1348, format!("Column '{column}' is not updatable")));
+                }
+                ViewColumn::Derived => return Err(not_insertable(name)),
+                ViewColumn::Base(table, ordinal, path) => (table, ordinal, path),
+            };
+            if table.is_some_and(|table| table != changed.0) {
+                return Err(several_tables(&full_name));
+            }
+            table = Some(changed.0);
+            columns.push(changed.1);
+            Self::write_path(&changed.2, Privileges::INSERT, names.is_none(), &mut needs);
+        }
+        if !is_load && !self.is_insertable(view) {
+            return Err(not_insertable(name));
+        }
+        let Some(table) = table.or_else(|| self.only_table(view)) else { return Err(not_insertable(name)) };
+        // Needs of one table follow each other.
+        needs.sort_by_key(|need| need.table);
+        self.needs.columns.extend(needs);
+        self.need_on_way(view, table, wanted, true);
+        let in_table = |ordinal| match self.view_column(view, ordinal) {
+            ViewColumn::Base(base, ordinal, _) if base == table => Some(ordinal),
+            _ => None,
+        };
+        self.inserted_view = Some((view, (0..width).map(in_table).collect()));
+        Ok((table, columns))
     }
 
     /// A value with subqueries as a query of its own.
-    fn row_query(&mut self, expr: Expr) -> u32 {
+    pub(super) fn row_query(&mut self, expr: Expr) -> u32 {
         let column = self.new_column(&"".into(), expr.data_type.clone(), expr.nullable);
         let tree = Logical::Project { input: Box::new(Logical::OneRow), items: vec![(column, expr)] };
         self.row_queries.push(BoundRowQuery { tree, column });
@@ -187,7 +273,22 @@ impl<'a> Binder<'a> {
     }
 
     /// Shows the row being inserted as a table.
-    fn show_new_row(&mut self, entry: &Arc<TableEntry>, alias: &str, new_row: ColumnId) -> PlanResult<()> {
+    fn show_new_row(
+        &mut self,
+        entry: &Arc<TableEntry>,
+        shown: &[ScopeTable],
+        alias: &str,
+        new_row: ColumnId,
+    ) -> PlanResult<()> {
+        if let (Some((_, ordinals)), Some(view)) = (&self.inserted_view, shown.first()) {
+            // Columns of the view's other tables are refused where they are read.
+            let columns = ordinals.iter().enumerate().map(|(at, ordinal)| {
+                let other = view.column(at as u32);
+                (view.name(at as u32), ordinal.map_or(other, |ordinal| ColumnId(new_row.0 + ordinal as u32)))
+            });
+            let columns = columns.collect();
+            return self.show_derived(alias, columns);
+        }
         let columns = entry
             .definition
             .columns
@@ -202,7 +303,7 @@ impl<'a> Binder<'a> {
         &mut self,
         insert: &'a Insert<'a>,
         entry: &Arc<TableEntry>,
-        table: TableIndex,
+        (table, through): (TableIndex, Option<TableIndex>),
         columns: Vec<usize>,
         mut rows: InsertRows,
         new_row: ColumnId,
@@ -252,12 +353,22 @@ impl<'a> Binder<'a> {
             block.tables.extend(selected.iter().cloned());
             self.new_row = Some((table, new_row));
             let before = self.tables.len();
-            on_duplicate = self.assignments(insert.on_duplicate, &[(0, table)])?;
+            on_duplicate = self.assignments(insert.on_duplicate, &[(0, through.unwrap_or(table))])?;
             self.new_row = None;
             let is_query = matches!(rows, InsertRows::Query(..));
             let reads_target = |other: &BoundTable| other.entry.definition.id == entry.definition.id;
             if !is_query && self.tables[before..].iter().any(reads_target) {
-                return Err(target_is_read(&self.tables[table.0 as usize].alias));
+                self.check_target_not_read(table, through, "INSERT", &(0..before))?;
+                return Err(target_is_read(&self.tables[through.unwrap_or(table).0 as usize].alias));
+            }
+            if let Some(view) = through {
+                let mut other = on_duplicate.iter().any(|assignment| assignment.table != table);
+                for value in on_duplicate.iter().filter_map(|assignment| assignment.value.as_ref()) {
+                    value.each_column(&mut |id| other |= self.is_of_other_table(view, table, id));
+                }
+                if other {
+                    return Err(several_tables(&self.full_view_name(view)));
+                }
             }
             let mut read = Vec::new();
             for assignment in &mut on_duplicate {
@@ -273,8 +384,16 @@ impl<'a> Binder<'a> {
         }
         self.add_columns(&mut rows, &entry.definition, &columns);
         self.blocks.pop();
+        let view = through.map(|view| {
+            let name = self.full_view_name(view);
+            let check = self.view_check(view, table, true);
+            let is_replace = insert.replace && !insert.repeats_columns && check.is_none();
+            let replaced = if is_replace { self.shown_rows(view) } else { None };
+            Box::new(BoundTargetView { name, check, replaced })
+        });
         Ok(BoundInsert {
             table,
+            view,
             replace: insert.replace,
             ignore: insert.ignore,
             columns,
@@ -309,6 +428,13 @@ impl<'a> Binder<'a> {
         }
         let bound = self.expr(expr)?;
         let bound = if let Some(to) = to { stored::given(bound, to) } else { bound };
+        if let (Some((view, _)), Some((table, _))) = (&self.inserted_view, self.inserted_row) {
+            let mut other = false;
+            bound.each_column(&mut |id| other |= self.is_of_other_table(*view, table, id));
+            if other {
+                return Err(several_tables(&self.full_view_name(*view)));
+            }
+        }
         if bound.has_subquery() {
             return Ok(InsertCell::Query(self.row_query(bound)));
         }
@@ -399,12 +525,11 @@ impl<'a> Binder<'a> {
             let qualifier = assignment.column.table.map(|table| utf8(table.text));
             let mut found = None;
             for (position, table) in targets {
-                let alias = self.block().tables[*position].alias.clone();
-                if qualifier.as_ref().is_some_and(|qualifier| **qualifier != *alias) {
+                let shown = &self.block().tables[*position];
+                if qualifier.as_ref().is_some_and(|qualifier| **qualifier != *shown.alias) {
                     continue;
                 }
-                let definition = self.tables[table.0 as usize].entry.definition.clone();
-                if let Some(ordinal) = definition.column_ordinal(&name) {
+                if let Some((ordinal, _)) = shown.find(&name) {
                     if found.is_some() {
                         let text = format!(
                             "Column '{}' in field list is ambiguous",
@@ -415,18 +540,12 @@ impl<'a> Binder<'a> {
                     found = Some((*table, ordinal));
                 }
             }
-            let Some((table, column)) = found else {
-                let is_of_view = |table: &&ScopeTable| {
-                    table.catalog_table().is_some()
-                        && qualifier.as_ref().is_none_or(|qualifier| **qualifier == *table.alias)
-                        && table.find(&name).is_some()
-                };
-                if let Some(view) = self.block().tables.iter().find(is_of_view) {
-                    return Err(not_updatable(&view.alias, "UPDATE"));
-                }
+            let Some((mentioned, ordinal)) = found else {
                 let text = format!("Unknown column '{}' in 'field list'", written_name(&assignment.column));
                 return Err(PlanError::new(1054, text));
             };
+            let ChangedColumn { table, ordinal: column, path } =
+                self.changed_column(mentioned, ordinal, &name)?;
             self.block().clause = "field list";
             let mut value = match assignment.value.kind {
                 Ast::Default => None,
@@ -446,12 +565,42 @@ impl<'a> Binder<'a> {
                 );
                 return Err(PlanError::new(3105, text));
             }
-            let wanted = Privileges::UPDATE;
-            written.push(ColumnNeed { table, ordinal: column as u32, privileges: wanted, of_all: false });
+            Self::write_path(&path, Privileges::UPDATE, false, &mut written);
             bound.push(BoundAssignment { table, column, value, query: None });
         }
         self.needs.columns.splice(needs_before..needs_before, written);
         Ok(bound)
+    }
+
+    /// The column of a table that an assignment to a column of a table or view changes.
+    ///
+    /// # Errors
+    /// 1288, 1348.
+    fn changed_column(&self, table: TableIndex, ordinal: u32, name: &str) -> PlanResult<ChangedColumn> {
+        let mentioned = &self.tables[table.0 as usize];
+        if !mentioned.is_view {
+            return Ok(ChangedColumn { table, ordinal: ordinal as usize, path: vec![(table, ordinal)] });
+        }
+        if !self.is_changeable_view(table) {
+            return Err(not_updatable(&mentioned.alias, "UPDATE"));
+        }
+        self.written_column(table, ordinal, name, &mentioned.alias, "UPDATE")
+    }
+
+    /// The view in FROM that a change of a table goes through.
+    fn changed_through(&self, table: TableIndex) -> Option<TableIndex> {
+        self.needs.tables.iter().find(|need| need.table == table).and_then(|need| need.view)
+    }
+
+    /// Refuses to change several tables of one view.
+    fn check_one_table_of_views(&self, targets: &[TableIndex]) -> PlanResult<()> {
+        for (at, &target) in targets.iter().enumerate() {
+            let Some(view) = self.changed_through(target) else { continue };
+            if targets[..at].iter().any(|&other| self.changed_through(other) == Some(view)) {
+                return Err(several_tables(&self.full_view_name(view)));
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn update(&mut self, update: &'a Update<'a>) -> PlanResult<BoundUpdate> {
@@ -459,12 +608,27 @@ impl<'a> Binder<'a> {
         let multi_table = !matches!(update.tables, [TableRef::Table(_)]);
         self.next_need = (!multi_table).then_some(Privileges::UPDATE);
         self.blocks.push(Block::new("field list"));
+        let before = self.tables.len();
         let mut source = self.from(update.tables)?;
-        super::select::collect_scans(&source, &mut self.top_tables);
+        let own = before..self.tables.len();
         let mut bases = Vec::new();
         for (position, table) in self.block().tables.iter().enumerate() {
-            if let ScopeColumns::Base { table, .. } = table.columns {
-                bases.push((position, table));
+            bases.extend(table.catalog_table().map(|table| (position, table)));
+        }
+        let only_view =
+            match self.block().tables.first() {
+                Some(ScopeTable {
+                    columns: ScopeColumns::Derived { view: Some(view), .. }, alias, ..
+                }) if !multi_table => Some((*view, Arc::clone(alias))),
+                _ => None,
+            };
+        if let Some((view, alias)) = &only_view {
+            if !self.is_changeable_view(*view) {
+                return Err(not_updatable(alias, "UPDATE"));
+            }
+            if self.joined_tables(*view) > 1 && (!update.order_by.is_empty() || update.limit.is_some()) {
+                let clause = if update.order_by.is_empty() { "LIMIT" } else { "ORDER BY" };
+                return Err(PlanError::new(1221, format!("Incorrect usage of UPDATE and {clause}")));
             }
         }
         if multi_table {
@@ -478,71 +642,94 @@ impl<'a> Binder<'a> {
         let mut targets: Vec<TableIndex> = assignments.iter().map(|assignment| assignment.table).collect();
         targets.sort_unstable();
         targets.dedup();
+        self.check_one_table_of_views(&targets)?;
         for &table in &targets {
-            self.change_table(table);
+            match self.changed_through(table) {
+                Some(view) => self.need_on_way(view, table, Privileges::UPDATE, false),
+                None => self.change_table(table),
+            }
+        }
+        if let (Some((view, alias)), [target], Some(_)) = (&only_view, &*targets, &update.limit) {
+            self.check_limited_view(*view, *target, alias, "UPDATE")?;
         }
         source = self.change_source(source, update.where_, update.order_by, update.limit.as_ref())?;
         self.blocks.pop();
         self.leave_with(ctes);
         for &table in &targets {
             self.tables[table.0 as usize].lock = Some((true, catalog::LockWait::Wait));
-            self.check_target_not_read(table, "UPDATE")?;
+            self.check_target_not_read(table, self.changed_through(table), "UPDATE", &own)?;
         }
-        Ok(BoundUpdate { source: Box::new(source), targets, assignments, ignore: update.ignore, multi_table })
+        let mut checks = Vec::new();
+        for &table in &targets {
+            if let Some(view) = self.changed_through(table) {
+                checks.extend(self.view_check(view, table, false).map(|check| (table, check)));
+            }
+        }
+        let multi_table = multi_table || only_view.is_some_and(|(view, _)| self.joined_tables(view) > 1);
+        Ok(BoundUpdate {
+            source: Box::new(source),
+            targets,
+            assignments,
+            checks,
+            row_queries: std::mem::take(&mut self.row_queries),
+            ignore: update.ignore,
+            multi_table,
+        })
     }
 
     pub(crate) fn delete(&mut self, delete: &'a Delete<'a>) -> PlanResult<BoundDelete> {
         let ctes = self.enter_with(delete.with)?;
         self.next_need = delete.targets.is_empty().then_some(Privileges::DELETE);
         self.blocks.push(Block::new("field list"));
+        let before = self.tables.len();
         let mut source = self.from(delete.from)?;
-        super::select::collect_scans(&source, &mut self.top_tables);
+        let own = before..self.tables.len();
         let mut targets = Vec::new();
         if delete.targets.is_empty() {
-            if let Some(ScopeTable { alias, columns: ScopeColumns::Derived { view: Some(_), .. }, .. }) =
-                self.block().tables.first()
-            {
-                return Err(not_updatable(alias, "DELETE"));
+            match self.block().tables.first().and_then(ScopeTable::catalog_table) {
+                Some(table) if self.tables[table.0 as usize].is_view => {
+                    let alias = self.tables[table.0 as usize].alias.clone();
+                    let target = self.deleted_through(table, &alias)?;
+                    if delete.limit.is_some() {
+                        self.check_limited_view(table, target, &alias, "DELETE")?;
+                    }
+                    self.need_on_way(table, target, Privileges::DELETE, false);
+                    targets.push(target);
+                }
+                _ => targets.push(TableIndex(self.tables.len() as u32 - 1)),
             }
-            targets.push(TableIndex(self.tables.len() as u32 - 1));
         }
         for name in delete.targets {
             let alias = utf8(name.name.text);
             let schema = name.schema.map(|schema| utf8(schema.text));
-            let found = self.block().tables.iter().find_map(|table| match table.columns {
-                ScopeColumns::Base { table: index, .. }
-                    if *table.alias == *alias
-                        && schema.as_ref().is_none_or(|schema| table.schema.as_deref() == Some(schema)) =>
-                {
-                    Some(index)
-                }
-                _ => None,
+            let found = self.block().tables.iter().find_map(|table| {
+                let is_named = *table.alias == *alias
+                    && schema.as_ref().is_none_or(|schema| table.schema.as_deref() == Some(schema));
+                table.catalog_table().filter(|_| is_named)
             });
-            let Some(table) = found else {
-                let is_view = |table: &ScopeTable| *table.alias == *alias && table.catalog_table().is_some();
-                if self.block().tables.iter().any(is_view) {
-                    return Err(not_updatable(&alias, "DELETE"));
-                }
+            let Some(mut table) = found else {
                 return Err(PlanError::new(1109, format!("Unknown table '{alias}' in MULTI DELETE")));
             };
+            if self.tables[table.0 as usize].is_view {
+                let target = self.deleted_through(table, &alias)?;
+                self.needs.tables.push(deletes(table));
+                table = target;
+            }
             if targets.contains(&table) {
                 return Err(PlanError::new(1066, format!("Not unique table/alias: '{alias}'")));
             }
             targets.push(table);
         }
         for &table in &targets {
+            if let Some(view) = self.changed_through(table) {
+                if !delete.targets.is_empty() {
+                    self.need_on_way(view, table, Privileges::DELETE | Privileges::SELECT, false);
+                }
+                continue;
+            }
             if !delete.targets.is_empty() {
                 // Of several tables all are read first.
-                let need = TableNeed {
-                    table,
-                    privileges: Privileges::DELETE,
-                    alternative: Privileges::NONE,
-                    locking: false,
-                    changes: true,
-                    definer: None,
-                    view: None,
-                };
-                self.needs.tables.push(need);
+                self.needs.tables.push(deletes(table));
             }
             self.change_table(table);
         }
@@ -551,7 +738,7 @@ impl<'a> Binder<'a> {
         self.leave_with(ctes);
         for &table in &targets {
             self.tables[table.0 as usize].lock = Some((true, catalog::LockWait::Wait));
-            self.check_target_not_read(table, "DELETE")?;
+            self.check_target_not_read(table, self.changed_through(table), "DELETE", &own)?;
         }
         Ok(BoundDelete { source: Box::new(source), targets, ignore: delete.ignore })
     }
@@ -586,32 +773,17 @@ impl<'a> Binder<'a> {
         Ok(source)
     }
 
-    /// 1093: the changed table is read by a subquery as well.
-    fn check_target_not_read(&self, target: TableIndex, operation: &str) -> PlanResult<()> {
-        let changed = &self.tables[target.0 as usize];
-        for need in self.needs.tables.iter().filter(|need| need.view.is_some()) {
-            let read = &self.tables[need.table.0 as usize].entry;
-            let Some(view) = need.view.map(|view| &self.tables[view.0 as usize]) else { continue };
-            let is_merged = view.entry.definition.view.as_ref().is_some_and(|view| view.updatable);
-            if is_merged && read.definition.id == changed.entry.definition.id {
-                let text = format!(
-                    "The definition of table '{}' prevents operation {operation} on table '{}'.",
-                    view.alias, changed.alias
-                );
-                return Err(PlanError::new(1443, text));
-            }
+    /// The table that a DELETE through a view changes.
+    fn deleted_through(&mut self, view: TableIndex, alias: &str) -> PlanResult<TableIndex> {
+        if !self.is_changeable_view(view) {
+            return Err(not_updatable(alias, "DELETE"));
         }
-        let in_from = |index: usize| {
-            // Mentions in the statement's own FROM are the change's own sources.
-            let table = TableIndex(index as u32);
-            table == target || self.top_tables.contains(&table) || self.derived_tables.contains(&table)
-        };
-        for (index, table) in self.tables.iter().enumerate() {
-            if !in_from(index) && table.entry.definition.id == changed.entry.definition.id {
-                return Err(target_is_read(&changed.alias));
-            }
+        if self.joined_tables(view) > 1 {
+            self.need_of_all(view, Privileges::DELETE);
+            let text = format!("Can not delete from join view '{}'", self.full_view_name(view));
+            return Err(PlanError::new(1395, text));
         }
-        Ok(())
+        self.only_table(view).ok_or_else(|| not_updatable(alias, "DELETE"))
     }
 
     /// `DEFAULT(column)`.
@@ -669,10 +841,17 @@ impl<'a> Binder<'a> {
             "Please use an alias (INSERT INTO ... VALUES (...) AS alias) and replace VALUES(col) in the ON DUPLICATE KEY \
              UPDATE clause with alias.col instead",
         );
-        let definition = &self.tables[table.0 as usize].entry.definition;
-        match definition.column_ordinal(&utf8(name.name.text)) {
+        let named = utf8(name.name.text);
+        let found = match &self.inserted_view {
+            Some((view, ordinals)) => {
+                let shown = &self.tables[view.0 as usize].entry.definition;
+                shown.column_names.get(&named).and_then(|at| ordinals.get(at).copied().flatten())
+            }
+            None => self.tables[table.0 as usize].entry.definition.column_ordinal(&named),
+        };
+        match found {
             Some(ordinal) => {
-                self.read_column(table, ordinal as u32, false);
+                self.read_target_column(table, ordinal as u32);
                 Ok(self.column_expr(ColumnId(new_row.0 + ordinal as u32)))
             }
             None => {
@@ -682,8 +861,34 @@ impl<'a> Binder<'a> {
     }
 }
 
+/// A table whose rows a DELETE of several tables takes away.
+fn deletes(table: TableIndex) -> TableNeed {
+    TableNeed {
+        table,
+        privileges: Privileges::DELETE,
+        alternative: Privileges::NONE,
+        locking: false,
+        changes: true,
+        definer: None,
+        view: None,
+    }
+}
+
+/// 1471.
+#[cold]
+fn not_insertable(table: &str) -> Box<PlanError> {
+    PlanError::new(1471, format!("The target table {table} of the INSERT is not insertable-into"))
+}
+
+/// 1393.
+#[cold]
+fn several_tables(view: &str) -> Box<PlanError> {
+    let text = format!("Can not modify more than one base table through a join view '{view}'");
+    PlanError::new(1393, text)
+}
+
 /// 1093.
-fn target_is_read(alias: &str) -> Box<PlanError> {
+pub(super) fn target_is_read(alias: &str) -> Box<PlanError> {
     PlanError::new(1093, format!("You can't specify target table '{alias}' for update in FROM clause"))
 }
 
@@ -702,6 +907,6 @@ fn hex_bytes(digits: &[u8]) -> Vec<u8> {
 
 /// 1288.
 #[cold]
-fn not_updatable(table: &str, operation: &str) -> Box<PlanError> {
+pub(super) fn not_updatable(table: &str, operation: &str) -> Box<PlanError> {
     PlanError::new(1288, format!("The target table {table} of the {operation} is not updatable"))
 }

@@ -12,7 +12,7 @@ use super::scope::{Block, ScopeColumns, ScopeTable};
 use super::{Binder, Session};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::ColumnId;
-use crate::logical::{Bound, BoundKind};
+use crate::logical::{Bound, BoundKind, TableIndex};
 
 /// A view's query that has been bound.
 #[derive(Debug)]
@@ -44,13 +44,25 @@ pub fn bind_view(
 ) -> PlanResult<BoundView> {
     let arena = bumpalo::Bump::new();
     let mut binder = Binder::new(text, catalog, session, &arena);
-    match binder.new_view(create, (schema, name)) {
+    let made = binder.new_view(create, (schema, name)).and_then(|view| {
+        read_back(&view, catalog, session)?;
+        Ok(view)
+    });
+    match made {
         Ok(view) => Ok(view.finish(binder)),
         Err(mut error) => {
             error.bound = Some(Box::new(binder.partly_bound()));
             Err(error)
         }
     }
+}
+
+/// Reads the text of a view as its users will: what cannot be read is no view.
+fn read_back(view: &NewView, catalog: &Catalog, session: &dyn Session) -> PlanResult<()> {
+    let arena = bumpalo::Bump::new();
+    let parsed = syntax::parse(&view.text, &arena, syntax::SqlMode::default())
+        .map_err(|error| PlanError::new(error.number, error.message))?;
+    Binder::new(&view.text, catalog, session, &arena).statement(&parsed.statement).map(|_| ())
 }
 
 /// A view without what the binder has of it.
@@ -93,6 +105,9 @@ impl<'a> Binder<'a> {
         self.unseen_view = Some((own.0.to_owned(), own.1.to_owned()));
         self.names = Some(Box::default());
         let bound = self.query(query)?;
+        if self.names_variable {
+            return Err(PlanError::new(1351, "View's SELECT contains a variable or parameter"));
+        }
         let mut known = self.names.take().map_or_else(QueryNames::default, |names| *names);
         let written = self.written_names(query, &known);
         let mut names: Vec<Arc<str>> = bound.output.iter().map(|column| Arc::clone(&column.name)).collect();
@@ -119,7 +134,7 @@ impl<'a> Binder<'a> {
         self.check_names(&names)?;
         let is_computed = self.last_block.as_ref().is_none_or(|block| block.is_grouped || block.has_windows);
         let can_merge = super::view::is_merge_form(query) && !is_computed;
-        let can_update = can_merge && self.has_changeable_tables(query);
+        let can_update = can_merge && self.has_changeable_tables(query) && !self.reads_own_tables();
         let print = ViewPrint { names: Some(&known), text: self.text, ..ViewPrint::default() };
         let mut text = Vec::new();
         print_view_query(query, &print, self.types.connection_collation.charset().name(), &mut text);
@@ -184,6 +199,30 @@ impl<'a> Binder<'a> {
             }
         }
         names
+    }
+
+    /// Whether a subquery of the query that was bound last reads a table that stands in its FROM, by itself or through views.
+    fn reads_own_tables(&self) -> bool {
+        let Some(block) = &self.last_block else { return false };
+        let own: Vec<TableIndex> = block
+            .tables
+            .iter()
+            .filter_map(|table| match table.columns {
+                ScopeColumns::Base { table, .. } => Some(table),
+                ScopeColumns::Derived { .. } => None,
+            })
+            .collect();
+        let id = |table: usize| self.tables[table].entry.definition.id;
+        let views: Vec<TableIndex> = block.tables.iter().filter_map(ScopeTable::catalog_table).collect();
+        let is_of_from = |at: usize| {
+            let table = TableIndex(at as u32);
+            let need = self.needs.tables.iter().find(|need| need.table == table);
+            views.contains(&table)
+                || need.and_then(|need| need.view).is_some_and(|view| views.contains(&view))
+                || self.derived_tables.contains(&table) && need.is_some_and(|need| need.view.is_none())
+        };
+        (0..self.tables.len())
+            .any(|at| !is_of_from(at) && own.iter().any(|table| id(table.0 as usize) == id(at)))
     }
 
     /// Whether the tables of a query that can be merged can be changed through it: no outer joins, no tables of the system, no views that

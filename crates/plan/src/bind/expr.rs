@@ -51,6 +51,13 @@ fn has_document(args: &[Expr]) -> bool {
 impl<'a> Binder<'a> {
     /// Makes a call.
     pub(crate) fn call(&self, function: FunctionId, mut args: Vec<Expr>) -> PlanResult<Expr> {
+        if function == FunctionId::CurrentUser
+            && let Some(definer) = self.definer_in_view()
+        {
+            let call = self.call_with(function, args, CallOption::None)?;
+            let value = Value::string(definer, call.data_type.collation);
+            return Ok(Expr { kind: ExprKind::Literal(value), ..call });
+        }
         chosen_dates::check(function, &mut args);
         chosen_dates::keep_bounds(function, &mut args);
         self.call_with(function, args, CallOption::None)
@@ -443,6 +450,7 @@ impl<'a> Binder<'a> {
                 let option = match cast.to {
                     CastType::Binary(None) | CastType::Char { length: None, .. } => CallOption::Whole,
                     CastType::Binary(Some(_)) => CallOption::Filled,
+                    CastType::Char { .. } if data_type.collation == CollationId::BINARY => CallOption::Filled,
                     _ if data_type.has_date() => CallOption::Checked,
                     _ => CallOption::None,
                 };

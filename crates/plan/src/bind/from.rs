@@ -480,6 +480,7 @@ impl<'a> Binder<'a> {
         if let JoinCondition::On(condition) = join.condition {
             conditions.extend(self.hold_error(|binder| binder.on_condition(condition, left_first, end))?);
         }
+        self.keep_conditions(&conditions, false);
         let (first, last) =
             if join.kind == AstJoin::Right { (of_left, of_right) } else { (of_right, of_left) };
         let error = &mut self.block().error;

@@ -122,6 +122,7 @@ impl Binder<'_> {
             return None;
         }
         let (ordinal, data_type) = self.session.local_variable(&utf8(name))?;
+        self.names_variable = true;
         self.note_parameter(ordinal, Some(data_type.clone()));
         let mut expr = Expr::new(ExprKind::Param(ordinal), data_type, true);
         if expr.coercibility == Coercibility::Literal {

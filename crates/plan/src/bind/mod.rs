@@ -29,6 +29,7 @@ mod stored;
 mod temporary;
 mod times;
 mod view;
+mod view_change;
 mod window;
 
 use std::sync::Arc;
@@ -320,8 +321,18 @@ pub(crate) struct Binder<'a> {
     view_depth: u32,
     /// Views whose queries are being bound, outermost first.
     open_views: Vec<view::OpenView>,
+    /// What each select item of the query that is bound reads, of a view's query: ranges of [`Needs::columns`].
+    item_needs: Vec<std::ops::Range<usize>>,
+    /// What columns of merged views read: needed where the statement reads them.
+    deferred_needs: std::collections::HashMap<(TableIndex, u32), Vec<ColumnNeed>>,
+    /// What the queries of views are made of that rows may be changed through.
+    view_parts: Vec<view_change::ViewParts>,
+    /// While an INSERT into a view is bound: the view, and for each of its columns the ordinal in the table.
+    inserted_view: Option<(TableIndex, Vec<Option<usize>>)>,
     /// Mentions of views so far.
     views: u32,
+    /// A variable of a stored program was named.
+    names_variable: bool,
     /// What the names of the query mean that becomes a view.
     names: Option<Box<syntax::QueryNames>>,
     /// The view that the query becomes: it is not there yet.
@@ -332,8 +343,6 @@ pub(crate) struct Binder<'a> {
     is_conjunct: bool,
     /// The expression that is bound next stands below NOT, with nothing but AND and OR between: MySQL turns a comparison round there.
     is_negated: bool,
-    /// The tables of the outermost FROM of UPDATE or DELETE.
-    top_tables: Vec<TableIndex>,
     /// What an INSERT computes with subqueries.
     row_queries: Vec<BoundRowQuery>,
     /// The SELECT that was bound last: its tables are those that a locking clause and ON DUPLICATE KEY UPDATE behind it see.
@@ -396,13 +405,17 @@ impl<'a> Binder<'a> {
             new_row: None,
             view_depth: 0,
             open_views: Vec::new(),
+            item_needs: Vec::new(),
+            deferred_needs: std::collections::HashMap::new(),
+            view_parts: Vec::new(),
+            inserted_view: None,
             views: 0,
+            names_variable: false,
             names: None,
             unseen_view: None,
             depth: 0,
             is_conjunct: false,
             is_negated: false,
-            top_tables: Vec::new(),
             row_queries: Vec::new(),
             last_block: None,
             derived_tables: Vec::new(),
@@ -498,6 +511,7 @@ impl<'a> Binder<'a> {
         let used = &mut self.used[table.0 as usize][ordinal as usize];
         if !std::mem::replace(used, true) {
             self.needs.columns.push(ColumnNeed { table, ordinal, privileges: Privileges::SELECT, of_all });
+            self.read_below(table, ordinal);
         }
     }
 
@@ -506,8 +520,18 @@ impl<'a> Binder<'a> {
         let (table, first) = self.inserted_row?;
         let width = self.used[table.0 as usize].len() as u32;
         let ordinal = id.0.checked_sub(first.0).filter(|ordinal| *ordinal < width)?;
-        self.read_column(table, ordinal, false);
+        self.read_target_column(table, ordinal);
         Some((table, ordinal))
+    }
+
+    /// Notes that a column of the table that an INSERT changes is read, and of the view that it goes through.
+    fn read_target_column(&mut self, table: TableIndex, ordinal: u32) {
+        if let Some((view, ordinals)) = &self.inserted_view {
+            let of_view = ordinals.iter().position(|at| *at == Some(ordinal as usize));
+            let view = *view;
+            of_view.into_iter().for_each(|of_view| self.read_column(view, of_view as u32, false));
+        }
+        self.read_column(table, ordinal, false);
     }
 
     /// Notes that a change writes columns of `table`.

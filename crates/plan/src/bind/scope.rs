@@ -189,6 +189,10 @@ pub(crate) struct Block {
     pub(crate) holds_errors: bool,
     /// What is wrong with a condition.
     pub(crate) error: Option<Box<PlanError>>,
+    /// Of a view that rows may be changed through: WHERE and the conditions of joins.
+    pub(crate) kept_conditions: Vec<Expr>,
+    /// It has a WHERE, which is kept.
+    pub(crate) has_where: bool,
 }
 
 impl Block {
@@ -219,6 +223,8 @@ impl Block {
             is_within_common: false,
             holds_errors: false,
             error: None,
+            kept_conditions: Vec::new(),
+            has_where: false,
         }
     }
 }

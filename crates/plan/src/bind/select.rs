@@ -166,10 +166,14 @@ impl<'a> Binder<'a> {
             let conditions = self.hold_error(|binder| binder.where_condition(condition))?;
             let error = &mut self.block().error;
             *error = error.take().or(of_joins);
+            self.keep_conditions(&conditions, true);
             tree = Logical::Filter { input: Box::new(tree), conditions };
         }
 
         // The select list.
+        if self.in_view() && self.blocks.len() == 1 {
+            self.item_needs.clear();
+        }
         self.block().clause = "field list";
         self.block().aggregates_allowed = true;
         self.block().windows_allowed = true;
@@ -360,8 +364,10 @@ impl<'a> Binder<'a> {
                     self.note_star(span.start, &star);
                 }
                 for (table, ordinal) in self.block().star.clone() {
+                    let needs = self.needs.columns.len();
                     let column = self.output_of(table, ordinal);
                     self.add_output(column, output);
+                    self.note_item_needs(needs);
                 }
                 Ok(())
             }
@@ -381,13 +387,17 @@ impl<'a> Binder<'a> {
                     self.note_star(span.start, &columns);
                 }
                 for ordinal in shown {
+                    let needs = self.needs.columns.len();
                     let column = self.output_of(position as u32, ordinal);
                     self.add_output(column, output);
+                    self.note_item_needs(needs);
                 }
                 Ok(())
             }
             SelectItem::Expr { expr, alias, source } => {
+                let needs = self.needs.columns.len();
                 let bound = self.expr(expr)?;
+                self.note_item_needs(needs);
                 if let Some(alias) = alias {
                     self.warn_of_blanks(&utf8(alias.text));
                 }
@@ -1025,14 +1035,6 @@ fn fix_join_order(tree: &mut Logical) {
         fix_join_order(left);
         fix_join_order(right);
     }
-}
-
-/// The tables of FROM, subqueries in expressions left out.
-pub(crate) fn collect_scans(plan: &Logical, out: &mut Vec<crate::logical::TableIndex>) {
-    if let Logical::Scan { table } = plan {
-        out.push(*table);
-    }
-    plan.each_input(&mut |input| collect_scans(input, out));
 }
 
 /// Whether a table of this name stands in FROM of the query or of a query in its FROM.

@@ -66,6 +66,12 @@ impl<'a> Binder<'a> {
         !self.open_views.is_empty()
     }
 
+    /// The account that a view runs as whose query is bound, as CURRENT_USER() shows it.
+    pub(super) fn definer_in_view(&self) -> Option<String> {
+        let definer = self.needs.definers.get(self.open_views.last()?.definer? as usize)?;
+        Some(format!("{}@{}", definer.user, definer.host))
+    }
+
     /// A view as a table of the current block, under `alias`; also the columns `*` shows of it.
     pub(crate) fn view(
         &mut self,
@@ -100,6 +106,8 @@ impl<'a> Binder<'a> {
                     host: Arc::clone(&view.definer.1),
                 }))
             };
+        let needs = self.needs.columns.len();
+        let items_around = std::mem::take(&mut self.item_needs);
         let text: &'a [u8] = self.arena.alloc_slice_copy(view.query.as_bytes());
         let hidden = self.hide(text, view);
         self.open_views.push(OpenView { index, definer });
@@ -107,6 +115,8 @@ impl<'a> Binder<'a> {
         self.open_views.pop();
         self.show(hidden);
         let (plan, ids) = bound.map_err(|error| self.error_of_view(error, &definition))?;
+        self.defer_needs(index, needs);
+        self.item_needs = items_around;
         self.derived_tables.extend((first..self.tables.len()).map(|index| TableIndex(index as u32)));
         if ids.len() != definition.columns.len() {
             return Err(self.error_of_view(PlanError::new(1054, String::new()), &definition));
@@ -153,7 +163,15 @@ impl<'a> Binder<'a> {
             return Err(PlanError::new(1356, String::new()));
         };
         let mut bound = self.query_in(query, true)?;
-        if view.algorithm == ViewAlgorithm::Temptable {
+        let merged = self.merges_for_change(query, view);
+        if view.algorithm == ViewAlgorithm::Temptable || !is_merge_form(query) || !query.order_by.is_empty() {
+            self.item_needs.clear();
+        }
+        let columns: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
+        self.keep_view_parts(query, view, &columns, merged);
+        if merged {
+            // Its rows are those of its tables.
+        } else if view.algorithm == ViewAlgorithm::Temptable {
             self.materialize_always(query, &mut bound);
         } else {
             self.materialize_unless_merged(query, &mut bound);
@@ -162,6 +180,44 @@ impl<'a> Binder<'a> {
             self.columns[column.id.0 as usize].nullable |= column.nullable;
         }
         Ok((bound.plan, bound.output.iter().map(|column| column.id).collect()))
+    }
+
+    /// Notes what the select item reads that was bound last, beginning with `start` of the columns needed, where it makes a column of a view:
+    /// another item needs the same by itself.
+    pub(super) fn note_item_needs(&mut self, start: usize) {
+        if !self.in_view() || self.blocks.len() != 1 {
+            return;
+        }
+        for need in &self.needs.columns[start..] {
+            self.used[need.table.0 as usize][need.ordinal as usize] = false;
+        }
+        self.item_needs.push(start..self.needs.columns.len());
+    }
+
+    /// Puts off what the columns of the view need whose query was bound last, until the statement reads them.
+    fn defer_needs(&mut self, view: TableIndex, first: usize) {
+        let items = std::mem::take(&mut self.item_needs);
+        let width = self.tables[view.0 as usize].entry.definition.columns.len();
+        if items.len() != width || items.first().is_some_and(|item| item.start < first) {
+            return;
+        }
+        for (ordinal, item) in items.iter().enumerate() {
+            let needs = self.needs.columns[item.clone()].to_vec();
+            self.deferred_needs.insert((view, ordinal as u32), needs);
+        }
+        // Later ones first: the others stay where they are.
+        items.into_iter().rev().for_each(|item| drop(self.needs.columns.drain(item)));
+    }
+
+    /// What a view's column reads is read with it.
+    pub(super) fn read_below(&mut self, view: TableIndex, ordinal: u32) {
+        let Some(needs) = self.deferred_needs.get(&(view, ordinal)) else { return };
+        for need in needs.clone() {
+            let used = &mut self.used[need.table.0 as usize][need.ordinal as usize];
+            if !std::mem::replace(used, true) {
+                self.needs.columns.push(need);
+            }
+        }
     }
 
     #[cold]

@@ -2,11 +2,12 @@
 
 use crate::expr::ColumnId;
 use crate::logical::{
-    BoundAssignment, BoundDelete, BoundInsert, BoundTable, BoundUpdate, InsertCell, InsertRows, Logical,
-    TableIndex,
+    BoundAssignment, BoundDelete, BoundInsert, BoundTable, BoundUpdate, BoundViewCheck, InsertCell,
+    InsertRows, Logical, TableIndex,
 };
 use crate::physical::{
-    Assign, DeletePlan, InsertPlan, InsertSource, Node, Op, RowQuery, UpdatePlan, UpdateTarget,
+    Assign, DeletePlan, InsertPlan, InsertSource, Node, Op, RowQuery, TargetView, UpdatePlan, UpdateTarget,
+    ViewCheck,
 };
 use crate::rewrite;
 
@@ -45,12 +46,19 @@ impl Builder<'_> {
             InsertRows::Query(tree, columns) => {
                 let id = table.entry.definition.id;
                 let node = self.root(tree, columns);
-                collect_first = self.bound.tables.iter().skip(1).any(|other| other.entry.definition.id == id);
+                let target = insert.table.0 as usize;
+                let mut others = self.bound.tables.iter().enumerate().filter(|(at, _)| *at != target);
+                collect_first = others.any(|(_, other)| other.entry.definition.id == id);
                 seen.extend(&*columns);
                 InsertSource::Query(node)
             }
         };
         let on_duplicate = self.assignments(&insert.on_duplicate, insert.table, &seen);
+        let view = insert.view.as_ref().map(|view| {
+            let check = view.check.as_ref().map(|check| self.view_check(check, &seen[..width]));
+            let replaced = view.replaced.as_ref().map(|check| self.view_check(check, &seen[..width]));
+            Box::new(TargetView { name: view.name.clone(), check, replaced })
+        });
         let row_queries = row_queries
             .iter()
             .enumerate()
@@ -60,6 +68,7 @@ impl Builder<'_> {
             .collect();
         InsertPlan {
             table: insert.table,
+            view,
             replace: insert.replace,
             ignore: insert.ignore,
             columns: insert.columns.clone(),
@@ -67,6 +76,19 @@ impl Builder<'_> {
             collect_first,
             on_duplicate,
             row_queries,
+        }
+    }
+
+    /// What a view asks of rows with columns `seen`.
+    fn view_check(&mut self, check: &BoundViewCheck, seen: &[ColumnId]) -> ViewCheck {
+        ViewCheck {
+            view: check.view.clone(),
+            conditions: check
+                .conditions
+                .iter()
+                .map(|condition| self.translate_one(condition, seen))
+                .collect(),
+            queries: check.queries.clone(),
         }
     }
 
@@ -114,6 +136,14 @@ impl Builder<'_> {
                 needed.add_expr(value);
             }
         }
+        for (_, check) in &update.checks {
+            check.conditions.iter().for_each(|condition| needed.add_expr(condition));
+        }
+        for query in &update.row_queries {
+            let mut free = Vec::new();
+            rewrite::free_columns(&query.tree, &self.bound.tables, &mut free);
+            free.into_iter().for_each(|id| needed.add(id));
+        }
         for &target in &update.targets {
             needed.add(self.locator(target));
             let table = &self.bound.tables[target.0 as usize];
@@ -143,7 +173,10 @@ impl Builder<'_> {
             let table = &self.bound.tables[target.0 as usize];
             let assignments = self.assignments(&update.assignments, target, &source.columns);
             collect_first |= moves_rows(table, &source, target, &assignments);
+            let check = update.checks.iter().find(|(table, _)| *table == target);
+            let check = check.map(|(_, check)| Box::new(self.view_check(check, &source.columns)));
             targets.push(UpdateTarget {
+                check,
                 table: target,
                 locator: self.position(&source, self.locator(target)),
                 row: (0..table.entry.definition.columns.len())
@@ -152,7 +185,10 @@ impl Builder<'_> {
                 assignments,
             });
         }
-        UpdatePlan { source, targets, ignore: update.ignore, collect_first }
+        let queries = update.row_queries.iter();
+        let row_queries =
+            queries.map(|query| self.row_query(&query.tree, query.column, &source.columns)).collect();
+        UpdatePlan { source, targets, row_queries, ignore: update.ignore, collect_first }
     }
 
     pub(crate) fn delete(&mut self, delete: &BoundDelete) -> DeletePlan {

@@ -21,8 +21,8 @@ pub use crate::needs::{ColumnNeed, Definer, Needs, TableIndex, TableNeed};
 pub use json_table::{JsonColumn, JsonRows, JsonSource, JsonTableAnswer};
 pub use part::{PartKind, TablePart, TextPredicate, TextPredicateKind};
 pub use statement::{
-    Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundRowQuery, BoundTable, BoundUpdate,
-    Created, InsertCell, InsertRows, OutputColumn, OutputSource,
+    Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundRowQuery, BoundTable, BoundTargetView,
+    BoundUpdate, BoundViewCheck, Created, InsertCell, InsertRows, OutputColumn, OutputSource,
 };
 pub use window::{Frame, FrameBound, WindowCall, WindowFunction};
 

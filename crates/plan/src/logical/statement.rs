@@ -205,11 +205,35 @@ pub struct BoundAssignment {
     pub query: Option<u32>,
 }
 
+/// What WITH CHECK OPTION of a view asks of rows that are written through it: each condition must be true.
+#[derive(Clone, Debug)]
+pub struct BoundViewCheck {
+    /// `schema.name` of the view that the statement names.
+    pub view: Arc<str>,
+    /// Conditions over the rows of the statement: of INSERT over the table's columns.
+    pub conditions: Vec<Expr>,
+    /// Those with subqueries: row queries of the statement.
+    pub queries: Vec<u32>,
+}
+
+/// The view that an INSERT names.
+#[derive(Clone, Debug)]
+pub struct BoundTargetView {
+    /// `schema.name`.
+    pub name: Arc<str>,
+    /// What it asks of rows.
+    pub check: Option<Box<BoundViewCheck>>,
+    /// What rows must be that REPLACE takes away: those that the view shows.
+    pub replaced: Option<Box<BoundViewCheck>>,
+}
+
 /// INSERT and REPLACE.
 #[derive(Clone, Debug)]
 pub struct BoundInsert {
     /// The table.
     pub table: TableIndex,
+    /// The view through which rows go into it.
+    pub view: Option<Box<BoundTargetView>>,
     /// REPLACE.
     pub replace: bool,
     /// IGNORE.
@@ -235,6 +259,10 @@ pub struct BoundUpdate {
     pub targets: Vec<TableIndex>,
     /// In order of the text; a later one sees what an earlier one of the same table set.
     pub assignments: Vec<BoundAssignment>,
+    /// What views ask of rows of a target.
+    pub checks: Vec<(TableIndex, Box<BoundViewCheck>)>,
+    /// Conditions with subqueries.
+    pub row_queries: Vec<BoundRowQuery>,
     /// IGNORE.
     pub ignore: bool,
     /// Several tables: each matched row of each target is changed once.

@@ -144,6 +144,9 @@ impl Pass {
                     self.run_assigned(bound, &mut update.source, value);
                 }
                 self.run_tree(bound, &mut update.source, switches);
+                for query in &mut update.row_queries {
+                    self.run_tree(bound, &mut query.tree, switches);
+                }
             }
             BoundKind::Delete(delete) => self.run_tree(bound, &mut delete.source, switches),
         }
@@ -218,8 +221,9 @@ fn make_references(bound: &mut Bound, kind: &mut BoundKind) {
                 references::run(bound, &mut query.tree, &mut [], &[query.column]);
             }
             if let InsertRows::Query(tree, columns) = &mut insert.rows {
-                // A row that is replaced or changed may be one that a later row refers to.
-                if insert.replace || !insert.on_duplicate.is_empty() {
+                // A row that is replaced or changed may be one that a later row refers to; a view looks at rows.
+                let is_checked = insert.view.as_ref().is_some_and(|view| view.check.is_some());
+                if insert.replace || !insert.on_duplicate.is_empty() || is_checked {
                     read.extend(columns.iter());
                 }
                 references::run(bound, tree, columns, &read);
@@ -227,6 +231,13 @@ fn make_references(bound: &mut Bound, kind: &mut BoundKind) {
         }
         BoundKind::Update(update) => {
             reads(&update.assignments, &mut read);
+            for (_, check) in &update.checks {
+                check.conditions.iter().for_each(|condition| condition.each_column(&mut |id| read.push(id)));
+            }
+            for query in &mut update.row_queries {
+                crate::rewrite::free_columns(&query.tree, &bound.tables, &mut read);
+                references::run(bound, &mut query.tree, &mut [], &[query.column]);
+            }
             references::run(bound, &mut update.source, &mut [], &read);
         }
         BoundKind::Delete(delete) => references::run(bound, &mut delete.source, &mut [], &[]),

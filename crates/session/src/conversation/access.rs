@@ -328,27 +328,35 @@ impl Access<'_> {
         }
     }
 
-    /// LOCK TABLES of a view locks what it reads, so that the account must be allowed to lock that, too: 1356 says no more than that something
-    /// below is missing. (9.7 asks the view's definer.)
+    /// LOCK TABLES of a view locks what it reads, so that who the view acts as must be allowed to lock that, too: 1356 says no more than that
+    /// something below is missing.
     fn require_lock_below(&self, view: &catalog::TableEntry) -> Outcome {
         let catalog = self.names.catalog();
         let refused =
             || plan_error(&plan::bind::invalid_view(&view.definition.schema, &view.definition.name));
-        let mut seen: Vec<(std::sync::Arc<str>, std::sync::Arc<str>)> = Vec::new();
-        let mut waiting: Vec<_> =
-            view.definition.view.iter().flat_map(|view| view.tables.iter().cloned()).collect();
-        while let Some((schema, table)) = waiting.pop() {
-            if seen.iter().any(|(a, b)| *a == schema && *b == table) {
+        let mut seen: Vec<catalog::TableId> = Vec::new();
+        let mut waiting = vec![(view, None)];
+        while let Some((entry, actor)) = waiting.pop() {
+            let Some(view) = entry.definition.view.as_ref().filter(|_| !seen.contains(&entry.definition.id))
+            else {
                 continue;
+            };
+            seen.push(entry.definition.id);
+            let (user, host) = &view.definer;
+            let actor: Option<std::sync::Arc<SessionAccount>> = match view.invoker {
+                true => actor,
+                false => {
+                    let definer = catalog.accounts.find(user, host).ok_or_else(refused)?;
+                    Some(SessionAccount::at_login(&catalog.accounts, definer, host))
+                }
+            };
+            let account = actor.as_deref().unwrap_or(self.account);
+            for (schema, table) in &view.tables {
+                privilege::require_schema(account, schema, Privileges::LOCK_TABLES)
+                    .and_then(|()| privilege::require_table(account, schema, table, Privileges::SELECT))
+                    .map_err(|_| refused())?;
+                waiting.extend(catalog.table(schema, table).map(|entry| (&**entry, actor.clone())));
             }
-            privilege::require_schema(self.account, &schema, Privileges::LOCK_TABLES)
-                .map_err(|_| refused())?;
-            privilege::require_table(self.account, &schema, &table, Privileges::SELECT)
-                .map_err(|_| refused())?;
-            if let Some(entry) = catalog.table(&schema, &table) {
-                waiting.extend(entry.definition.view.iter().flat_map(|view| view.tables.iter().cloned()));
-            }
-            seen.push((schema, table));
         }
         Ok(())
     }
@@ -537,6 +545,10 @@ fn require_with_views<'d>(
             checked.map_err(|error| hidden_error(error, view.map(&definition)))?;
             rest = &rest[count..];
         }
+        // A view that reads no table has its definer all the same.
+        if own {
+            definers.iter().try_for_each(|definer| definer.as_ref().map(|_| ()).map_err(Clone::clone))?;
+        }
     }
     Ok(())
 }
@@ -549,7 +561,8 @@ fn definers_of(account: &CurrentAccount, definers: &[plan::logical::Definer]) ->
     definers
         .iter()
         .map(|definer| {
-            if account.is_named(&definer.user, &definer.host) {
+            // The roles that are active in the session are not those of a view.
+            if account.is_named(&definer.user, &definer.host) && account.granted_roles.is_empty() {
                 return Ok(std::sync::Arc::clone(account));
             }
             let found = accounts.find(&definer.user, &definer.host);

@@ -317,9 +317,6 @@ fn lock_loaded_table<B: Backend>(session: &mut Session<B>, load: &LoadData<'_>) 
     let mut entry = session.names().entry(&load.table)?;
     loop {
         let definition = &entry.definition;
-        if definition.kind == TableKind::View {
-            return Err(service::error::ER_NON_UPDATABLE_TABLE.with(&[&definition.name, &"LOAD"]));
-        }
         if definition.kind != TableKind::Temporary {
             session.tables.require_writable(&session.shared, &session.account)?;
         }

@@ -60,9 +60,11 @@ pub(crate) fn require_locked_definition<B: Backend>(
         tables.require_locked(&schema, &table, true)
     };
     match statement {
-        Statement::CreateDatabase(_) | Statement::AlterDatabase(_) | Statement::DropDatabase { .. } => {
-            Err(ER_LOCK_OR_ACTIVE_TRANSACTION.bare())
-        }
+        Statement::CreateDatabase(_)
+        | Statement::AlterDatabase(_)
+        | Statement::DropDatabase { .. }
+        | Statement::CreateView(_)
+        | Statement::DropView { .. } => Err(ER_LOCK_OR_ACTIVE_TRANSACTION.bare()),
         Statement::CreateTable(create) if create.temporary => Ok(()),
         Statement::CreateTable(create) => {
             let (schema, table) = names.table(&create.name)?;

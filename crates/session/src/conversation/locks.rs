@@ -211,7 +211,18 @@ impl<B: Backend> SessionLocks<B> {
             if !matches!(table.kind, TableKind::Base | TableKind::View)
                 || plan.needs.reads_views && plan.needs.tables.iter().any(|need| of_view(&need))
             {
-                // What a view reads is locked with it.
+                // What a view reads is locked with it; a change goes to a table of a view that is locked for writing.
+                let mut needs = plan.needs.tables.iter().filter(of_view);
+                let view = needs.find_map(|need| need.view).map(|view| &plan.tables[view.0 as usize]);
+                let is_for_write = |view: &plan::physical::PlanTable| {
+                    let definition = &view.entry.definition;
+                    self.tables.iter().any(|locked| {
+                        locked.write && locked.name == *definition.name && locked.schema == *definition.schema
+                    })
+                };
+                if writes(index) && view.is_some_and(|view| !is_for_write(view)) {
+                    return Err(not_for_write(&table.name));
+                }
                 continue;
             }
             let found = self.tables.iter().enumerate().position(|(at, locked)| {

@@ -137,6 +137,9 @@ fn check_prepare<B: Backend>(
     if !can_be_prepared(&parsed.statement) {
         return Err(ER_UNSUPPORTED_PS.bare());
     }
+    if matches!(parsed.statement, Statement::CreateView(_)) && !parsed.params.is_empty() {
+        return Err(service::error::ER_VIEW_SELECT_VARIABLE.bare());
+    }
     if matches!(parsed.statement, Statement::Kill { .. }) && !parsed.params.is_empty() {
         return Err(ER_DYNAMIC_PARAMETERS_DML_ONLY.bare());
     }

@@ -147,7 +147,7 @@ fn listings<B: Backend>(session: &Session<B>) -> Listings<'_, B> {
         diagnostics: &session.diagnostics,
         locks: &session.tables.locks,
         reader: session.session_context(),
-        pads_chars: session.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
+        sql_mode: session.variables.settings().sql_mode,
     }
 }
 
@@ -190,7 +190,7 @@ struct Listings<'a, B: Backend> {
     locks: &'a SessionLocks<B>,
     reader: SessionContext,
     /// Values of CHAR columns are read padded.
-    pads_chars: bool,
+    sql_mode: SqlModes,
 }
 
 impl<B: Backend> Listings<'_, B> {
@@ -259,7 +259,7 @@ impl<B: Backend> Listings<'_, B> {
                 let entry = self.names.entry(&name)?;
                 if let Some(view) = &entry.definition.view {
                     let database = self.names.database.map(|name| &**name);
-                    return Ok((views::show_create(&entry.definition, view, database), none));
+                    return Ok((views::show_create(&entry.definition, view, database, self.sql_mode), none));
                 }
                 let (schema, table) = (&entry.definition.schema, &entry.definition.name);
                 return Err(ER_WRONG_OBJECT.with(&[schema, table, &"VIEW"]));
@@ -507,14 +507,19 @@ impl<B: Backend> Listings<'_, B> {
         let entry = self.names.entry(&name)?;
         let table = &entry.definition;
         if let Some(view) = &table.view {
-            return Ok(views::show_create(table, view, self.names.database.map(|name| &**name)));
+            return Ok(views::show_create(
+                table,
+                view,
+                self.names.database.map(|name| &**name),
+                self.sql_mode,
+            ));
         }
         if table.kind == TableKind::Base {
             self.locks.require_table(&table.schema, &table.name, false)?;
         }
         let mut listing = Listing::of_expressions(&[("Table", text(64)), ("Create Table", text(1024))]);
         let auto_increment_next = entry.source.auto_increment_next();
-        let statement = if self.pads_chars {
+        let statement = if self.sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH) {
             catalog::show_create_table(&catalog::with_padded_defaults(table), auto_increment_next)
         } else {
             catalog::show_create_table(table, auto_increment_next)

@@ -18,6 +18,7 @@ use super::routine::{definer, require_definer};
 use crate::backend::{Backend, NewView, SelectedColumn};
 use crate::privilege;
 use crate::system_schemas::rows::Cell;
+use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -143,14 +144,24 @@ fn shown_query(view: &ViewDefinition, database: Option<&str>) -> Vec<u8> {
     if print.names_other_schema.get() { whole.to_vec() } else { out }
 }
 
-/// The text of SHOW CREATE VIEW.
-fn create_text(definition: &TableDefinition, view: &ViewDefinition, database: Option<&str>) -> Vec<u8> {
-    let mut out = format!("CREATE ALGORITHM={} DEFINER=", view.algorithm.word()).into_bytes();
-    catalog::append_identifier(&mut out, &view.definer.0);
-    out.push(b'@');
-    catalog::append_identifier(&mut out, &view.definer.1);
-    let security = if view.invoker { "INVOKER" } else { "DEFINER" };
-    out.extend_from_slice(format!(" SQL SECURITY {security} VIEW ").as_bytes());
+/// The text of SHOW CREATE VIEW: under ANSI without what only MySQL has.
+fn create_text(
+    definition: &TableDefinition,
+    view: &ViewDefinition,
+    database: Option<&str>,
+    mode: SqlModes,
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    if mode.has(SqlModes::ANSI) {
+        out.extend_from_slice(b"CREATE VIEW ");
+    } else {
+        out.extend_from_slice(format!("CREATE ALGORITHM={} DEFINER=", view.algorithm.word()).as_bytes());
+        catalog::append_identifier(&mut out, &view.definer.0);
+        out.push(b'@');
+        catalog::append_identifier(&mut out, &view.definer.1);
+        let security = if view.invoker { "INVOKER" } else { "DEFINER" };
+        out.extend_from_slice(format!(" SQL SECURITY {security} VIEW ").as_bytes());
+    }
     if database != Some(&*definition.schema) {
         catalog::append_identifier(&mut out, &definition.schema);
         out.push(b'.');
@@ -171,6 +182,33 @@ fn create_text(definition: &TableDefinition, view: &ViewDefinition, database: Op
     if view.check_option != CheckOption::None {
         out.extend_from_slice(format!(" WITH {} CHECK OPTION", view.check_option.word()).as_bytes());
     }
+    if mode.has(SqlModes::ANSI_QUOTES) { with_double_quotes(&out) } else { out }
+}
+
+/// A text that this server printed with its names between double quotes.
+fn with_double_quotes(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut around = None;
+    let mut bytes = text.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match (around, byte) {
+            (Some(b'\''), b'\\') => {
+                out.push(byte);
+                out.extend(bytes.next());
+            }
+            (Some(b'`'), b'`') if bytes.next_if_eq(&b'`').is_some() => out.push(b'`'),
+            (Some(b'`'), b'"') => out.extend_from_slice(b"\"\""),
+            (None, b'\'' | b'`') => {
+                around = Some(byte);
+                out.push(if byte == b'`' { b'"' } else { byte });
+            }
+            (Some(quote), _) if quote == byte => {
+                around = None;
+                out.push(if byte == b'`' { b'"' } else { byte });
+            }
+            _ => out.push(byte),
+        }
+    }
     out
 }
 
@@ -179,6 +217,7 @@ pub(super) fn show_create(
     definition: &TableDefinition,
     view: &ViewDefinition,
     database: Option<&str>,
+    mode: SqlModes,
 ) -> Listing {
     let long = DataType::text(TypeKind::LongText, types::CollationId::UTF8MB4_0900_AI_CI);
     let mut listing = Listing::of_expressions(&[
@@ -187,7 +226,7 @@ pub(super) fn show_create(
         ("character_set_client", text(32)),
         ("collation_connection", text(32)),
     ]);
-    let created = create_text(definition, view, database);
+    let created = create_text(definition, view, database, mode);
     listing.push(&[
         Cell::Text(&definition.name),
         Cell::Bytes(&created),

@@ -536,7 +536,7 @@ impl<'a> Parser<'a> {
     /// At `VIEW`, with what was read before it.
     pub(super) fn view(&mut self, mut view: CreateView<'a>) -> R<Statement<'a>> {
         self.expect(T::VIEW)?;
-        if !view.alter {
+        if !view.alter && !view.or_replace {
             view.if_not_exists = self.if_not_exists()?;
         }
         view.name = self.object_name()?;
