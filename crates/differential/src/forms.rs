@@ -29,7 +29,7 @@ pub struct Form {
     pub result: Option<Family>,
 }
 
-const fn form(template: &'static str, arguments: &'static str, result: Option<Family>) -> Form {
+pub(crate) const fn form(template: &'static str, arguments: &'static str, result: Option<Family>) -> Form {
     Form { template, arguments, result }
 }
 

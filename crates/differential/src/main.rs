@@ -30,6 +30,7 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
   --kinds A,B       work on findings of these kinds only: Crash, Rows, Order, Content, Error, Counts, Columns, ...
   --out DIR         write each finding into a file there, named by kind and seed
   --views           statements read and change the tables through views
+  --generated       tables have generated columns and functional key parts
   --rows-only       compare rows, contents and errors only: no column types, warnings, texts
   --no-texts        do not compare texts of errors and warnings
   --database NAME   database to use on both servers; it is dropped (default differential)
@@ -84,6 +85,7 @@ fn arguments() -> Result<Arguments, String> {
             "--bad-values" => is_about_bad_values = true,
             "--out" => out = Some(PathBuf::from(value()?)),
             "--views" => reads_views = true,
+            "--generated" => settings.generated = true,
             "--rows-only" => lenience = Lenience { columns: false, warnings: false, texts: false },
             "--no-texts" => lenience.texts = false,
             "--database" => database = value()?,

@@ -336,8 +336,9 @@ pub(crate) fn more_rows(table: &Table) -> String {
         Type::Json => "CAST(n AS JSON)",
         Type::Integer { .. } | Type::Bit(_) | Type::Decimal { .. } | Type::Float | Type::Double => "n",
     };
-    let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
-    let values: Vec<&str> = table.columns.iter().map(value).collect();
+    let columns = || table.columns.iter().filter(|column| column.generated.is_none());
+    let names: Vec<&str> = columns().map(|column| column.name.as_str()).collect();
+    let values: Vec<&str> = columns().map(value).collect();
     format!(
         "INSERT IGNORE INTO {} ({}) WITH RECURSIVE numbers (n) AS (SELECT 30 UNION ALL SELECT n + 1 FROM numbers \
          WHERE n < 70) SELECT {} FROM numbers",

@@ -192,6 +192,7 @@ impl Plain {
                 is_nullable: !is_linked && self.random.chance(60),
                 default: None,
                 is_plain: true,
+                generated: None,
             });
         }
         let random = &mut self.random;

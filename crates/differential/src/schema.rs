@@ -207,6 +207,24 @@ pub struct Column {
     /// equal but different texts. Arithmetic is done over plain columns only, so that no sum overflows, and what
     /// chooses one of several equal values (DISTINCT, GROUP BY, MIN) prints plain ones only.
     pub is_plain: bool,
+    /// GENERATED ALWAYS AS.
+    pub generated: Option<Generated>,
+}
+
+/// What a generated column is made by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generated {
+    /// SQL over the columns of its table.
+    pub expression: String,
+    /// STORED, else VIRTUAL.
+    pub is_stored: bool,
+}
+
+/// Whether an expression has this word.
+#[must_use]
+pub fn mentions(expression: &str, name: &str) -> bool {
+    let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    expression.split(|character| !is_word(character)).any(|word| word == name)
 }
 
 impl Column {
@@ -215,6 +233,10 @@ impl Column {
         out.push_str(&self.name);
         out.push(' ');
         self.column_type.write(out);
+        if let Some(Generated { expression, is_stored }) = &self.generated {
+            let kind = if *is_stored { "STORED" } else { "VIRTUAL" };
+            out.push_str(&format!(" GENERATED ALWAYS AS ({expression}) {kind}"));
+        }
         if !self.is_nullable {
             out.push_str(" NOT NULL");
         } else if matches!(self.column_type, Type::Timestamp(_)) {
@@ -330,7 +352,11 @@ impl Table {
         writer.push(" VALUES ");
         writer.list(&self.rows, ", ", |writer, row| {
             writer.push("(");
-            writer.list(row, ", ", |writer, value| value.write_stored(&mut writer.text));
+            let cells: Vec<_> = row.iter().zip(&self.columns).collect();
+            writer.list(&cells, ", ", |writer, (value, column)| match column.generated {
+                Some(_) => writer.push("DEFAULT"),
+                None => value.write_stored(&mut writer.text),
+            });
             writer.push(")");
         });
         Some(writer.text)

@@ -302,6 +302,12 @@ impl Generator {
     /// A condition.
     pub(super) fn condition(&mut self, depth: usize) -> Typed {
         let known = info(Family::Condition, true, true);
+        if self.settings.generated
+            && self.random.chance(22)
+            && let Some(condition) = self.formula_condition()
+        {
+            return (condition, known);
+        }
         let choice = self.random.below(100);
         if choice < 22 && depth > 0 && self.budget > 0 && !self.scopes.is_empty() {
             return (self.subquery_condition(), known);

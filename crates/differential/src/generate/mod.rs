@@ -6,6 +6,7 @@
 
 pub mod changes;
 pub mod expressions;
+pub mod generated;
 mod json_table;
 pub mod queries;
 pub mod tables;
@@ -57,6 +58,8 @@ pub struct Settings {
     pub definition_percent: u64,
     /// Depth of expressions.
     pub depth: usize,
+    /// Tables have generated columns and functional key parts.
+    pub generated: bool,
 }
 
 /// Whether values of a family are dates or times. Comparing those with other values is an error for some of them.
@@ -66,7 +69,7 @@ pub(crate) fn is_temporal(family: Family) -> bool {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { statements: 200, change_percent: 15, definition_percent: 1, depth: 3 }
+        Settings { statements: 200, change_percent: 15, definition_percent: 1, depth: 3, generated: false }
     }
 }
 
@@ -94,6 +97,8 @@ pub struct Generator {
     pub(crate) has_temporary: bool,
     /// Some column's character set has ASCII only, or little more.
     pub(crate) is_ascii: bool,
+    /// What generated columns and key parts are made by.
+    pub(crate) formulas: Vec<generated::Used>,
 }
 
 impl Generator {
@@ -112,6 +117,7 @@ impl Generator {
             target: None,
             has_temporary: false,
             is_ascii: false,
+            formulas: Vec::new(),
         };
         generator.make_tables();
         generator

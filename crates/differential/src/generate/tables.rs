@@ -157,12 +157,19 @@ impl Generator {
                 is_nullable: false,
                 default: None,
                 is_plain: true,
+                generated: None,
             });
         }
         let count = 2 + self.random.below(5);
         for letter in 'a'..=(b'a' + count as u8 - 1) as char {
             let column = self.column(letter.to_string(), collation);
             table.columns.push(column);
+        }
+        if self.settings.generated {
+            for number in 0..1 + self.random.below(3) {
+                let column = self.generated_column(&table, format!("g{number}"), collation);
+                table.columns.extend(column);
+            }
         }
         if has_id && self.random.chance(85) {
             table.indexes.push(Index {
@@ -203,8 +210,14 @@ impl Generator {
     pub(super) fn column(&mut self, name: String, collation: &'static str) -> Column {
         let column_type = self.column_type(collation);
         let is_nullable = self.random.chance(70);
-        let mut column =
-            Column { name, column_type, is_nullable, default: None, is_plain: self.random.chance(60) };
+        let mut column = Column {
+            name,
+            column_type,
+            is_nullable,
+            default: None,
+            is_plain: self.random.chance(60),
+            generated: None,
+        };
         let no_default = matches!(column.column_type, Type::Json)
             || column.column_type.needs_prefix()
             || !self.random.chance(15);
@@ -269,9 +282,16 @@ impl Generator {
     pub(super) fn index(&mut self, table: &Table, name: String, kind: IndexKind) -> Option<Index> {
         let mut parts: Vec<IndexPart> = Vec::new();
         for _ in 0..*self.random.pick(&[1, 1, 2, 2, 3]) {
+            if self.settings.generated && kind != IndexKind::Primary && self.random.chance(35) {
+                let part = self.functional_part(table, "utf8mb4_0900_ai_ci");
+                parts.extend(part.filter(|part| parts.iter().all(|other| other.column != part.column)));
+                continue;
+            }
             let column = self.random.pick(&table.columns);
-            let usable = !(matches!(column.column_type, Type::Json)
-                || kind == IndexKind::Primary && column.is_nullable)
+            let is_virtual = column.generated.as_ref().is_some_and(|generated| !generated.is_stored);
+            let usable = !(kind == IndexKind::Primary && is_virtual)
+                && !(matches!(column.column_type, Type::Json)
+                    || kind == IndexKind::Primary && column.is_nullable)
                 && parts.iter().all(|part| part.column != column.name);
             if usable {
                 let can_prefix = match &column.column_type {
@@ -291,6 +311,9 @@ impl Generator {
 
     /// A value that the column holds as it is.
     pub fn stored_value(&mut self, column: &Column) -> Value {
+        if column.generated.is_some() {
+            return Value::Null;
+        }
         if column.is_nullable && self.random.chance(18) {
             return Value::Null;
         }
