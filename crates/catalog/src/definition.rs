@@ -73,13 +73,24 @@ pub enum ColumnDefault {
     Expression(Arc<str>),
 }
 
+/// What a generated column is. Rows keep the values of all three kinds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum GeneratedKind {
+    /// VIRTUAL.
+    Virtual,
+    /// STORED.
+    Stored,
+    /// The expression of a functional key part: no statement can name the column. Such columns stand behind all others.
+    KeyPart,
+}
+
 /// GENERATED ALWAYS AS (expression).
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneratedColumn {
     /// Canonical text of the expression.
     pub expression: Arc<str>,
-    /// STORED, otherwise VIRTUAL.
-    pub stored: bool,
+    /// STORED, VIRTUAL or a key part's.
+    pub kind: GeneratedKind,
 }
 
 /// One column of a table.
@@ -157,6 +168,24 @@ impl ColumnDefinition {
             stored_order: 0,
             earlier_forms: Vec::new(),
         }
+    }
+
+    /// Whether it is the expression of a functional key part, which nobody sees.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.generated.as_ref().is_some_and(|generated| generated.kind == GeneratedKind::KeyPart)
+    }
+
+    /// Whether it is VIRTUAL.
+    #[must_use]
+    pub fn is_virtual(&self) -> bool {
+        self.generated.as_ref().is_some_and(|generated| generated.kind == GeneratedKind::Virtual)
+    }
+
+    /// Whether it is STORED.
+    #[must_use]
+    pub fn is_stored_generated(&self) -> bool {
+        self.generated.as_ref().is_some_and(|generated| generated.kind == GeneratedKind::Stored)
     }
 
     /// Type and nullability of the column in rows of `version`.
@@ -441,7 +470,7 @@ impl TableDefinition {
 
     /// Rebuilds `column_names` and `clustered` after the columns or indexes were changed.
     pub fn index_names(&mut self) {
-        self.column_names = NameMap::new(self.columns.iter().map(|column| &*column.name));
+        self.column_names = NameMap::new(self.seen_columns().map(|column| &*column.name));
         self.clustered = self.indexes.iter().position(IndexDefinition::is_primary).or_else(|| {
             self.indexes.iter().position(|index| {
                 index.is_unique()
@@ -451,6 +480,18 @@ impl TableDefinition {
                         .all(|part| part.prefix_length.is_none() && !self.columns[part.column].nullable)
             })
         });
+    }
+
+    /// The columns that can be named: all but those of functional key parts, which stand last.
+    pub fn seen_columns(&self) -> impl Iterator<Item = &ColumnDefinition> + Clone {
+        self.columns.iter().take_while(|column| !column.is_hidden())
+    }
+
+    /// The expression of a part of an index, if it is no column.
+    #[must_use]
+    pub fn part_expression(&self, part: &IndexPart) -> Option<&Arc<str>> {
+        let generated = self.columns[part.column].generated.as_ref()?;
+        (generated.kind == GeneratedKind::KeyPart).then_some(&generated.expression)
     }
 
     /// Ordinal of the column called `name`, in any case.

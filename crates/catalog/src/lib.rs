@@ -43,7 +43,7 @@ pub use account::{
 };
 pub use definition::{
     CheckConstraint, ColumnDefault, ColumnDefinition, DroppedColumn, EarlierForm, ForeignKey,
-    ForeignKeyAction, GeneratedColumn, IndexAlgorithm, IndexDefinition, IndexKind, IndexPart,
+    ForeignKeyAction, GeneratedColumn, GeneratedKind, IndexAlgorithm, IndexDefinition, IndexKind, IndexPart,
     RowFormatOption, SchemaId, StoredValue, TableDefinition, TableId, TableKind, TableOptions, TreeNumber,
 };
 pub use name::{NameMap, fold_name, names_equal};

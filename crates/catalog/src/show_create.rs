@@ -7,8 +7,8 @@ use types::collation::CollationId;
 use types::{DataType, Members, TypeKind};
 
 use crate::definition::{
-    CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, IndexAlgorithm,
-    IndexDefinition, IndexKind, RowFormatOption, TableDefinition, TableKind,
+    CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, GeneratedKind,
+    IndexAlgorithm, IndexDefinition, IndexKind, RowFormatOption, TableDefinition, TableKind,
 };
 use crate::routine::{DataAccess, RoutineDefinition, RoutineKind};
 use crate::snapshot::Schema;
@@ -108,7 +108,8 @@ pub(crate) fn column_clause(out: &mut Vec<u8>, column: &ColumnDefinition, table_
     if let Some(generated) = &column.generated {
         out.extend_from_slice(b" GENERATED ALWAYS AS (");
         out.extend_from_slice(generated.expression.as_bytes());
-        out.extend_from_slice(if generated.stored { b") STORED" } else { b") VIRTUAL" });
+        let stored = generated.kind == GeneratedKind::Stored;
+        out.extend_from_slice(if stored { b") STORED" } else { b") VIRTUAL" });
     }
     if !column.nullable {
         out.extend_from_slice(b" NOT NULL");
@@ -227,7 +228,14 @@ fn index_clause(out: &mut Vec<u8>, table: &TableDefinition, index: &IndexDefinit
         if ordinal > 0 {
             out.push(b',');
         }
-        append_identifier(out, &table.columns[part.column].name);
+        match table.part_expression(part) {
+            Some(expression) => {
+                out.push(b'(');
+                out.extend_from_slice(expression.as_bytes());
+                out.push(b')');
+            }
+            None => append_identifier(out, &table.columns[part.column].name),
+        }
         if let Some(length) = part.prefix_length {
             out.push(b'(');
             append_number(out, u64::from(length));
@@ -396,7 +404,7 @@ pub fn show_create_table(table: &TableDefinition, auto_increment_next: Option<u6
         out.extend_from_slice(if first { b"\n  " } else { b",\n  " });
         first = false;
     };
-    for column in &table.columns {
+    for column in table.seen_columns() {
         line(&mut out);
         column_clause(&mut out, column, table.collation);
     }

@@ -61,7 +61,7 @@ mod spill;
 mod status_counts;
 mod stored_table;
 
-pub use change::{Changed, RowChecks, RowDefaults};
+pub use change::{Changed, RowChecks, RowDefaults, bind_stored_expression};
 pub use context::{ChangeSettings, ExecContext, FileLine, MemoryLimits, NodeCounter, SpillCounts};
 pub use error::{access_error, stack_overrun};
 pub use execute::{run_change, run_query};

@@ -177,7 +177,13 @@ impl Printer<'_> {
 
     fn ranges(&self, scan: &Scan, index: usize, ranges: &[RangePlan], left: &[ColumnId]) -> String {
         let definition = &self.plan.tables[scan.table.0 as usize].entry.definition;
-        let column = |part: usize| &definition.columns[definition.indexes[index].parts[part].column].name;
+        let column = |part: usize| {
+            let part = &definition.indexes[index].parts[part];
+            match definition.part_expression(part) {
+                Some(expression) => expression.replace('`', ""),
+                None => definition.columns[part.column].name.to_string(),
+            }
+        };
         let mut texts = Vec::new();
         for range in ranges.iter().take(3) {
             let mut parts = Vec::new();

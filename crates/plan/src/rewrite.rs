@@ -13,6 +13,15 @@ pub(crate) fn replace_columns(expr: &mut Expr, with: &mut dyn FnMut(ColumnId) ->
     expr.each_child_mut(&mut |child| replace_columns(child, with));
 }
 
+/// Puts what `with` says in place of every column of the input.
+pub(crate) fn replace_inputs(expr: &mut Expr, with: &dyn Fn(u32) -> ExprKind) {
+    if let ExprKind::Input(position) = expr.kind {
+        expr.kind = with(position);
+        return;
+    }
+    expr.each_child_mut(&mut |child| replace_inputs(child, with));
+}
+
 /// Takes out of a tree what only orders its rows or finds equal ones: it is asked whether it has a row, so neither matters. Equal to the
 /// collation of a UNION may decide the question.
 pub(crate) fn ignore_order_and_duplicates(mut tree: &mut Logical) {

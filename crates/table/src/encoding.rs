@@ -11,9 +11,9 @@ use std::sync::Arc;
 use catalog::{
     Account, AccountId, AccountTls, AuthPlugin, CheckConstraint, ColumnDefault, ColumnDefinition,
     ColumnPrivileges, DroppedColumn, EarlierForm, ForeignKey, ForeignKeyAction, GeneratedColumn,
-    IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap, PasswordLocking, Privileges,
-    ResourceLimits, RowFormatOption, Schema, SchemaId, SchemaPrivileges, StoredValue, TableDefinition,
-    TableId, TableKind, TableOptions, TablePrivileges, TreeNumber,
+    GeneratedKind, IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap, PasswordLocking,
+    Privileges, ResourceLimits, RowFormatOption, Schema, SchemaId, SchemaPrivileges, StoredValue,
+    TableDefinition, TableId, TableKind, TableOptions, TablePrivileges, TreeNumber,
 };
 use types::{CollationId, DataType, Decimal, Members, TypeKind};
 
@@ -178,6 +178,9 @@ const KINDS: [TypeKind; 24] = [
 const INDEX_KINDS: [IndexKind; 3] = [IndexKind::Primary, IndexKind::Unique, IndexKind::Plain];
 const ALGORITHMS: [IndexAlgorithm; 3] =
     [IndexAlgorithm::Default, IndexAlgorithm::Btree, IndexAlgorithm::Hash];
+/// In records written before there were key parts: STORED or not.
+const GENERATED_KINDS: [GeneratedKind; 3] =
+    [GeneratedKind::Virtual, GeneratedKind::Stored, GeneratedKind::KeyPart];
 const ACTIONS: [ForeignKeyAction; 5] = [
     ForeignKeyAction::NoAction,
     ForeignKeyAction::Restrict,
@@ -285,7 +288,7 @@ fn write_column(out: &mut Writer, column: &ColumnDefinition) {
     out.bool(column.auto_increment);
     out.option(column.generated.as_ref(), |out, generated| {
         out.str(&generated.expression);
-        out.bool(generated.stored);
+        out.u8(position(&GENERATED_KINDS, &generated.kind));
     });
     out.bool(column.invisible);
     out.bool(column.collation_explicit);
@@ -315,8 +318,9 @@ fn read_column(input: &mut Reader<'_>) -> Decoded<ColumnDefinition> {
         },
         on_update_now: input.bool()?,
         auto_increment: input.bool()?,
-        generated: input
-            .option(|input| Ok(GeneratedColumn { expression: input.str()?, stored: input.bool()? }))?,
+        generated: input.option(|input| {
+            Ok(GeneratedColumn { expression: input.str()?, kind: input.one_of(&GENERATED_KINDS)? })
+        })?,
         invisible: input.bool()?,
         collation_explicit: input.bool()?,
         comment: input.str()?,

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use catalog::{
-    Catalog, CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, GeneratedColumn,
-    IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap, RowFormatOption, StoredValue,
-    TableDefinition, TableKind, TableOptions, TreeNumber, fold_name, names_equal,
+    Catalog, CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, IndexAlgorithm,
+    IndexDefinition, IndexKind, IndexPart, NameMap, RowFormatOption, StoredValue, TableDefinition, TableKind,
+    TableOptions, TreeNumber, fold_name, names_equal,
 };
 use service::error as e;
 use service::error::{Diagnostic, SqlError};
@@ -16,6 +16,7 @@ use syntax::ast;
 use types::{CollationId, DataType, TypeKind};
 
 use super::expression::{Unfit, canonical_check, columns_of_text};
+use super::generated::{self, PartExpression, Written, check_attributes, generated_column};
 use super::{Settings, check_column_name, check_index_name, defaults, foreign_key, selected, text_of};
 use session::backend::SelectedColumn;
 use session::column_type::{charset_warning, column_type, resolve_collation};
@@ -44,6 +45,15 @@ pub(super) struct ColumnBuilder {
     pub(super) origin: Option<usize>,
     /// NULL was written.
     null_written: bool,
+    /// What the expression of a generated column that stands in this statement names.
+    pub(super) written: Option<Box<Written>>,
+}
+
+impl ColumnBuilder {
+    /// The column of a functional key part.
+    pub(super) fn of_part(definition: ColumnDefinition, origin: Option<usize>) -> Self {
+        Self { definition, origin, null_written: false, written: None }
+    }
 }
 
 /// A key of a table being defined.
@@ -64,9 +74,19 @@ pub(super) struct KeyBuilder {
 /// A part of a key, by column name.
 #[derive(Clone, Debug)]
 pub(super) struct KeyPartBuilder {
+    /// Of a part that is an expression its text, which is no column's name.
     pub(super) column: Arc<str>,
     pub(super) prefix_length: Option<u64>,
     pub(super) descending: bool,
+    /// The part is an expression.
+    pub(super) expression: Option<Box<PartExpression>>,
+}
+
+impl KeyPartBuilder {
+    /// A whole column.
+    fn whole(column: &Arc<str>) -> Self {
+        Self { column: Arc::clone(column), prefix_length: None, descending: false, expression: None }
+    }
 }
 
 /// A foreign key of a table being defined.
@@ -139,13 +159,13 @@ impl TableBuilder {
             schema: Arc::clone(&table.schema),
             name: Arc::clone(&table.name),
             columns: table
-                .columns
-                .iter()
+                .seen_columns()
                 .enumerate()
                 .map(|(ordinal, column)| ColumnBuilder {
                     definition: column.clone(),
                     origin: Some(ordinal),
                     null_written: false,
+                    written: None,
                 })
                 .collect(),
             keys: table
@@ -159,9 +179,15 @@ impl TableBuilder {
                         .parts
                         .iter()
                         .map(|part| KeyPartBuilder {
-                            column: column_name(part.column),
+                            column: table
+                                .part_expression(part)
+                                .map_or_else(|| column_name(part.column), Arc::clone),
                             prefix_length: part.prefix_length.map(u64::from),
                             descending: part.descending,
+                            expression: table.part_expression(part).map(|text| {
+                                let before = (part.column, table.columns[part.column].clone());
+                                Box::new(PartExpression::existing(text, before))
+                            }),
                         })
                         .collect(),
                     visible: index.visible,
@@ -223,7 +249,7 @@ impl TableBuilder {
                 self.columns.push(column);
             }
             ast::TableElement::Key(key) => {
-                let key = Self::key(key, warnings)?;
+                let key = Self::key(key, settings, warnings)?;
                 self.keys.push(key);
             }
             ast::TableElement::ForeignKey(key) => self.add_foreign_key(key)?,
@@ -242,7 +268,7 @@ impl TableBuilder {
         let name = text_of(column.name.text)?;
         check_column_name(name)?;
         if column.generated.is_some() {
-            return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"generated columns"]));
+            check_attributes(column)?;
         }
         let written = column_type(
             &column.ty,
@@ -269,7 +295,14 @@ impl TableBuilder {
         if column.on_update.is_some_and(|digits| !has_now || digits != fraction) {
             return Err(e::ER_INVALID_ON_UPDATE.with(&[&name]));
         }
+        let generated = column
+            .generated
+            .as_ref()
+            .map(|generated| generated_column(generated, name, settings))
+            .transpose()?;
+        let (generated, named) = generated.unzip();
         let default = match &column.default {
+            _ if generated.is_some() => ColumnDefault::None,
             None if auto_increment => ColumnDefault::None,
             None if nullable => ColumnDefault::Null,
             None => ColumnDefault::None,
@@ -301,7 +334,7 @@ impl TableBuilder {
             self.keys.push(KeyBuilder {
                 name: None,
                 kind,
-                parts: vec![KeyPartBuilder { column: name.into(), prefix_length: None, descending: false }],
+                parts: vec![KeyPartBuilder::whole(&name.into())],
                 visible: true,
                 algorithm: IndexAlgorithm::Default,
                 comment: "".into(),
@@ -317,7 +350,7 @@ impl TableBuilder {
                 default,
                 on_update_now: column.on_update.is_some(),
                 auto_increment,
-                generated: None::<GeneratedColumn>,
+                generated,
                 invisible: column.invisible.unwrap_or(false),
                 collation_explicit: written.collation_explicit,
                 comment: comment.into(),
@@ -328,6 +361,7 @@ impl TableBuilder {
             },
             origin: None,
             null_written: column.nullable == Some(true) || has_null_default,
+            written: named.map(Box::new),
         })
     }
 
@@ -354,6 +388,7 @@ impl TableBuilder {
             },
             origin: None,
             null_written: false,
+            written: None,
         });
     }
 
@@ -367,7 +402,11 @@ impl TableBuilder {
     }
 
     /// Makes a key.
-    pub(super) fn key(key: &ast::KeyDef<'_>, warnings: &mut Vec<Diagnostic>) -> Result<KeyBuilder> {
+    pub(super) fn key(
+        key: &ast::KeyDef<'_>,
+        settings: &Settings<'_>,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<KeyBuilder> {
         let kind = match key.kind {
             ast::KeyKind::Primary => IndexKind::Primary,
             ast::KeyKind::Unique => IndexKind::Unique,
@@ -403,7 +442,7 @@ impl TableBuilder {
         Ok(KeyBuilder {
             name,
             kind,
-            parts: key_parts(key.parts)?,
+            parts: key_parts(key.parts, Some(settings))?,
             visible: !key.options.invisible.unwrap_or(false),
             algorithm,
             comment: comment.into(),
@@ -436,7 +475,7 @@ impl TableBuilder {
     /// Adds a FOREIGN KEY.
     pub(super) fn add_foreign_key(&mut self, key: &ast::ForeignKey<'_>) -> Result<()> {
         let mut columns = Vec::new();
-        for part in key_parts(key.columns)? {
+        for part in key_parts(key.columns, None)? {
             if part.prefix_length.is_some() {
                 return Err(e::ER_CANNOT_ADD_FOREIGN.bare());
             }
@@ -487,14 +526,7 @@ impl TableBuilder {
         self.keys.push(KeyBuilder {
             name: index_name,
             kind: IndexKind::Plain,
-            parts: columns
-                .iter()
-                .map(|column| KeyPartBuilder {
-                    column: Arc::clone(column),
-                    prefix_length: None,
-                    descending: false,
-                })
-                .collect(),
+            parts: columns.iter().map(KeyPartBuilder::whole).collect(),
             visible: true,
             algorithm: IndexAlgorithm::Default,
             comment: "".into(),
@@ -626,7 +658,7 @@ impl TableBuilder {
 
     /// Checks everything and makes the definition. Numbers of table, schema and trees are the caller's to fill in.
     pub(super) fn finish(
-        &self,
+        &mut self,
         template: TableDefinition,
         settings: &Settings<'_>,
         warnings: &mut Vec<Diagnostic>,
@@ -648,7 +680,12 @@ impl TableBuilder {
         if columns.iter().all(|column| column.invisible) {
             return Err(e::ER_TABLE_MUST_HAVE_A_VISIBLE_COLUMN.bare());
         }
+        let computes = self.check_generated(&template, &columns, &names, settings)?;
         let indexes = self.indexes(&mut columns, &names, warnings)?;
+        if columns.len() > COLUMNS_MAX {
+            return Err(e::ER_TOO_MANY_FIELDS.bare());
+        }
+        self.add_part_columns(&columns);
         check_auto_increment(&columns, &indexes)?;
         check_row_size(&columns)?;
         for column in &columns {
@@ -668,6 +705,9 @@ impl TableBuilder {
             ..template
         };
         table.index_names();
+        if computes {
+            generated::check_programs(&table)?;
+        }
         table.checks = self.named_checks(&table, settings)?;
         table.foreign_keys = self.named_foreign_keys(&table, settings, warnings)?;
         Ok(table)
@@ -675,7 +715,7 @@ impl TableBuilder {
 
     fn indexes(
         &self,
-        columns: &mut [ColumnDefinition],
+        columns: &mut Vec<ColumnDefinition>,
         names: &NameMap,
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<Vec<IndexDefinition>> {
@@ -695,7 +735,13 @@ impl TableBuilder {
             if key.parts.len() > PARTS_MAX {
                 return Err(e::ER_TOO_MANY_KEY_PARTS.with(&[&PARTS_MAX]));
             }
-            for part in &key.parts {
+            for (number, part) in key.parts.iter().enumerate() {
+                if let Some(expression) = &part.expression {
+                    let column = expression.column(key.name.as_deref(), (position, number))?;
+                    parts.push(index_part(&column, columns.len(), part)?);
+                    columns.push(column);
+                    continue;
+                }
                 let ordinal = names
                     .get(&part.column)
                     .ok_or_else(|| e::ER_KEY_COLUMN_DOES_NOT_EXITS.with(&[&part.column]))?;
@@ -703,6 +749,10 @@ impl TableBuilder {
                     return Err(e::ER_DUP_FIELDNAME.with(&[&part.column]));
                 }
                 if key.kind == IndexKind::Primary {
+                    if columns[ordinal].is_virtual() {
+                        return Err(e::ER_UNSUPPORTED_ACTION_ON_GENERATED_COLUMN
+                            .with(&[&"Defining a virtual generated column as primary key"]));
+                    }
                     make_not_null(&mut columns[ordinal], self.columns[ordinal].null_written)?;
                 }
                 parts.push(index_part(&columns[ordinal], ordinal, part)?);
@@ -722,6 +772,11 @@ impl TableBuilder {
                     }
                     Arc::clone(name)
                 }
+                (None, _) if key.parts[0].expression.is_some() => {
+                    let explicit = self.keys.iter().filter_map(|key| key.name.clone());
+                    let taken: Vec<Arc<str>> = taken.iter().cloned().chain(explicit).collect();
+                    free_name(&generated::UNNAMED.into(), &taken)
+                }
                 (None, _) => free_name(&columns[parts[0].column].name, &taken),
             };
             taken.push(Arc::clone(&name));
@@ -732,6 +787,9 @@ impl TableBuilder {
                 IndexKind::Unique => 1 + 2 * u8::from(nullable) + u8::from(partial),
                 IndexKind::Plain => 5,
             };
+            // Keys over columns that rows of MySQL do not keep come behind the others.
+            let is_virtual = |column: &ColumnDefinition| column.is_virtual() || column.is_hidden();
+            let group = 2 * group + u8::from(parts.iter().any(|part| is_virtual(&columns[part.column])));
             if key.origin.is_none()
                 && !key.generated
                 && key.kind != IndexKind::Primary
@@ -898,7 +956,10 @@ impl TableBuilder {
                 }
                 foreign_key::check_name_is_free(settings.catalog, table, &made.name)?;
                 self.check_checks(&made, table, settings)?;
+                foreign_key::check_generated(&made, table, settings)?;
                 foreign_key::check_new(&made, table, settings, warnings)?;
+            } else {
+                foreign_key::check_bases(&made, table, settings)?;
             }
             keys.push(made);
         }
@@ -998,7 +1059,8 @@ fn type_word<'t>(column: &ast::ColumnDef<'_>, text: &'t [u8]) -> &'t [u8] {
     &rest[..end]
 }
 
-fn key_parts(parts: &[ast::KeyPart<'_>]) -> Result<Vec<KeyPartBuilder>> {
+/// `settings`: of a key whose parts may be expressions.
+fn key_parts(parts: &[ast::KeyPart<'_>], settings: Option<&Settings<'_>>) -> Result<Vec<KeyPartBuilder>> {
     parts
         .iter()
         .map(|part| match part.target {
@@ -1006,8 +1068,20 @@ fn key_parts(parts: &[ast::KeyPart<'_>]) -> Result<Vec<KeyPartBuilder>> {
                 column: text_of(name.text)?.into(),
                 prefix_length: length,
                 descending: part.desc.unwrap_or(false),
+                expression: None,
             }),
-            ast::KeyTarget::Expr(_) => Err(e::ER_NOT_SUPPORTED_YET.with(&[&"functional index"])),
+            ast::KeyTarget::Expr(ref expr) => {
+                let settings = settings.ok_or_else(|| {
+                    e::ER_NOT_SUPPORTED_YET.with(&[&"functional key parts in this context"])
+                })?;
+                let expression = PartExpression::written(expr, settings)?;
+                Ok(KeyPartBuilder {
+                    column: Arc::clone(&expression.text),
+                    prefix_length: None,
+                    descending: part.desc.unwrap_or(false),
+                    expression: Some(Box::new(expression)),
+                })
+            }
         })
         .collect()
 }
@@ -1103,7 +1177,7 @@ fn fixed_bytes(data_type: &DataType) -> u64 {
 fn check_row_size(columns: &[ColumnDefinition]) -> Result<()> {
     let mut total: u64 = 0;
     let mut null_bits: u64 = 1;
-    for column in columns {
+    for column in columns.iter().filter(|column| !column.is_hidden()) {
         let data_type = &column.data_type;
         let char_bytes = data_type.collation.charset().max_bytes_per_char() as u64;
         total += match data_type.kind {
@@ -1154,7 +1228,9 @@ fn check_default_expressions(
             if columns[used].auto_increment {
                 return Err(e::ER_DEFAULT_VAL_GENERATED_REF_AUTO_INC.with(&[&column.name]));
             }
-            if used >= ordinal && matches!(columns[used].default, ColumnDefault::Expression(_)) {
+            let is_computed = columns[used].generated.is_some()
+                || matches!(columns[used].default, ColumnDefault::Expression(_));
+            if used >= ordinal && is_computed {
                 return Err(e::ER_DEFAULT_VAL_GENERATED_NON_PRIOR.with(&[&column.name]));
             }
         }

@@ -6,7 +6,10 @@
 
 use std::sync::Arc;
 
-use catalog::{Catalog, ForeignKey, ForeignKeyAction, Reference, TableDefinition, TableEntry, TableKind};
+use catalog::{
+    Catalog, ColumnDefinition, ForeignKey, ForeignKeyAction, Reference, TableDefinition, TableEntry,
+    TableKind,
+};
 use catalog::{leading_index, names_equal, unique_index};
 use service::error as e;
 use service::error::SqlError;
@@ -14,6 +17,7 @@ use syntax::ast;
 use table::{ForeignKeys, Table, Utc};
 use types::{DataType, TypeKind};
 
+use super::expression::columns_of_text;
 use super::{Change, Context, Result, Settings, text_of};
 
 /// How far a parent is from being one.
@@ -123,6 +127,77 @@ pub(super) fn check_new(
             Ok(())
         }
         Some(unfit) => Err(unfit_error(unfit, key, table, settings.session.restrict_foreign_keys)),
+    }
+}
+
+/// Checks a key against the generated columns of its tables.
+///
+/// # Errors
+/// 3733, 3104, 1215; 1235 for a key that writes into a column of which VIRTUAL columns are made.
+pub(super) fn check_generated(
+    key: &ForeignKey,
+    table: &TableDefinition,
+    settings: &Settings<'_>,
+) -> Result<()> {
+    use ForeignKeyAction as A;
+    let refuse_virtual = |column: &ColumnDefinition| match column.is_virtual() {
+        true => Err(e::ER_FK_CANNOT_USE_VIRTUAL_COLUMN.with(&[&key.name, &column.name])),
+        false => Ok(()),
+    };
+    let columns = || key.columns.iter().map(|&column| &table.columns[column]);
+    columns().try_for_each(refuse_virtual)?;
+    let itself = refers_to(key, &table.schema, &table.name);
+    let other = base_table(settings.catalog, &key.parent_schema, &key.parent_table).filter(|_| !itself);
+    let parent = if itself { Some(table) } else { other.map(|entry| &*entry.definition) };
+    if let Some(parent) = parent {
+        let named = key.parent_columns.iter().filter_map(|name| parent.column_ordinal(name));
+        named.map(|column| &parent.columns[column]).try_for_each(refuse_virtual)?;
+    }
+    let word = |action: A| match action {
+        A::Cascade => "CASCADE",
+        A::SetNull => "SET NULL",
+        A::SetDefault => "SET DEFAULT",
+        A::NoAction | A::Restrict => "",
+    };
+    if columns().any(ColumnDefinition::is_stored_generated) {
+        let clause = match (key.on_update, key.on_delete) {
+            (A::Cascade | A::SetNull | A::SetDefault, _) => format!("ON UPDATE {}", word(key.on_update)),
+            (_, A::SetNull | A::SetDefault) => format!("ON DELETE {}", word(key.on_delete)),
+            _ => String::new(),
+        };
+        if !clause.is_empty() {
+            return Err(e::ER_WRONG_FK_OPTION_FOR_GENERATED_COLUMN.with(&[&clause]));
+        }
+    }
+    check_bases(key, table, settings)
+}
+
+/// Checks a key that changes or deletes rows against what is made of its columns.
+///
+/// # Errors
+/// 1215, 1235.
+pub(super) fn check_bases(key: &ForeignKey, table: &TableDefinition, settings: &Settings<'_>) -> Result<()> {
+    use ForeignKeyAction as A;
+    let acts = |action: A| matches!(action, A::Cascade | A::SetNull | A::SetDefault);
+    if !acts(key.on_update) && !acts(key.on_delete) {
+        return Ok(());
+    }
+    // What is made of the key's columns, directly or not.
+    let mut is_made = vec![false; table.columns.len()];
+    for (ordinal, column) in table.columns.iter().enumerate() {
+        let Some(generated) = &column.generated else { continue };
+        let named = columns_of_text(&generated.expression, settings)?;
+        let mut used = named.iter().filter_map(|name| table.column_ordinal(name));
+        is_made[ordinal] = used.any(|used| is_made[used] || key.columns.contains(&used));
+        if is_made[ordinal] && column.is_stored_generated() {
+            return Err(e::ER_CANNOT_ADD_FOREIGN.bare());
+        }
+    }
+    match writes_columns(key) && is_made.contains(&true) {
+        true => {
+            Err(e::ER_NOT_SUPPORTED_YET.with(&[&"foreign keys that write into columns of generated columns"]))
+        }
+        false => Ok(()),
     }
 }
 

@@ -18,6 +18,7 @@ mod defaults;
 mod definitions;
 mod expression;
 mod foreign_key;
+mod generated;
 mod schemas;
 mod selected;
 mod tables;

@@ -68,6 +68,10 @@ pub(super) fn default(selected: &SelectedColumn, data_type: &DataType, zero_date
     match &selected.source {
         Some((column, true)) if column.auto_increment => implicit(data_type, false, zero_dates),
         // A column that an outer join made nullable keeps its default or the lack of one.
+        Some((column, true)) if column.generated.is_some() => match column.nullable {
+            true => ColumnDefault::Null,
+            false => ColumnDefault::None,
+        },
         Some((column, true)) => match &column.default {
             _ if data_type.kind == TypeKind::Bit => implicit(data_type, selected.nullable, zero_dates),
             default => default.clone(),

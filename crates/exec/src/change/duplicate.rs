@@ -12,7 +12,7 @@ use types::{Batch, Cell, Column};
 
 use super::insert::Insert;
 use super::row::violated;
-use super::rules::{self, Computed};
+use super::rules::{self, Computed, Rules};
 use super::trigger::{NewRow, RowAt, Trigger};
 use super::values::{Target, changes_row, given_by_query};
 use super::{check_violated, warn_duplicate};
@@ -28,6 +28,8 @@ pub(super) struct Compiled {
     assignments: Vec<(usize, Value)>,
     /// The columns assigned, each once.
     assigned: Vec<usize>,
+    /// By generated column: whether its value may change with them.
+    affected: Vec<bool>,
 }
 
 /// What a column gets.
@@ -53,11 +55,16 @@ pub(super) struct Running {
 }
 
 impl Compiled {
-    pub(super) fn new(plan: &PhysicalPlan, insert: &InsertPlan) -> SqlResult<Option<Compiled>> {
+    pub(super) fn new(
+        plan: &PhysicalPlan,
+        insert: &InsertPlan,
+        rules: &Rules,
+    ) -> SqlResult<Option<Compiled>> {
         if insert.on_duplicate.is_empty() {
             return Ok(None);
         }
-        let definition = &plan.tables[insert.table.0 as usize].entry.definition;
+        let entry = &plan.tables[insert.table.0 as usize].entry;
+        let definition = &entry.definition;
         let count = definition.columns.len();
         let name_of = |position: usize| match &insert.rows {
             InsertSource::Query(node) if position >= 2 * count => {
@@ -65,8 +72,10 @@ impl Compiled {
             }
             _ => definition.columns[position % count].name.clone(),
         };
-        let mut compiled = Compiled { assignments: Vec::new(), assigned: Vec::new() };
-        for assign in &insert.on_duplicate {
+        let mut compiled = Compiled { assignments: Vec::new(), assigned: Vec::new(), affected: Vec::new() };
+        // A generated column may only be set to DEFAULT, which it has anyway.
+        let is_plain = |column: usize| definition.columns[column].generated.is_none();
+        for assign in insert.on_duplicate.iter().filter(|assign| is_plain(assign.column)) {
             let value = match (&assign.value, assign.query) {
                 (Some(Expr { kind: ExprKind::Param(index), .. }), _) => Value::Param(*index),
                 (Some(value), _) => Value::Computed(Computed::new(assign.column, value, &name_of)?),
@@ -78,6 +87,10 @@ impl Compiled {
                 compiled.assigned.push(assign.column);
             }
         }
+        let follows = definition.columns.iter().enumerate().filter(|(_, column)| column.on_update_now);
+        let written = compiled.assigned.iter().copied().chain(follows.map(|(ordinal, _)| ordinal));
+        let written = written.map(|ordinal| ordinal as u32).collect();
+        compiled.affected = rules.affected(entry, written, &|ordinal| Some(ordinal as u32));
         Ok(Some(compiled))
     }
 
@@ -308,7 +321,10 @@ impl Insert<'_, '_> {
                 return Ok(Some(false));
             }
         }
-        for (generated, program) in self.compiled.rules.generated.iter().zip(&mut self.running.generated) {
+        let rules = self.compiled.rules.generated.iter().zip(&mut self.running.generated);
+        for ((generated, program), _) in
+            rules.zip(&compiled.affected).filter(|(_, is_affected)| **is_affected)
+        {
             let target =
                 Target { definition, ordinal: generated.ordinal, row: self.row_number, null_allowed: false };
             let value = program.eval(generated, input, &mut ctx.eval)?;

@@ -94,6 +94,7 @@ impl Compiled {
         let replaced_check = replaced.map(view_check::Compiled::new).transpose()?;
         let expression_defaults: Vec<usize> =
             unwritten.iter().copied().filter(|&at| rules.has_default(at)).collect();
+        let on_duplicate = duplicate::Compiled::new(plan, insert, &rules)?;
         Ok(Compiled {
             passes_texts: !cells_read_row
                 && insert.row_queries.is_empty()
@@ -113,7 +114,7 @@ impl Compiled {
             numbered: definition.auto_increment_column(),
             view_check,
             replaced_check,
-            on_duplicate: duplicate::Compiled::new(plan, insert)?,
+            on_duplicate,
             foreign_keys,
         })
     }
@@ -577,6 +578,9 @@ impl<'p> Insert<'p, '_> {
                 self.row.columns[ordinal].clear();
                 self.row.columns[ordinal].push_null();
             }
+            if compiled.rules.defaults_read_generated {
+                self.put_generated(ctx)?;
+            }
             for &ordinal in &compiled.expression_defaults {
                 self.put_expression_default(ordinal, ctx)?;
             }
@@ -592,16 +596,8 @@ impl<'p> Insert<'p, '_> {
             };
             trigger.before(None, Some(&mut new))?;
         }
-        for (generated, running) in compiled.rules.generated.iter().zip(&mut self.running.generated) {
-            let value = running.eval(generated, &self.row, &mut ctx.eval)?;
-            let target = Target {
-                definition: self.writer.definition,
-                ordinal: generated.ordinal,
-                row: self.row_number,
-                null_allowed: false,
-            };
-            let out = &mut self.row.columns[generated.ordinal];
-            self.storing.put(target, value, generated.given(), out, ctx.eval.warnings)?;
+        if !compiled.rules.generated.is_empty() {
+            self.put_generated(ctx)?;
         }
         if let Some(check) = &compiled.view_check
             && !check.admits(&mut self.view_check, &mut self.queries, &self.row, self.plan.ignore, ctx)?
@@ -668,6 +664,22 @@ impl<'p> Insert<'p, '_> {
         {
             let new = RowAt { batch: &self.row, row: 0, positions: None };
             trigger.after(None, Some(new))?;
+        }
+        Ok(())
+    }
+
+    /// Computes the generated columns.
+    fn put_generated(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        for (generated, running) in self.compiled.rules.generated.iter().zip(&mut self.running.generated) {
+            let value = running.eval(generated, &self.row, &mut ctx.eval)?;
+            let target = Target {
+                definition: self.writer.definition,
+                ordinal: generated.ordinal,
+                row: self.row_number,
+                null_allowed: false,
+            };
+            let out = &mut self.row.columns[generated.ordinal];
+            self.storing.put(target, value, generated.given(), out, ctx.eval.warnings)?;
         }
         Ok(())
     }

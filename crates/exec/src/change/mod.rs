@@ -29,6 +29,7 @@ mod view_check;
 
 pub use row_checks::RowChecks;
 pub use row_defaults::RowDefaults;
+pub use rules::bind_stored_expression;
 
 use access::DuplicateKey;
 use plan::physical::{PhysicalPlan, PlanKind};

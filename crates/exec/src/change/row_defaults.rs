@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{ColumnDefault, TableEntry};
+use catalog::{ColumnDefault, TableDefinition, TableEntry};
 use plan::{Expr, ExprKind, FunctionId};
 use service::error::{ER_BINLOG_UNSAFE_SYSTEM_FUNCTION, ER_NOT_SUPPORTED_YET};
 use types::{Batch, Column};
@@ -15,26 +15,41 @@ use crate::expr::{EvalContext, EvalSettings, NoSession, SqlResult, Warnings};
 #[derive(Debug)]
 pub struct RowDefaults {
     entry: Arc<TableEntry>,
-    computed: Vec<(Computed, Running)>,
+    /// Each with whether it is a generated column.
+    computed: Vec<(Computed, Running, bool)>,
 }
 
 impl RowDefaults {
-    /// The expressions of those columns that are `wanted`.
+    /// The defaults of those columns that are `wanted`, then the expressions of those generated columns that are.
     ///
     /// # Errors
     /// 1674, 1235: an expression that says something else each time, or that asks the session; one that cannot be computed.
-    pub fn compile(entry: &Arc<TableEntry>, wanted: &dyn Fn(usize) -> bool) -> SqlResult<RowDefaults> {
+    pub fn compile(
+        entry: &Arc<TableEntry>,
+        wanted: &dyn Fn(usize) -> bool,
+        generated_wanted: &dyn Fn(usize) -> bool,
+    ) -> SqlResult<RowDefaults> {
         let mut computed = Vec::new();
+        let name_of = |ordinal: usize| entry.definition.columns[ordinal].name.clone();
         for (ordinal, column) in entry.definition.columns.iter().enumerate() {
             if let ColumnDefault::Expression(text) = &column.default
                 && wanted(ordinal)
             {
                 let expr = bind(entry, text)?;
                 check_functions(&expr)?;
-                let rule =
-                    Computed::new(ordinal, &expr, &|ordinal| entry.definition.columns[ordinal].name.clone())?;
+                let rule = Computed::new(ordinal, &expr, &name_of)?;
                 let running = Running::new(&rule);
-                computed.push((rule, running));
+                computed.push((rule, running, false));
+            }
+        }
+        for (ordinal, column) in entry.definition.columns.iter().enumerate() {
+            if let Some(generated) = &column.generated
+                && generated_wanted(ordinal)
+            {
+                let mut rule = Computed::new(ordinal, &bind(entry, &generated.expression)?, &name_of)?;
+                rule.for_column(column);
+                let running = Running::new(&rule);
+                computed.push((rule, running, true));
             }
         }
         Ok(RowDefaults { entry: Arc::clone(entry), computed })
@@ -60,25 +75,53 @@ impl RowDefaults {
     ) -> SqlResult<()> {
         let storing = Storing::new(settings, false, true);
         let definition = &self.entry.definition;
-        for (rule, running) in &mut self.computed {
+        let mut unseen = Warnings::default();
+        for (rule, running, is_generated) in &mut self.computed {
             let ordinal = rule.ordinal;
-            let mut out = Column::new(definition.columns[ordinal].data_type.physical());
-            let mut ctx = EvalContext {
-                settings,
-                params: &[],
-                outer: Vec::new(),
-                session: &mut NoSession,
-                warnings: &mut *warnings,
-            };
-            let value = running.eval(rule, row, &mut ctx)?;
-            let target = Target { definition, ordinal, row: number, null_allowed: false };
-            storing.put(target, value, rule.given(), &mut out, warnings)?;
-            row.columns[ordinal] = out;
+            if *is_generated && definition.columns[ordinal].is_virtual() && !is_indexed(definition, ordinal) {
+                // MySQL computes it for nobody yet: what does not fit is neither an error nor a warning.
+                let lenient = EvalSettings { strict_dml: false, ..settings.clone() };
+                let storing = Storing::new(&lenient, true, true);
+                let value =
+                    put_one(&storing, definition, (rule, running), row, number, &lenient, &mut unseen)?;
+                row.columns[ordinal] = value;
+                continue;
+            }
+            let value = put_one(&storing, definition, (rule, running), row, number, settings, warnings)?;
+            row.columns[ordinal] = value;
         }
         Ok(())
     }
 }
 
+fn is_indexed(definition: &TableDefinition, ordinal: usize) -> bool {
+    definition.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == ordinal))
+}
+
+/// The value of one column.
+fn put_one(
+    storing: &Storing<'_>,
+    definition: &TableDefinition,
+    (rule, running): (&Computed, &mut Running),
+    row: &Batch,
+    number: u64,
+    settings: &EvalSettings,
+    warnings: &mut Warnings,
+) -> SqlResult<Column> {
+    let ordinal = rule.ordinal;
+    let mut out = Column::new(definition.columns[ordinal].data_type.physical());
+    let mut ctx = EvalContext {
+        settings,
+        params: &[],
+        outer: Vec::new(),
+        session: &mut NoSession,
+        warnings: &mut *warnings,
+    };
+    let value = running.eval(rule, row, &mut ctx)?;
+    let target = Target { definition, ordinal, row: number, null_allowed: false };
+    storing.put(target, value, rule.given(), &mut out, warnings)?;
+    Ok(out)
+}
 /// MySQL computes nothing for rows that are there that a replica would not compute alike; and no session is here to be asked.
 fn check_functions(expr: &Expr) -> SqlResult<()> {
     use FunctionId as F;

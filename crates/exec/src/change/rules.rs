@@ -4,13 +4,11 @@
 
 use std::sync::Arc;
 
-use catalog::{Catalog, ColumnDefault, TableEntry};
-use plan::error::{PlanError, PlanResult};
-use plan::function::{FunctionId, TypeContext};
+use catalog::{ColumnDefault, ColumnDefinition, TableEntry};
+use plan::function::FunctionId;
 use plan::{Expr, ExprKind};
-use syntax::SqlMode;
 use types::convert::{Given, Origin};
-use types::{Batch, Cell, CollationId, Column, DataType, TypeKind, Value};
+use types::{Batch, Cell, Column, DataType, TypeKind};
 
 use super::values::{Storing, Target};
 use crate::error::coded;
@@ -28,6 +26,8 @@ pub(super) struct Computed {
     is_column: bool,
     /// The column's name, or the function's.
     name: Arc<str>,
+    /// Positions of the columns it reads of its input.
+    reads: Box<[Option<u32>]>,
     /// The CHAR columns it reads of its input, which PAD_CHAR_TO_FULL_LENGTH pads: positions and types.
     chars: Box<[(usize, DataType)]>,
 }
@@ -52,14 +52,25 @@ impl Computed {
         let program = Program::compile(std::slice::from_ref(expr))?;
         let mut chars = Vec::new();
         add_chars_read(expr, &mut chars);
+        let mut reads = Vec::new();
+        add_read(expr, &mut reads);
         Ok(Computed {
             ordinal,
             program,
             data_type: expr.data_type.clone(),
             is_column,
             name,
+            reads: reads.into(),
             chars: chars.into(),
         })
+    }
+
+    /// It makes the values of a generated column. What an index over an expression holds does not depend on
+    /// PAD_CHAR_TO_FULL_LENGTH; plans that pad do not use it.
+    pub(super) fn for_column(&mut self, column: &ColumnDefinition) {
+        if column.is_hidden() {
+            self.chars = Box::default();
+        }
     }
 
     /// What its value is before it is stored.
@@ -127,6 +138,8 @@ pub(super) struct Rules {
     defaults: Vec<Option<Computed>>,
     /// Generated columns, in order.
     pub(super) generated: Vec<Computed>,
+    /// Some default that is an expression reads a generated column.
+    pub(super) defaults_read_generated: bool,
     /// Enforced CHECK constraints: their conditions.
     pub(super) checks: Vec<(Arc<str>, Computed)>,
 }
@@ -161,14 +174,21 @@ impl Rules {
             };
             Computed::new(ordinal, &expr, &name_of)
         };
-        let mut rules = Rules { defaults: Vec::new(), generated: Vec::new(), checks: Vec::new() };
+        let mut rules = Rules {
+            defaults: Vec::new(),
+            generated: Vec::new(),
+            defaults_read_generated: false,
+            checks: Vec::new(),
+        };
         for (ordinal, column) in definition.columns.iter().enumerate() {
             rules.defaults.push(match &column.default {
                 ColumnDefault::Expression(text) if default_wanted(ordinal) => Some(compile(ordinal, text)?),
                 _ => None,
             });
             if let Some(generated) = &column.generated {
-                rules.generated.push(compile(ordinal, &generated.expression)?);
+                let mut made = compile(ordinal, &generated.expression)?;
+                made.for_column(column);
+                rules.generated.push(made);
             }
         }
         for check in definition.checks.iter().filter(|check| check.enforced) {
@@ -177,7 +197,34 @@ impl Rules {
         if rules.defaults.iter().all(Option::is_none) {
             rules.defaults.clear();
         }
+        let read =
+            |rule: &Computed| rules.generated.iter().any(|made| rule.reads.contains(&position(made.ordinal)));
+        rules.defaults_read_generated = rules.defaults.iter().flatten().any(read);
         Ok(rules)
+    }
+
+    /// By generated column: whether its value may change when the columns at these positions of the row are written. As in 9.7 the
+    /// others are not computed again.
+    pub(super) fn affected(
+        &self,
+        entry: &TableEntry,
+        written: Vec<u32>,
+        position: &dyn Fn(usize) -> Option<u32>,
+    ) -> Vec<bool> {
+        // A trigger may write any column.
+        if entry.source.row_trigger().is_some() {
+            return vec![true; self.generated.len()];
+        }
+        let mut written = written;
+        let mut affected = Vec::with_capacity(self.generated.len());
+        for made in &self.generated {
+            let is_affected = made.reads.iter().flatten().any(|read| written.contains(read));
+            if is_affected {
+                written.extend(position(made.ordinal));
+            }
+            affected.push(is_affected);
+        }
+        affected
     }
 
     /// Whether a column's default is an expression.
@@ -295,6 +342,14 @@ pub(super) fn reads_input(expr: &Expr) -> bool {
     found
 }
 
+/// Adds the positions that an expression reads of its input.
+fn add_read(expr: &Expr, reads: &mut Vec<Option<u32>>) {
+    if let ExprKind::Input(position) = expr.kind {
+        reads.push(Some(position));
+    }
+    expr.each_child(&mut |child| add_read(child, reads));
+}
+
 /// Adds the CHAR columns that an expression reads of its input, with their types.
 fn add_chars_read(expr: &Expr, chars: &mut Vec<(usize, DataType)>) {
     if let ExprKind::Input(position) = expr.kind
@@ -307,12 +362,15 @@ fn add_chars_read(expr: &Expr, chars: &mut Vec<(usize, DataType)>) {
 
 /// A stored expression over the columns of its table: column `i` is `Input(i)`.
 pub(super) fn bind(entry: &Arc<TableEntry>, text: &str) -> SqlResult<Expr> {
-    let arena = bumpalo::Bump::new();
-    let parsed = syntax::parse_expr(text.as_bytes(), &arena, SqlMode::default())
-        .map_err(|error| coded(error.number, &error.message))?;
-    let session = StoredText { collation: entry.definition.collation };
-    plan::bind::bind_over_table(&parsed, text.as_bytes(), entry, &Catalog::new(), &session)
-        .map_err(|error| coded(error.number, &error.message))
+    plan::bind::bind_stored(entry, text).map_err(|error| coded(error.number, &error.message))
+}
+
+/// A stored expression over the columns of a table that need not be there yet: column `i` is `Input(i)`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn bind_stored_expression(entry: &Arc<TableEntry>, text: &str) -> SqlResult<Expr> {
+    bind(entry, text)
 }
 
 /// Moves the columns an expression reads to where the input has them.
@@ -334,35 +392,4 @@ pub(super) fn place(expr: &mut Expr, position: &dyn Fn(usize) -> Option<u32>) ->
         }
     });
     result
-}
-
-/// Stored expressions depend on no session: their text says everything.
-struct StoredText {
-    collation: CollationId,
-}
-
-impl plan::bind::Session for StoredText {
-    fn database(&self) -> Option<&str> {
-        None
-    }
-
-    fn connection_collation(&self) -> CollationId {
-        self.collation
-    }
-
-    fn only_full_group_by(&self) -> bool {
-        true
-    }
-
-    fn type_context(&self) -> TypeContext {
-        TypeContext { connection_collation: self.collation, ..TypeContext::default() }
-    }
-
-    fn system_variable(&self, _scope: syntax::ast::VarScope, name: &str) -> PlanResult<Value> {
-        Err(PlanError::new(3772, format!("Default value expression cannot refer to variable '{name}'")))
-    }
-
-    fn user_variable(&self, _name: &str) -> Option<DataType> {
-        None
-    }
 }

@@ -86,7 +86,7 @@ impl CompiledTarget {
         let by_default = |ordinal: usize| {
             target.assignments.iter().any(|assign| assign.column == ordinal && assign.value.is_none())
         };
-        let rules = Rules::compile(entry, &place, &by_default)?;
+        let mut rules = Rules::compile(entry, &place, &by_default)?;
         let name_of = |position: usize| plan.columns[source.columns[position].0 as usize].name.clone();
         let mut assignments = Vec::new();
         let mut columns: Vec<(usize, usize)> = Vec::new();
@@ -118,6 +118,11 @@ impl CompiledTarget {
             }
         }
         columns.extend(&on_update_now);
+        if !rules.generated.is_empty() {
+            let written = columns.iter().map(|&(_, position)| position as u32).collect();
+            let mut affected = rules.affected(entry, written, &place).into_iter();
+            rules.generated.retain(|_| affected.next().unwrap_or(true));
+        }
         for generated in &rules.generated {
             columns.push((generated.ordinal, position(generated.ordinal)?));
         }

@@ -291,8 +291,7 @@ impl<'a> Binder<'a> {
         }
         let columns = entry
             .definition
-            .columns
-            .iter()
+            .seen_columns()
             .enumerate()
             .map(|(ordinal, column)| (column.name.clone(), ColumnId(new_row.0 + ordinal as u32)))
             .collect();
@@ -310,8 +309,8 @@ impl<'a> Binder<'a> {
         selected: Option<Block>,
     ) -> PlanResult<BoundInsert> {
         for &column in &columns {
-            if let Some(generated) = &entry.definition.columns[column].generated {
-                let _ = generated;
+            // LOAD DATA reads fields of generated columns and leaves them out.
+            if entry.definition.columns[column].generated.is_some() && !insert.repeats_columns {
                 let only_default = match &rows {
                     InsertRows::Values { cells, .. } => {
                         let at = columns.iter().position(|other| *other == column).unwrap_or(0);

@@ -26,6 +26,7 @@ mod select;
 mod set_members;
 mod set_op;
 mod stored;
+mod stored_text;
 mod temporary;
 mod times;
 mod view;
@@ -50,6 +51,7 @@ use crate::logical::{
 
 pub use create_view::{BoundView, bind_view};
 use scope::Block;
+pub use stored_text::bind_stored;
 pub use view::invalid_view;
 
 /// Deepest nesting of an expression: what binding, compiling and running it recursively may take of a stack.

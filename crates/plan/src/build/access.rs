@@ -39,6 +39,8 @@ pub(super) struct Sarg {
     pub(super) condition: usize,
     /// The range says all that the condition says.
     exact: bool,
+    /// The column is generated, and stands for the expression that the condition is about.
+    is_expression: bool,
 }
 
 /// An order in which the rows of a table are wanted.
@@ -156,7 +158,10 @@ impl Builder<'_> {
             return Vec::new();
         }
         let mut early = Vec::new();
-        for Sarg { column, limit, .. } in self.sargs(bound, conditions) {
+        for Sarg { column, limit, is_expression, .. } in self.sargs(bound, conditions) {
+            if is_expression {
+                continue;
+            }
             let data_type = &bound.entry.definition.columns[column].data_type;
             let is_number =
                 data_type.is_integer() || data_type.kind == TypeKind::Decimal || data_type.has_date();
@@ -541,7 +546,10 @@ impl Builder<'_> {
         let mut backward = None;
         let mut next = 0;
         let ordinal_of = |expr: &Expr| {
-            let ordinal = bound.ordinal(expr.as_column()?)?;
+            let ordinal = match expr.as_column() {
+                Some(id) => bound.ordinal(id)?,
+                None => self.generated_ordinal(bound, expr).filter(|(_, is_same)| *is_same)?.0,
+            };
             let is_same = expr.data_type.collation == definition.columns[ordinal].data_type.collation;
             is_same.then_some(ordinal)
         };
@@ -620,7 +628,8 @@ impl Builder<'_> {
                             }
                             _ => Limit::Ranges(vec![(Some(end(true)), None)]),
                         };
-                        out.push(Sarg { column: ordinal, limit, condition: position, exact });
+                        let is_expression = column.as_column().is_none();
+                        out.push(Sarg { column: ordinal, limit, condition: position, exact, is_expression });
                         return;
                     }
                 }
@@ -634,13 +643,21 @@ impl Builder<'_> {
                             like_prefix: false,
                         };
                         let limit = Limit::Ranges(vec![(Some(end(&args[1])), Some(end(&args[2])))]);
-                        out.push(Sarg { column, limit, condition: position, exact: low_exact && high_exact });
+                        let exact = low_exact && high_exact;
+                        let is_expression = args[0].as_column().is_none();
+                        out.push(Sarg { column, limit, condition: position, exact, is_expression });
                     }
                 }
                 FunctionId::IsNull => {
                     if let Some(ordinal) = args[0].as_column().and_then(|id| bound.whole_ordinal(id)) {
                         let limit = Limit::Equal { expr: Expr::null(), null_safe: true };
-                        out.push(Sarg { column: ordinal, limit, condition: position, exact: true });
+                        out.push(Sarg {
+                            column: ordinal,
+                            limit,
+                            condition: position,
+                            exact: true,
+                            is_expression: false,
+                        });
                     }
                 }
                 FunctionId::Like if args.len() == 2 => {
@@ -649,7 +666,8 @@ impl Builder<'_> {
                     {
                         let end = RangeEnd { expr: args[1].clone(), inclusive: true, like_prefix: true };
                         let limit = Limit::Ranges(vec![(Some(end.clone()), Some(end))]);
-                        out.push(Sarg { column, limit, condition: position, exact: false });
+                        let is_expression = args[0].as_column().is_none();
+                        out.push(Sarg { column, limit, condition: position, exact: false, is_expression });
                     }
                 }
                 FunctionId::And => args.iter().for_each(|arg| {
@@ -674,7 +692,8 @@ impl Builder<'_> {
                 }
                 if let Some(column) = column {
                     let limit = Limit::In(list.clone());
-                    out.push(Sarg { column, limit, condition: position, exact: all_exact });
+                    let is_expression = expr.as_column().is_none();
+                    out.push(Sarg { column, limit, condition: position, exact: all_exact, is_expression });
                 }
             }
             _ => {}
@@ -685,6 +704,7 @@ impl Builder<'_> {
     fn or_sarg(&self, bound: &BoundTable, args: &[Expr], position: usize, out: &mut Vec<Sarg>) {
         let mut column = None;
         let mut exact = true;
+        let mut is_expression = false;
         let mut ranges = Vec::new();
         for arg in args {
             let mut inner = Vec::new();
@@ -695,6 +715,7 @@ impl Builder<'_> {
             }
             column = Some(sarg.column);
             exact &= sarg.exact;
+            is_expression |= sarg.is_expression;
             let point = |expr: &Expr| {
                 let end = RangeEnd { expr: expr.clone(), inclusive: true, like_prefix: false };
                 (Some(end.clone()), Some(end))
@@ -707,7 +728,8 @@ impl Builder<'_> {
             }
         }
         if let Some(column) = column {
-            out.push(Sarg { column, limit: Limit::Ranges(ranges), condition: position, exact });
+            let limit = Limit::Ranges(ranges);
+            out.push(Sarg { column, limit, condition: position, exact, is_expression });
         }
     }
 
@@ -720,7 +742,10 @@ impl Builder<'_> {
         value: &Expr,
         function: FunctionId,
     ) -> Option<(usize, bool)> {
-        let ordinal = bound.ordinal(column.as_column()?)?;
+        let (ordinal, is_same) = match column.as_column() {
+            Some(id) => (bound.ordinal(id)?, true),
+            None => self.generated_ordinal(bound, column)?,
+        };
         // Nothing of this table's own row, and the same whenever it is computed.
         let mut own = false;
         value.each_column(&mut |id| own |= bound.whole_ordinal(id).is_some());
@@ -799,7 +824,7 @@ impl Builder<'_> {
         if function == FunctionId::Like && !stored.is_string() {
             return None;
         }
-        Some((ordinal, exact))
+        Some((ordinal, exact && is_same))
     }
 }
 

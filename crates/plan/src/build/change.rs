@@ -227,7 +227,9 @@ fn is_stable(tree: &Logical) -> bool {
 fn moves_rows(table: &BoundTable, source: &Node, target: TableIndex, assignments: &[Assign]) -> bool {
     let definition = &table.entry.definition;
     let assigned = |column: usize| {
-        assignments.iter().any(|assign| assign.column == column) || definition.columns[column].on_update_now
+        assignments.iter().any(|assign| assign.column == column)
+            || definition.columns[column].on_update_now
+            || definition.columns[column].generated.is_some()
     };
     let mut walked = Vec::new();
     scans_of(source, target, &mut walked);

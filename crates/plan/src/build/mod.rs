@@ -12,6 +12,7 @@ mod access;
 mod change;
 mod dives;
 mod estimate;
+mod generated;
 mod group_order;
 mod grouped;
 mod guards;
@@ -218,6 +219,8 @@ pub(crate) struct Builder<'b> {
     dive_limit: usize,
     /// What was found out about each table, when it was first asked for: one plan uses one version.
     collected: Vec<OnceCell<Option<Arc<CollectedStatistics>>>>,
+    /// Indexed generated columns of each table, once they are asked for.
+    expressions: Vec<generated::IndexedExpressions>,
     /// What was asked of indexes and of statistics.
     dives: RefCell<Vec<dives::Dive>>,
     /// Where the choice between ways to read the only table turns.
@@ -241,6 +244,7 @@ impl<'b> Builder<'b> {
             constants,
             dive_limit: options.dive_limit,
             collected: bound.tables.iter().map(|_| OnceCell::new()).collect(),
+            expressions: bound.tables.iter().map(|_| generated::IndexedExpressions::new()).collect(),
             dives: RefCell::default(),
             turns: RefCell::default(),
             outer_slots: Vec::new(),

@@ -698,6 +698,11 @@ table! {
     3734 ER_FK_NO_COLUMN_PARENT "HY000" "Failed to add the foreign key constraint. Missing column '%s' for constraint '%s' in the referenced table '%s'";
     3750 ER_TABLE_WITHOUT_PK "HY000" "Unable to create or change a table without a primary key, when the system variable 'sql_require_primary_key' is set. Add a primary key to the table or unset this variable to avoid this message. Note that tables without a primary key can cause performance problems in row-based replication, so please consult your DBA before changing this setting.";
     3753 ER_FUNCTIONAL_INDEX_ON_JSON_OR_GEOMETRY_FUNCTION "42000" "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";
+    3754 ER_FUNCTIONAL_INDEX_REF_AUTO_INCREMENT "HY000" "Functional index '%s' cannot refer to an auto-increment column.";
+    3756 ER_FUNCTIONAL_INDEX_PRIMARY_KEY "HY000" "The primary key cannot be a functional index";
+    3757 ER_FUNCTIONAL_INDEX_ON_LOB "HY000" "Cannot create a functional index on an expression that returns a BLOB or TEXT. Please consider using CAST.";
+    3758 ER_FUNCTIONAL_INDEX_FUNCTION_IS_NOT_ALLOWED "HY000" "Expression of functional index '%s' contains a disallowed function.";
+    3762 ER_FUNCTIONAL_INDEX_ON_FIELD "HY000" "Functional index on a column is not supported. Consider using a regular index instead.";
     3763 ER_GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED "HY000" "Expression of generated column '%s' contains a disallowed function: %s.";
     3764 ER_GENERATED_COLUMN_ROW_VALUE "HY000" "Expression of generated column '%s' cannot refer to a row value.";
     3765 ER_GENERATED_COLUMN_VARIABLES "HY000" "Expression of generated column '%s' cannot refer user or system variables.";
@@ -727,6 +732,7 @@ table! {
     3822 ER_CHECK_CONSTRAINT_DUP_NAME "HY000" "Duplicate check constraint name '%-.192s'.";
     3823 ER_CHECK_CONSTRAINT_CLAUSE_USING_FK_REFER_ACTION_COLUMN "HY000" "Column '%-.192s' cannot be used in a check constraint '%-.192s': needed in a foreign key constraint '%-.192s' referential action.";
     3834 ER_INVALID_MULTIPLE_CLAUSES "HY000" "Multiple %s clauses";
+    3837 ER_DEPENDENT_BY_FUNCTIONAL_INDEX "HY000" "Column '%s' has a functional index dependency and cannot be dropped or renamed.";
     3853 ER_INVALID_JSON_TYPE "22032" "Invalid JSON type in argument %u to function %s; an %s is required.";
     3854 ER_CANNOT_CONVERT_STRING "HY000" "Cannot convert string '%.64s' from %s to %s";
     3858 ER_WARN_DEPRECATED_FLOAT_DIGITS "HY000" "Specifying number of digits for floating point data types is deprecated and will be removed in a future release.";

@@ -438,7 +438,7 @@ impl<B: Backend> Listings<'_, B> {
         let mut listing = Listing::new(&columns);
         let temporary = table.kind == TableKind::Temporary;
         let reader = &self.reader;
-        for (ordinal, column) in table.columns.iter().enumerate() {
+        for (ordinal, column) in table.seen_columns().enumerate() {
             let Some(privileges) = reader.column_privileges_text(table, &column.name) else { continue };
             let (_, column_type) = column_texts::type_texts(column);
             let default = column_texts::default_text(column);
@@ -488,7 +488,8 @@ impl<B: Backend> Listings<'_, B> {
         for (number, index) in table.indexes.iter().enumerate() {
             for position in 0..index.parts.len() {
                 let head = [Cell::Text(&table.name), Cell::UInt(u64::from(!index.is_unique()))];
-                let part = column_texts::index_part_cells(&entry, number, position);
+                let expression = column_texts::part_expression(table, number, position);
+                let part = column_texts::index_part_cells(&entry, number, position, &expression);
                 listing.push(&[&head[..], &part].concat());
             }
         }

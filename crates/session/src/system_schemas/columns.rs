@@ -1,8 +1,8 @@
 //! COLUMNS and STATISTICS.
 
 use catalog::{
-    ColumnDefault, ColumnDefinition, IndexKind, StoredValue, TableDefinition, ViewDefinition, VirtualContext,
-    VirtualScan,
+    ColumnDefault, ColumnDefinition, GeneratedKind, IndexKind, StoredValue, TableDefinition, ViewDefinition,
+    VirtualContext, VirtualScan,
 };
 use types::TypeKind;
 
@@ -74,7 +74,8 @@ pub fn extra(column: &ColumnDefinition) -> String {
         parts.push(format!("on update {}", current_timestamp(column)));
     }
     if let Some(generated) = &column.generated {
-        parts.push(if generated.stored { "STORED GENERATED" } else { "VIRTUAL GENERATED" }.to_owned());
+        let stored = generated.kind == GeneratedKind::Stored;
+        parts.push(if stored { "STORED GENERATED" } else { "VIRTUAL GENERATED" }.to_owned());
     }
     if column.invisible {
         parts.push("INVISIBLE".to_owned());
@@ -91,13 +92,15 @@ pub fn columns(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut 
         if table.view.as_ref().is_some_and(|view| !is_valid(view)) {
             return;
         }
-        for (ordinal, column) in table.columns.iter().enumerate() {
+        for (ordinal, column) in table.seen_columns().enumerate() {
             let Some(privileges) = reader.column_privileges_text(table, &column.name) else { continue };
             let data_type = &column.data_type;
             let (type_name, column_type) = type_texts(column);
             let [characters_max, octets_max, precision, scale, fraction, charset, collation] =
                 type_cells(data_type);
             let default = default_text(column);
+            let generated = column.generated.as_ref();
+            let expression = generated.map(|generated| catalog::escaped_expression(&generated.expression));
             rows.push(&[
                 Cell::Text("def"),
                 Cell::Text(&table.schema),
@@ -119,7 +122,7 @@ pub fn columns(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut 
                 Cell::Text(&extra(column)),
                 Cell::Text(&privileges),
                 Cell::Text(&column.comment),
-                Cell::Text(column.generated.as_ref().map_or("", |generated| &generated.expression)),
+                Cell::Text(expression.as_deref().unwrap_or_default()),
                 Cell::Null,
             ]);
         }
@@ -194,25 +197,29 @@ pub fn statistics(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &m
                     Cell::UInt(u64::from(!index.is_unique())),
                     Cell::Text(&table.schema),
                 ];
-                rows.push(&[&head[..], &index_part_cells(entry, number, position)].concat());
+                let expression = part_expression(table, number, position);
+                rows.push(&[&head[..], &index_part_cells(entry, number, position, &expression)].concat());
             }
         }
     });
 }
 
 /// From the index's name on: what STATISTICS and SHOW INDEX say of a part of an index.
-pub(crate) fn index_part_cells(
-    entry: &catalog::TableEntry,
+///
+/// `expression`: what [`part_expression`] gives.
+pub(crate) fn index_part_cells<'a>(
+    entry: &'a catalog::TableEntry,
     number: usize,
     position: usize,
-) -> [Cell<'_>; 13] {
+    expression: &'a Option<String>,
+) -> [Cell<'a>; 13] {
     let index = &entry.definition.indexes[number];
     let part = &index.parts[position];
     let column = &entry.definition.columns[part.column];
     [
         Cell::Text(&index.name),
         Cell::UInt(position as u64 + 1),
-        Cell::Text(&column.name),
+        Cell::text_or_null(expression.is_none().then_some(&*column.name)),
         Cell::Text(if part.descending { "D" } else { "A" }),
         Cell::UInt(cardinality(entry, number, position + 1)),
         Cell::uint_or_null(part.prefix_length.map(u64::from)),
@@ -222,6 +229,12 @@ pub(crate) fn index_part_cells(
         Cell::Text(""),
         Cell::Text(&index.comment),
         Cell::yes_no(index.visible),
-        Cell::Null,
+        Cell::text_or_null(expression.as_deref()),
     ]
+}
+
+/// The expression of a part of an index, as it is listed; `None` for a column.
+pub(crate) fn part_expression(table: &TableDefinition, number: usize, position: usize) -> Option<String> {
+    let expression = table.part_expression(&table.indexes[number].parts[position])?;
+    Some(catalog::escaped_expression(expression))
 }

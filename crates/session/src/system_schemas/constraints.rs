@@ -57,7 +57,8 @@ pub(crate) fn key_column_usage(context: &VirtualContext<'_>, scan: &VirtualScan<
             ]);
         };
         for index in table.indexes.iter().filter(|index| index.is_unique()) {
-            for (position, part) in index.parts.iter().enumerate() {
+            let columns = index.parts.iter().enumerate();
+            for (position, part) in columns.filter(|(_, part)| !table.columns[part.column].is_hidden()) {
                 row(&index.name, part.column, position, [Cell::Null; 4]);
             }
         }

@@ -287,20 +287,20 @@ impl<'a> Parser<'a> {
                     column.nullable = Some(false);
                 }
             }
-            T::DEFAULT if !generated => {
+            T::DEFAULT => {
                 self.bump();
                 column.default = Some(self.column_default()?);
             }
-            T::ON if !generated => {
+            T::ON => {
                 self.bump();
                 self.expect(T::UPDATE)?;
                 column.on_update = Some(self.now_fraction()?);
             }
-            T::AUTO_INCREMENT if !generated => {
+            T::AUTO_INCREMENT => {
                 self.bump();
                 column.auto_increment = true;
             }
-            T::SERIAL if !generated => {
+            T::SERIAL => {
                 self.bump();
                 self.expect_all(&[T::DEFAULT, T::VALUE])?;
                 column.auto_increment = true;

@@ -456,7 +456,9 @@ impl<'a> RowView<'a> {
     /// A record with its layout. A body shorter than its layout (which no writer makes) reads as all NULL and zero.
     #[must_use]
     pub fn new(layout: &'a Layout, key: &'a [u8], locator: &'a [u8], body: &'a [u8]) -> Self {
-        debug_assert!(body.len() >= layout.data_start || layout.is_empty());
+        debug_assert!(
+            body.len() >= layout.data_start || layout.is_empty() || spilled_reference(body).is_some()
+        );
         Self { layout, key, locator, body }
     }
 

@@ -1,4 +1,4 @@
-//! New columns with an expression as default: each row that is copied gets its own value.
+//! New columns with an expression as default, and generated columns whose values change: each row that is copied gets its own value.
 
 use std::sync::Arc;
 
@@ -34,16 +34,18 @@ impl ComputedColumns {
         old: &TableEntry,
         table: &TableDefinition,
         mapping: &[Option<usize>],
+        recomputed: &[bool],
     ) -> Result<Option<Self>> {
-        let is_computed = |ordinal: usize| is_computed(table, mapping, ordinal);
-        let computed: Vec<bool> = (0..mapping.len()).map(is_computed).collect();
+        let has_default = |ordinal: usize| is_computed(table, mapping, ordinal);
+        let computed: Vec<bool> =
+            (0..mapping.len()).map(|ordinal| has_default(ordinal) || recomputed[ordinal]).collect();
         if !computed.contains(&true) {
             return Ok(None);
         }
         let entry = TableEntry { definition: Arc::new(table.clone()), source: Arc::clone(&old.source) };
         let types = || table.columns.iter().map(|column| &column.data_type);
         Ok(Some(Self {
-            defaults: RowDefaults::compile(&Arc::new(entry), &is_computed)?,
+            defaults: RowDefaults::compile(&Arc::new(entry), &has_default, &|ordinal| recomputed[ordinal])?,
             settings: context.eval_settings(),
             row: Batch::new(types().map(types::DataType::physical)),
             computed,

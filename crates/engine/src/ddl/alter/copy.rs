@@ -53,6 +53,8 @@ pub(super) struct CopyRequest<'r> {
     pub(super) source: &'r Arc<Table>,
     /// Where the old table has each new column.
     pub(super) mapping: &'r [Option<usize>],
+    /// Generated columns to compute, by ordinal.
+    pub(super) recomputed: &'r [bool],
     /// Rows keep the key they have.
     pub(super) keys_stay: bool,
     /// MySQL copies, too, and value by value: columns that stay as they are must hold what the session may write, and a NULL is
@@ -385,6 +387,7 @@ struct Converter<'a> {
     source: &'a Table,
     table: &'a TableDefinition,
     mapping: &'a [Option<usize>],
+    recomputed: &'a [bool],
     /// The old columns there are in the new table, ascending.
     origins: Vec<usize>,
     zone: &'a TimeZone,
@@ -412,7 +415,7 @@ struct Converter<'a> {
 
 impl<'a> Converter<'a> {
     fn new(context: &Context<'a>, request: &CopyRequest<'a>, table: &'a TableDefinition) -> Result<Self> {
-        let CopyRequest { entry, source, mapping, copies_in_mysql, .. } = *request;
+        let CopyRequest { entry, source, mapping, recomputed, copies_in_mysql, .. } = *request;
         let has = |bit: u64| context.session.sql_mode & bit != 0;
         let strict = context.is_strict();
         let mut fills = Vec::new();
@@ -421,7 +424,8 @@ impl<'a> Converter<'a> {
                 fills.push(None);
                 continue;
             }
-            fills.push(default_value(column, context).map(|value| fill(column, &value)));
+            let value = default_value(column, context).filter(|_| column.generated.is_none());
+            fills.push(value.map(|value| fill(column, &value)));
         }
         let number_column = numbered_column(source.definition(), table, mapping);
         let mut origins: Vec<usize> = mapping.iter().flatten().copied().collect();
@@ -430,6 +434,7 @@ impl<'a> Converter<'a> {
             source,
             table,
             mapping,
+            recomputed,
             origins,
             zone: context.session.zone,
             kept_dates: date_mode(context.session.sql_mode),
@@ -443,7 +448,7 @@ impl<'a> Converter<'a> {
             number_column,
             zero_stays: has(sql_mode_bits::NO_AUTO_VALUE_ON_ZERO),
             pads_chars: has(sql_mode_bits::PAD_CHAR_TO_FULL_LENGTH),
-            computed: ComputedColumns::new(context, entry, table, mapping)?,
+            computed: ComputedColumns::new(context, entry, table, mapping, recomputed)?,
         })
     }
 
@@ -466,7 +471,11 @@ impl<'a> Converter<'a> {
         for (ordinal, definition) in self.table.columns.iter().enumerate() {
             let out = &mut self.columns[ordinal];
             out.clear();
-            let Some(origin) = self.mapping[ordinal] else {
+            let Some(origin) = self.mapping[ordinal].filter(|_| !self.recomputed[ordinal]) else {
+                if self.recomputed[ordinal] {
+                    out.push_null();
+                    continue;
+                }
                 if self.number_column == Some(ordinal) {
                     let number = self.next_number.unwrap_or(1);
                     out.push_int(number as i64);

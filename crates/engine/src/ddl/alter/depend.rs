@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use catalog::{CheckConstraint, ColumnDefault, TableDefinition, names_equal};
+use catalog::{CheckConstraint, ColumnDefault, IndexDefinition, TableDefinition, names_equal};
 use service::error as e;
 use syntax::ast::{self, AlterAction as A};
 
@@ -14,7 +14,7 @@ use crate::ddl::{Result, Settings, text_of};
 /// column they are about.
 ///
 /// # Errors
-/// 3959, 3766.
+/// 3959, 3766, 3108, 3837.
 pub(super) fn check_dependents(
     old: &TableDefinition,
     actions: &[A<'_>],
@@ -26,7 +26,49 @@ pub(super) fn check_dependents(
     }
     let gone = check_constraints(old, actions, &lost, settings)?;
     check_defaults(old, actions, &lost, settings)?;
+    check_generated(old, actions, &lost, settings)?;
     Ok(gone)
+}
+
+/// Generated columns and functional key parts that stay keep what they are made of.
+fn check_generated(
+    old: &TableDefinition,
+    actions: &[A<'_>],
+    lost: &[Lost<'_>],
+    settings: &Settings<'_>,
+) -> Result<()> {
+    let is_dropped = |index: &IndexDefinition| {
+        actions.iter().any(|action| match action {
+            A::DropIndex(name) | A::DropConstraint(name) => {
+                text_of(name.text).is_ok_and(|name| names_equal(name, &index.name))
+            }
+            _ => false,
+        })
+    };
+    for (ordinal, column) in old.columns.iter().enumerate() {
+        let Some(generated) = &column.generated else { continue };
+        let is_gone = match column.is_hidden() {
+            true => {
+                let over = |index: &&IndexDefinition| index.parts.iter().any(|part| part.column == ordinal);
+                old.indexes.iter().filter(over).all(is_dropped)
+            }
+            false => actions.iter().any(|action| writes_default(action, &column.name)),
+        };
+        if is_gone {
+            continue;
+        }
+        for name in columns_of_text(&generated.expression, settings)? {
+            let Some(used) = old.column_ordinal(&name) else { continue };
+            if lost.iter().any(|lost| names_equal(lost.name, &name)) {
+                let used = &old.columns[used].name;
+                return Err(match column.is_hidden() {
+                    true => e::ER_DEPENDENT_BY_FUNCTIONAL_INDEX.with(&[used]),
+                    false => e::ER_DEPENDENT_BY_GENERATED_COLUMN.with(&[used]),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A column whose name goes.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use catalog::{ColumnDefault, TableDefinition, names_equal};
+use catalog::{ColumnDefault, ColumnDefinition, TableDefinition, names_equal};
 use service::error as e;
 use service::error::{Diagnostic, SqlError};
 use syntax::ast;
@@ -87,8 +87,17 @@ pub(super) fn edit<'s>(
         dropped_columns: old.dropped_columns.clone(),
         ..template(old.id, old.schema_id, old.kind, old.created_micros)
     };
-    let table = editor.builder.finish(template, &settings, warnings)?;
-    Ok(Edited { builder: editor.builder, table, rebuild_asked: editor.rebuild_asked, rename: editor.rename })
+    let mut builder = editor.builder;
+    let table = builder.finish(template, &settings, warnings)?;
+    Ok(Edited { builder, table, rebuild_asked: editor.rebuild_asked, rename: editor.rename })
+}
+
+/// A column becomes VIRTUAL or stops being so only as another column; STORED is a plain one with an expression.
+fn check_kind_stays(before: &ColumnDefinition, after: &ColumnDefinition) -> Result<()> {
+    if before.is_virtual() == after.is_virtual() {
+        return Ok(());
+    }
+    Err(e::ER_UNSUPPORTED_ACTION_ON_GENERATED_COLUMN.with(&[&"Changing the STORED status"]))
 }
 
 struct Editor<'a, 's> {
@@ -255,7 +264,7 @@ impl<'s> Editor<'_, 's> {
                 }
             }
             A::AddKey(key) => {
-                let key = TableBuilder::key(key, warnings)?;
+                let key = TableBuilder::key(key, settings, warnings)?;
                 self.builder.keys.push(key);
             }
             A::AddForeignKey(key) => self.builder.add_foreign_key(key)?,
@@ -382,6 +391,7 @@ impl<'s> Editor<'_, 's> {
         let position = self.take_column(old)?;
         let mut made = self.builder.column(column, self.settings, warnings)?;
         let before = self.builder.columns[position].clone();
+        check_kind_stays(&before.definition, &made.definition)?;
         made.origin = before.origin;
         made.definition.since_version = before.definition.since_version;
         made.definition.instant_default = before.definition.instant_default;
@@ -403,6 +413,9 @@ impl<'s> Editor<'_, 's> {
     ) -> Result<()> {
         let position = self.take_column(name)?;
         let column = &mut self.builder.columns[position].definition;
+        if column.generated.is_some() {
+            return Err(e::ER_WRONG_USAGE.with(&[&"DEFAULT", &"generated column"]));
+        }
         if column.data_type.is_text_or_blob() {
             return Err(e::ER_BLOB_CANT_HAVE_DEFAULT.with(&[&column.name]));
         }

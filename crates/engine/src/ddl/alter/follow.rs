@@ -31,6 +31,9 @@ pub(super) fn follow_columns(builder: &mut TableBuilder, old: &TableDefinition) 
 fn follow_key(key: &mut KeyBuilder, columns: &[ColumnBuilder], old: &TableDefinition) {
     let Some(before) = key.origin.map(|origin| &old.indexes[origin]) else { return };
     let parts = key.parts.iter().zip(&before.parts).filter_map(|(part, was)| {
+        if part.expression.is_some() {
+            return Some(part.clone());
+        }
         let column = successor(columns, old, was.column)?;
         Some(KeyPartBuilder {
             column: Arc::clone(&column.definition.name),

@@ -73,8 +73,12 @@ pub(super) fn instant_layout(
     old: &TableDefinition,
     table: &mut TableDefinition,
     mapping: &[Option<usize>],
+    recomputed: &[bool],
     context: &Context<'_>,
 ) -> bool {
+    if recomputed.contains(&true) {
+        return false;
+    }
     let clustered = old.clustered.map_or(&[][..], |index| &old.indexes[index].parts);
     for (column, origin) in table.columns.iter().zip(mapping) {
         let Some(origin) = *origin else {
@@ -174,6 +178,7 @@ pub(super) fn zero_date(table: &TableDefinition, mapping: &[Option<usize>]) -> O
         matches!(column.data_type.kind, TypeKind::Date | TypeKind::DateTime)
             && !column.nullable
             && column.default == ColumnDefault::None
+            && column.generated.is_none()
     };
     let mut added = mapping.iter().zip(&table.columns).filter(|(origin, _)| origin.is_none());
     let (_, column) = added.find(|(_, column)| is_zero(column))?;
@@ -188,6 +193,11 @@ pub(super) fn zero_date(table: &TableDefinition, mapping: &[Option<usize>]) -> O
 /// Whether the column at `ordinal` is new and has an expression as default.
 pub(super) fn is_computed(table: &TableDefinition, mapping: &[Option<usize>], ordinal: usize) -> bool {
     mapping[ordinal].is_none() && matches!(table.columns[ordinal].default, ColumnDefault::Expression(_))
+}
+
+/// Whether the STORED column at `ordinal` is one that MySQL computes for the rows that are there.
+pub(super) fn is_stored_anew(table: &TableDefinition, recomputed: &[bool], ordinal: usize) -> bool {
+    recomputed[ordinal] && table.columns[ordinal].is_stored_generated()
 }
 
 /// Whether a column of the same name has another type, NULL and NOT NULL not counted: such a change copies the rows in MySQL

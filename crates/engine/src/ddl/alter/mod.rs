@@ -39,12 +39,13 @@ use self::copy::{Copied, CopyRequest, copy, numbered_column};
 use self::dates::{StoredDateCheck, retained_date_columns};
 use self::edit::{Edited, edit};
 use self::in_place::{Built, InPlaceRequest, keep_trees};
-use self::instant::{instant_layout, is_computed, kept_indexes, zero_date};
+use self::instant::{instant_layout, is_computed, is_stored_anew, kept_indexes, zero_date};
 use self::locks::AlterLocks;
 use self::request::{Algorithm, Lock, Needs, Reason, Request};
 use super::builder::check_name_is_free;
 use super::definitions::trees_of;
 use super::foreign_key;
+use super::generated::recomputed;
 use super::tables::{find, find_table, rename_generated_constraints};
 use super::{Context, Outcome, Result, sql_mode_bits};
 use session::references::references_of_actions;
@@ -103,11 +104,15 @@ fn alter(
     let result = edit(context, &catalog, &old, actions, &mut warnings);
     *context.warnings = warnings;
     let Edited { builder, mut table, rebuild_asked, rename } = result?;
+    let mapping: Vec<Option<usize>> = builder.columns.iter().map(|column| column.origin).collect();
     if old.kind == TableKind::Base {
-        let mapping: Vec<Option<usize>> = builder.columns.iter().map(|column| column.origin).collect();
         foreign_key::check_altered(&old, &table, &mapping, &context.settings(&base))?;
     }
-    let adds_keys = foreign_key::adds_keys(&old, &table);
+    let recomputed = recomputed(&old, &table, &mapping, &context.settings(&catalog))?;
+    // A key whose columns get other values is checked like one that is new.
+    let changes_keys =
+        table.foreign_keys.iter().any(|key| key.columns.iter().any(|&column| recomputed[column]));
+    let adds_keys = foreign_key::adds_keys(&old, &table) || changes_keys;
     let checks_rows = context.session.foreign_key_checks && adds_keys;
     let asked = match algorithm {
         Algorithm::Instant => Some(("ALGORITHM=INSTANT", "ALGORITHM=COPY/INPLACE")),
@@ -146,13 +151,22 @@ fn alter(
         && algorithm != Algorithm::Copy
         && old.kind == TableKind::Base
         && clustered_stays
-        && instant_layout(&old, &mut table, &mapping, context);
+        && instant_layout(&old, &mut table, &mapping, &recomputed, context);
+    // Where MySQL computes VIRTUAL columns when they are read, it touches no row.
+    let stores_anew = (0..mapping.len()).any(|ordinal| is_stored_anew(&table, &recomputed, ordinal));
+    let in_place_in_mysql = in_place
+        || (recomputed.contains(&true)
+            && !stores_anew
+            && !rebuild_asked
+            && old.kind == TableKind::Base
+            && clustered_stays
+            && instant_layout(&old, &mut table.clone(), &mapping, &vec![false; mapping.len()], context));
     let builds_index = kept.contains(&None);
     let reason = Reason::of(&old, &table, &mapping, context);
     let zero_date = zero_date(&table, &mapping);
-    let computes = (0..mapping.len()).any(|ordinal| is_computed(&table, &mapping, ordinal));
+    let computes = stores_anew || (0..mapping.len()).any(|ordinal| is_computed(&table, &mapping, ordinal));
     request.check(&Needs {
-        in_place,
+        in_place: in_place_in_mysql,
         builds_index,
         adds_checks: !added_checks.is_empty(),
         computes,
@@ -192,6 +206,7 @@ fn alter(
             entry: &entry,
             source: &source,
             mapping: &mapping,
+            recomputed: &recomputed,
             keys_stay,
             copies_in_mysql,
             others,
@@ -331,6 +346,13 @@ fn concerned(
     }
     let renames =
         |action: &A<'_>| matches!(action, A::ChangeColumn(..) | A::RenameColumn(..) | A::RenameTable(_));
+    let redefines = |action: &A<'_>| matches!(action, A::ChangeColumn(..) | A::ModifyColumn(..));
+    let is_made = |column: &usize| entry.definition.columns[*column].generated.is_some();
+    if actions.iter().any(redefines) {
+        for key in entry.definition.foreign_keys.iter().filter(|key| key.columns.iter().any(is_made)) {
+            tables.extend(foreign_key::base_table(catalog, &key.parent_schema, &key.parent_table).cloned());
+        }
+    }
     if actions.iter().any(renames) {
         tables.extend(foreign_key::children(catalog, &entry.definition));
     }
