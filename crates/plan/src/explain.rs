@@ -405,7 +405,7 @@ impl Printer<'_> {
                 self.node(left, depth + 1);
                 self.node(right, depth + 1);
             }
-            Op::Apply { input, subquery, kind, outer } => {
+            Op::Apply { input, subquery, kind, outer, .. } => {
                 self.node(input, depth);
                 let what = match kind {
                     ApplyKind::Scalar => "projection",

@@ -414,6 +414,8 @@ pub enum Op {
         kind: ApplyKind,
         /// Slots of outer values it reads, and the position in the input each is filled from.
         outer: Vec<(u32, u32)>,
+        /// Over the input: for rows for which one of these is not true nothing is computed, since nothing reads it.
+        needed_if: Vec<Expr>,
     },
     /// Reads further columns of rows that are known by locator.
     Fetch {

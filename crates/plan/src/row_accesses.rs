@@ -40,11 +40,9 @@ impl Counter<'_> {
             Op::OneRow | Op::Empty | Op::Values(_) | Op::WorkingTable { .. } => 0.0,
             Op::Scan(scan) => times * self.scan_rows(scan, limit),
             // A subquery of a condition that depends on no row is computed once.
-            Op::Apply { input, subquery, kind: ApplyKind::Quantified { single: false, .. }, outer }
-                if outer.is_empty() =>
-            {
-                self.node(input, times, limit) + self.node(subquery, times, None)
-            }
+            Op::Apply {
+                input, subquery, kind: ApplyKind::Quantified { single: false, .. }, outer, ..
+            } if outer.is_empty() => self.node(input, times, limit) + self.node(subquery, times, None),
             Op::Project { input, .. }
             | Op::Fetch { input, .. }
             | Op::JsonTable { input, .. }

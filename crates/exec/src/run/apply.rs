@@ -1,5 +1,5 @@
 //! Subqueries computed for every row: once if nothing of the row is read, else per row with a cache. What is looked for among rows that are the same for
-//! all is found in a set of them ([`members`](super::members)).
+//! all is found in a set of them ([`members`](super::members)). Nothing is computed for rows for which nothing reads it ([`needed_if`](plan::physical::Op::Apply)).
 
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub(super) struct Apply<'p> {
     outer: &'p [(u32, u32)],
     outer_types: Vec<DataType>,
     condition: Option<(Scratch, Arc<Program>)>,
+    /// Which rows it is needed for; none: for all.
+    needed_if: Option<(Scratch, Arc<Program>)>,
     shape: Physical,
     /// The rows of an uncorrelated ANY or ALL.
     materialized: Option<MaterializedRows>,
@@ -39,10 +41,10 @@ pub(super) struct Apply<'p> {
 impl<'p> Apply<'p> {
     pub(super) fn new(
         plan: &'p PhysicalPlan,
-        input: &'p Node,
-        subquery: &'p Node,
+        (input, subquery): (&'p Node, &'p Node),
         kind: &'p ApplyKind,
         outer: &'p [(u32, u32)],
+        needed_if: &'p [plan::Expr],
         programs: &mut Programs<'_>,
     ) -> SqlResult<Apply<'p>> {
         let outer_types = outer.iter().map(|(_, position)| input.types[*position as usize].clone()).collect();
@@ -65,6 +67,13 @@ impl<'p> Apply<'p> {
             }
             _ => None,
         };
+        let needed_if = match needed_if {
+            [] => None,
+            conditions => {
+                let program = programs.take(std::slice::from_ref(&all_of(conditions)))?;
+                Some((program.scratch(), program))
+            }
+        };
         Ok(Apply {
             input,
             subquery,
@@ -72,6 +81,7 @@ impl<'p> Apply<'p> {
             outer,
             outer_types,
             condition,
+            needed_if,
             shape,
             materialized: None,
             members,
@@ -138,6 +148,18 @@ impl<'p> Apply<'p> {
             }
         }
         Ok(answer)
+    }
+
+    /// The truth of [`needed_if`](plan::physical::Op::Apply) for each row; none: it is needed for all.
+    fn needed(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<Option<Column>> {
+        let Some((scratch, program)) = &mut self.needed_if else { return Ok(None) };
+        // What the conditions warn of is said where they are evaluated for their own sake.
+        let warned = ctx.eval.warnings.total();
+        let mut truth = [Column::new(Physical::Int)];
+        program.eval(scratch, &self.input.batch, &mut ctx.eval, &mut truth)?;
+        ctx.eval.warnings.truncate(warned);
+        let [truth] = truth;
+        Ok(Some(truth))
     }
 
     /// Keeps the rows that are compared with every row of the input, if they are the same for all.
@@ -271,7 +293,7 @@ impl Operator for Apply<'_> {
         }
         self.constant = None;
         self.cache.clear();
-        if let Some((scratch, _)) = &mut self.condition {
+        for (scratch, _) in self.condition.iter_mut().chain(&mut self.needed_if) {
             scratch.reset();
         }
         self.input.start(ctx)
@@ -282,13 +304,23 @@ impl Operator for Apply<'_> {
             return Ok(false);
         }
         let rows = self.input.batch.row_count;
-        if rows > 0 {
+        let needed = self.needed(ctx)?;
+        let is_needed =
+            |row: usize| needed.as_ref().is_none_or(|truth| !truth.is_null(row) && truth.ints()[row] != 0);
+        if (0..rows).any(is_needed) {
             self.prepare(ctx)?;
         }
         let mut computed = Column::new(self.shape);
         let quantified = matches!(self.kind, ApplyKind::Quantified { .. });
         let mut key = Vec::new();
         for row in 0..rows {
+            if !is_needed(row) {
+                match self.kind {
+                    ApplyKind::Scalar => computed.push_null(),
+                    _ => computed.push_int(0),
+                }
+                continue;
+            }
             if self.outer.is_empty() && !quantified {
                 let answer = match self.constant.take() {
                     Some(answer) => answer,

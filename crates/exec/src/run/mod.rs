@@ -226,8 +226,8 @@ pub(crate) fn build<'p>(
             row_keys(plan, node)?,
             node,
         )),
-        Op::Apply { input, subquery, kind, outer } => {
-            Box::new(apply::Apply::new(plan, input, subquery, kind, outer, programs)?)
+        Op::Apply { input, subquery, kind, outer, needed_if } => {
+            Box::new(apply::Apply::new(plan, (input, subquery), kind, outer, needed_if, programs)?)
         }
         Op::Fetch { input, table, locator, columns } => Box::new(scan::Fetch::new(
             plan,

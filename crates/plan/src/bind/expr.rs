@@ -410,7 +410,8 @@ impl<'a> Binder<'a> {
             Ast::Exists(query) => {
                 let (mut plan, columns, outer) = self.subquery(query)?;
                 crate::rewrite::ignore_order_and_duplicates(&mut plan);
-                let subquery = Subquery { kind: SubqueryKind::Exists, plan, columns, outer };
+                let subquery =
+                    Subquery { kind: SubqueryKind::Exists, plan, columns, outer, needed_if: Vec::new() };
                 Ok(Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, false))
             }
             Ast::Subquery(query) => {
@@ -423,7 +424,8 @@ impl<'a> Binder<'a> {
                     data_type.unsigned = false;
                 }
                 let nullable = nullable || !is_one_row;
-                let subquery = Subquery { kind: SubqueryKind::Scalar, plan, columns, outer };
+                let subquery =
+                    Subquery { kind: SubqueryKind::Scalar, plan, columns, outer, needed_if: Vec::new() };
                 let value = Expr::new(ExprKind::Subquery(Box::new(subquery)), data_type, nullable);
                 Ok(Expr { coercibility, ..value })
             }
@@ -891,7 +893,7 @@ impl<'a> Binder<'a> {
             let condition = vec![self.compare_with_row(op, left, right)?];
             let nullable = !is_one_row(&plan) || condition[0].nullable;
             let kind = SubqueryKind::Quantified { all, single, condition };
-            let subquery = Subquery { kind, plan, columns, outer };
+            let subquery = Subquery { kind, plan, columns, outer, needed_if: Vec::new() };
             let answer = Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, nullable);
             // `<=>` is never NULL: without a row it is false.
             return match op {
@@ -944,7 +946,7 @@ impl<'a> Binder<'a> {
             condition = nested.into_iter().collect();
         }
         let kind = SubqueryKind::Quantified { all, single, condition };
-        let subquery = Subquery { kind, plan, columns, outer };
+        let subquery = Subquery { kind, plan, columns, outer, needed_if: Vec::new() };
         Ok(Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, nullable))
     }
 

@@ -27,11 +27,12 @@ use std::sync::Arc;
 
 use catalog::{Catalog, CollectedStatistics, References};
 use types::planted::{self, Plant};
-use types::{CollationId, DataType};
+use types::{CollationId, DataType, Value};
 
 use crate::constants::{Constants, NoConstants};
 use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
+use crate::function::FunctionId;
 use crate::logical::{AggregateFunction, Bound, BoundKind, JoinKind, Logical, SortKey, TableIndex};
 use crate::passes::{self, Switches};
 use crate::physical::{Aggregate, ApplyKind, Node, Op, PhysicalPlan, PlanKind, PlanTable};
@@ -593,6 +594,24 @@ impl<'b> Builder<'b> {
         wanted: RequiredGroups<'_>,
         needed: &Needed,
     ) -> Node {
+        // All rows have the same constant, which is not computed if nothing shows it.
+        let is_unread = |(id, key): &(ColumnId, Expr)| {
+            !rollup && key.is_constant() && !matches!(key.kind, ExprKind::Literal(_)) && !needed.has(*id)
+        };
+        let without_constants: Vec<(ColumnId, Expr)>;
+        let keys = if keys.iter().any(is_unread) {
+            let replaced = |key: &(ColumnId, Expr)| match is_unread(key) {
+                true => {
+                    let data_type = key.1.data_type.clone();
+                    (key.0, Expr { data_type, ..Expr::literal(Value::Null) })
+                }
+                false => key.clone(),
+            };
+            without_constants = keys.iter().map(replaced).collect();
+            &without_constants[..]
+        } else {
+            keys
+        };
         let (inner, kept) = self.below_groups(keys, calls, needed);
         if !rollup && let Some(node) = self.groups_in_order(input, keys, &kept, wanted, &inner) {
             return node;
@@ -623,10 +642,14 @@ impl<'b> Builder<'b> {
         let key_exprs = self.translate(&key_exprs, &node.columns);
         let mut aggregates = Vec::with_capacity(calls.len());
         for (_, call) in calls {
+            let (function, args) = match counts_every_row(call) {
+                true => (AggregateFunction::CountStar, &[][..]),
+                false => (call.function, &call.args[..]),
+            };
             aggregates.push(Aggregate {
-                function: call.function,
+                function,
                 distinct: call.distinct,
-                args: self.translate(&call.args, &node.columns),
+                args: self.translate(args, &node.columns),
                 order_by: self.translate_keys(&call.order_by, &node.columns),
                 separator: call.separator.clone(),
                 data_type: call.data_type.clone(),
@@ -689,10 +712,8 @@ impl<'b> Builder<'b> {
             let context = crate::function::TypeContext::default();
             let option = || crate::expr::CallOption::None;
             let null =
-                crate::function::build(crate::FunctionId::IsNull, call.args.clone(), option(), &context)
-                    .ok()?;
-            conditions
-                .push(crate::function::build(crate::FunctionId::Not, vec![null], option(), &context).ok()?);
+                crate::function::build(FunctionId::IsNull, call.args.clone(), option(), &context).ok()?;
+            conditions.push(crate::function::build(FunctionId::Not, vec![null], option(), &context).ok()?);
         }
         let order =
             [SortKey { expr: call.args[0].clone(), descending: call.function == AggregateFunction::Max }];
@@ -996,6 +1017,7 @@ impl<'b> Builder<'b> {
                 });
             }
         }
+        subquery.needed_if.iter().for_each(|condition| inner.add_expr(condition));
         inner
     }
 
@@ -1049,6 +1071,7 @@ impl<'b> Builder<'b> {
                 outer.push((self.slot(*id), position as u32));
             }
         }
+        let needed_if = self.translate(&subquery.needed_if, &node.columns);
         let runs = self.runs(subquery, &node);
         // A join gives rows without a group later than others.
         if !keeps_order && let Some(joined) = self.joined_groups(&node, subquery, runs * plan.cost) {
@@ -1058,12 +1081,23 @@ impl<'b> Builder<'b> {
         columns.push(column);
         let (rows, cost) = (node.rows, node.cost + runs * plan.cost);
         self.node(
-            Op::Apply { input: Box::new(node), subquery: Box::new(plan), kind, outer },
+            Op::Apply { input: Box::new(node), subquery: Box::new(plan), kind, outer, needed_if },
             columns,
             rows,
             cost,
         )
     }
+}
+
+/// COUNT of bits that are never NULL, which MySQL does not compute: operands of unlike length are no error.
+fn counts_every_row(call: &crate::logical::AggregateCall) -> bool {
+    let is_never_null = |arg: &Expr| {
+        let is_of_bits = |(function, _): (FunctionId, &[Expr])| {
+            matches!(function, FunctionId::BitAnd | FunctionId::BitOr | FunctionId::BitXor)
+        };
+        !arg.nullable && arg.as_call().is_some_and(is_of_bits)
+    };
+    call.function == AggregateFunction::Count && !call.distinct && call.args.iter().all(is_never_null)
 }
 
 /// Whether rows are sorted as they are read from a table: what a select list assigns is assigned in their order then, as in MySQL, and
@@ -1123,8 +1157,8 @@ fn below_items<'i>(items: &'i [(ColumnId, Expr)], needed: &Needed) -> (Needed, V
 /// Rows a LIMIT lets through, as far as it is known.
 fn row_limit(expr: &Expr) -> f64 {
     match expr.as_literal() {
-        Some(types::Value::Int(count)) => *count as f64,
-        Some(types::Value::UInt(count)) => *count as f64,
+        Some(Value::Int(count)) => *count as f64,
+        Some(Value::UInt(count)) => *count as f64,
         _ => 100.0,
     }
 }

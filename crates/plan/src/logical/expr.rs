@@ -169,6 +169,9 @@ pub struct Subquery {
     pub columns: Vec<ColumnId>,
     /// Columns of enclosing queries it reads (all levels), empty if it is not correlated.
     pub outer: Vec<ColumnId>,
+    /// Once it is a column of rows: its value is read for rows for which all of these are true, so that it need not be computed for others. They
+    /// read the rows' columns.
+    pub needed_if: Vec<Expr>,
 }
 
 /// What is asked of a subquery's rows.

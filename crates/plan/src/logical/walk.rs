@@ -63,8 +63,9 @@ macro_rules! walks {
                 Logical::Limit { count, offset, .. } => count.$iter().chain(offset).for_each(visit),
                 Logical::Apply { subquery, .. } => {
                     if let SubqueryKind::Quantified { condition, .. } = &$($mutable)? subquery.kind {
-                        condition.$iter().for_each(visit);
+                        condition.$iter().for_each(&mut *visit);
                     }
+                    subquery.needed_if.$iter().for_each(visit);
                 }
                 Logical::OneRow
                 | Logical::Empty { .. }

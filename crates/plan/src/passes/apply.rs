@@ -1,8 +1,14 @@
 //! Every subquery that is still inside an expression becomes a column that an `Apply` below computes. After this pass no
 //! expression holds a subquery.
+//!
+//! An arm of CASE, IF, IFNULL and COALESCE, and an operand of AND and OR, is evaluated only if those before it ask for it. Its subqueries know
+//! that ([`Subquery::needed_if`](crate::expr::Subquery::needed_if)): they are not computed for other rows, whatever errors that would give.
+//! What decides is computed a second time for it, so that it is left out if it may differ then, or is large.
+
+use types::DataType;
 
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind, SubqueryKind};
-use crate::function::FunctionId;
+use crate::function::FunctionId as F;
 use crate::logical::{Bound, ColumnInfo, JoinKind, Logical};
 
 use super::take;
@@ -15,11 +21,7 @@ pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
     }
     match tree {
         Logical::Filter { input, conditions } if conditions.iter().any(Expr::has_subquery) => {
-            let mut source = take(input);
-            for condition in conditions {
-                source = extract_read(bound, source, condition, true);
-            }
-            **input = source;
+            **input = extract_conditions(bound, take(input), conditions);
         }
         Logical::Project { input, items } if items.iter().any(|(_, expr)| expr.has_subquery()) => {
             let mut source = take(input);
@@ -68,11 +70,8 @@ pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
             if matches!(kind, JoinKind::Inner | JoinKind::Straight) {
                 let (with, without): (Vec<_>, Vec<_>) = conditions.drain(..).partition(Expr::has_subquery);
                 *conditions = without;
-                let mut source = take(tree);
                 let mut conditions = with;
-                for condition in &mut conditions {
-                    source = extract_read(bound, source, condition, true);
-                }
+                let source = extract_conditions(bound, take(tree), &mut conditions);
                 *tree = Logical::Filter { input: Box::new(source), conditions };
             } else {
                 let right_columns = right.output(&bound.tables);
@@ -81,7 +80,7 @@ pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
                     condition.each_column(&mut |id| needs_right |= right_columns.contains(&id));
                     let side = if needs_right { &mut *right } else { &mut *left };
                     let source = take(side);
-                    **side = extract_read(bound, source, condition, true);
+                    **side = Extract { is_beside: true, ..Extract::new(bound) }.read(source, condition, true);
                 }
             }
         }
@@ -168,8 +167,32 @@ fn copy_column(bound: &mut Bound, id: ColumnId) -> ColumnId {
 }
 
 /// Makes every subquery of `expr` a column that an `Apply` over `source` computes.
-pub(super) fn extract(bound: &mut Bound, source: Logical, expr: &mut Expr) -> Logical {
-    extract_read(bound, source, expr, false)
+fn extract(bound: &mut Bound, source: Logical, expr: &mut Expr) -> Logical {
+    Extract::new(bound).read(source, expr, false)
+}
+
+/// As above, of a value that UPDATE assigns; columns that are `changing` may be read as they are after an assignment.
+pub(super) fn extract_assigned(
+    bound: &mut Bound,
+    source: Logical,
+    value: &mut Expr,
+    changing: &[ColumnId],
+) -> Logical {
+    Extract { changing, ..Extract::new(bound) }.read(source, value, false)
+}
+
+/// As above, of conditions that are checked one after the other.
+fn extract_conditions(bound: &mut Bound, mut source: Logical, conditions: &mut [Expr]) -> Logical {
+    let mut extract = Extract::new(bound);
+    for condition in conditions {
+        // Those without a subquery are checked below.
+        let has_subquery = condition.has_subquery();
+        source = extract.read(source, condition, true);
+        if has_subquery {
+            extract.require(condition, |condition| call(F::IsTrue, condition));
+        }
+    }
+    source
 }
 
 /// A query without a table: MySQL takes it for its value.
@@ -177,41 +200,161 @@ fn is_value(tree: &Logical) -> bool {
     matches!(tree, Logical::Project { input, .. } if matches!(**input, Logical::OneRow))
 }
 
-/// `is_read`: an expression or condition reads the value, so that it may become a number.
-fn extract_read(bound: &mut Bound, mut source: Logical, expr: &mut Expr, is_read: bool) -> Logical {
-    if let ExprKind::Subquery(subquery) = &expr.kind {
-        // Numbers are read without a warning in a text that MySQL keeps of a subquery.
-        let is_quiet = is_read
-            && matches!(subquery.kind, SubqueryKind::Scalar)
-            && expr.data_type.is_string()
-            && !is_value(&subquery.plan);
-        let column = new_column(bound, expr);
-        let ExprKind::Subquery(mut subquery) = std::mem::replace(&mut expr.kind, ExprKind::Column(column))
-        else {
-            return source;
+fn call(function: F, arg: Expr) -> Expr {
+    let kind = ExprKind::Call { function, args: vec![arg], option: CallOption::None };
+    Expr::new(kind, DataType::BOOL, false)
+}
+
+/// At most so many conditions are kept for which a subquery is needed, each with at most so many nodes: one more or less only decides whether a
+/// value that nothing reads is computed.
+const NEEDED_IF_MAX: usize = 16;
+const NEEDED_IF_NODES_MAX: usize = 64;
+
+/// Takes subqueries out of an expression.
+struct Extract<'b> {
+    bound: &'b mut Bound,
+    /// What is true where the part that is visited is evaluated: arms of CASE and operands of AND that those before them ask for.
+    needed_if: Vec<Expr>,
+    /// Columns that may have another value where the expression is evaluated.
+    changing: &'b [ColumnId],
+    /// What is visited may be evaluated for other rows than the `Apply` has.
+    is_beside: bool,
+}
+
+impl<'b> Extract<'b> {
+    fn new(bound: &'b mut Bound) -> Extract<'b> {
+        Extract { bound, needed_if: Vec::new(), changing: &[], is_beside: false }
+    }
+
+    /// Notes that what follows is evaluated only if what `of` makes of the condition is true.
+    fn require(&mut self, condition: &Expr, of: impl Fn(Expr) -> Expr) {
+        if self.is_beside || self.needed_if.len() >= NEEDED_IF_MAX {
+            return;
+        }
+        // It is computed a second time.
+        let mut nodes = 0;
+        let is_other = condition.any(&mut |node| {
+            nodes += 1;
+            nodes > NEEDED_IF_NODES_MAX
+                || match &node.kind {
+                    ExprKind::Call { function, .. } => !function.is_deterministic(),
+                    ExprKind::UserVar(_) | ExprKind::UserVarAssign { .. } => true,
+                    ExprKind::Column(id) => self.changing.contains(id),
+                    _ => false,
+                }
+        });
+        if !is_other {
+            self.needed_if.push(of(condition.clone()));
+        }
+    }
+
+    /// `is_read`: an expression or condition reads the value, so that it may become a number.
+    fn read(&mut self, mut source: Logical, expr: &mut Expr, is_read: bool) -> Logical {
+        if let ExprKind::Subquery(subquery) = &expr.kind {
+            // Numbers are read without a warning in a text that MySQL keeps of a subquery.
+            let is_quiet = is_read
+                && matches!(subquery.kind, SubqueryKind::Scalar)
+                && expr.data_type.is_string()
+                && !is_value(&subquery.plan);
+            let column = new_column(self.bound, expr);
+            let ExprKind::Subquery(mut subquery) =
+                std::mem::replace(&mut expr.kind, ExprKind::Column(column))
+            else {
+                return source;
+            };
+            run(self.bound, &mut subquery.plan);
+            if let SubqueryKind::Quantified { condition, .. } = &mut subquery.kind {
+                for part in condition {
+                    // The left operand may hold a subquery itself.
+                    source = self.read(source, part, true);
+                }
+            }
+            subquery.needed_if.clone_from(&self.needed_if);
+            if is_quiet {
+                let text = std::mem::replace(expr, Expr::null());
+                let Expr { ref data_type, nullable, coercibility, .. } = text;
+                let data_type = data_type.clone();
+                let kind = ExprKind::Call { function: F::Cast, args: vec![text], option: CallOption::Quiet };
+                *expr = Expr { kind, data_type, nullable, coercibility };
+            }
+            return Logical::Apply { input: Box::new(source), subquery, column };
+        }
+        let kept = self.needed_if.len();
+        source = match &mut expr.kind {
+            ExprKind::Call { function: F::And, args, .. } => {
+                self.in_turn(source, args, |arg| call(F::Not, call(F::IsFalse, arg)))
+            }
+            ExprKind::Call { function: F::Or, args, .. } => {
+                self.in_turn(source, args, |arg| call(F::Not, call(F::IsTrue, arg)))
+            }
+            ExprKind::Call { function: F::Coalesce | F::IfNull, args, .. } => {
+                self.in_turn(source, args, |arg| call(F::IsNull, arg))
+            }
+            ExprKind::Call { function: F::If, args, .. } if args.len() == 3 => {
+                source = self.read(source, &mut args[0], true);
+                let (condition, arms) = args.split_at_mut(1);
+                for (arm, is_taken) in arms.iter_mut().zip([true, false]) {
+                    if arm.has_subquery() {
+                        self.require(&condition[0], |condition| taken(condition, is_taken));
+                        source = self.read(source, arm, true);
+                        self.needed_if.truncate(kept);
+                    }
+                }
+                source
+            }
+            ExprKind::Case { whens, otherwise } => {
+                let last = whens.iter().rposition(|(when, then)| when.has_subquery() || then.has_subquery());
+                let last = match otherwise.as_ref().is_some_and(|otherwise| otherwise.has_subquery()) {
+                    true => Some(whens.len()),
+                    false => last,
+                };
+                for (at, (when, then)) in whens.iter_mut().enumerate() {
+                    if last.is_none_or(|last| at > last) {
+                        break;
+                    }
+                    source = self.read(source, when, true);
+                    if then.has_subquery() {
+                        let around = self.needed_if.len();
+                        self.require(when, |when| taken(when, true));
+                        source = self.read(source, then, true);
+                        self.needed_if.truncate(around);
+                    }
+                    self.require(when, |when| taken(when, false));
+                }
+                if let Some(otherwise) = otherwise {
+                    source = self.read(source, otherwise, true);
+                }
+                source
+            }
+            _ => {
+                let mut slot = Some(source);
+                expr.each_child_mut(&mut |child| {
+                    if let Some(source) = slot.take() {
+                        slot = Some(self.read(source, child, true));
+                    }
+                });
+                slot.unwrap_or(Logical::OneRow)
+            }
         };
-        run(bound, &mut subquery.plan);
-        if let SubqueryKind::Quantified { condition, .. } = &mut subquery.kind {
-            for part in condition {
-                // The left operand may hold a subquery itself.
-                source = extract_read(bound, source, part, true);
+        self.needed_if.truncate(kept);
+        source
+    }
+
+    /// Operands of which each is evaluated only if `goes_on` is true of all before it.
+    fn in_turn(&mut self, mut source: Logical, args: &mut [Expr], goes_on: impl Fn(Expr) -> Expr) -> Logical {
+        let Some(last) = args.iter().rposition(Expr::has_subquery) else { return source };
+        for (at, arg) in args.iter_mut().enumerate().take(last + 1) {
+            source = self.read(source, arg, true);
+            if at < last {
+                self.require(arg, &goes_on);
             }
         }
-        if is_quiet {
-            let text = std::mem::replace(expr, Expr::null());
-            let Expr { ref data_type, nullable, coercibility, .. } = text;
-            let data_type = data_type.clone();
-            let kind =
-                ExprKind::Call { function: FunctionId::Cast, args: vec![text], option: CallOption::Quiet };
-            *expr = Expr { kind, data_type, nullable, coercibility };
-        }
-        return Logical::Apply { input: Box::new(source), subquery, column };
+        source
     }
-    let mut slot = Some(source);
-    expr.each_child_mut(&mut |child| {
-        if let Some(source) = slot.take() {
-            slot = Some(extract_read(bound, source, child, true));
-        }
-    });
-    slot.unwrap_or(Logical::OneRow)
+}
+
+/// Whether a condition that chooses between arms is true.
+fn taken(condition: Expr, is_true: bool) -> Expr {
+    let truth = call(F::IsTrue, condition);
+    if is_true { truth } else { call(F::Not, truth) }
 }

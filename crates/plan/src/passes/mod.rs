@@ -27,7 +27,7 @@ mod references;
 mod semijoin;
 
 use crate::expr::{ColumnId, Expr};
-use crate::logical::{Bound, BoundAssignment, BoundKind, InsertRows, Logical};
+use crate::logical::{Bound, BoundAssignment, BoundKind, BoundUpdate, InsertRows, Logical};
 
 pub(crate) use or_factors::{implied, is_quiet};
 pub(crate) use parts::can_be_large;
@@ -139,9 +139,10 @@ impl Pass {
                 }
             }
             BoundKind::Update(update) => {
+                let changing = changing_columns(bound, update);
                 for value in update.assignments.iter_mut().filter_map(|assignment| assignment.value.as_mut())
                 {
-                    self.run_assigned(bound, &mut update.source, value);
+                    self.run_assigned(bound, &mut update.source, value, &changing);
                 }
                 self.run_tree(bound, &mut update.source, switches);
                 for query in &mut update.row_queries {
@@ -166,10 +167,10 @@ impl Pass {
     }
 
     /// A value that UPDATE assigns may hold subqueries: they become columns of the rows it looks at.
-    fn run_assigned(self, bound: &mut Bound, source: &mut Logical, value: &mut Expr) {
+    fn run_assigned(self, bound: &mut Bound, source: &mut Logical, value: &mut Expr, changing: &[ColumnId]) {
         match self {
             Pass::Semijoin => semijoin::in_expr(bound, value),
-            Pass::Apply => *source = apply::extract(bound, take(source), value),
+            Pass::Apply => *source = apply::extract_assigned(bound, take(source), value, changing),
             // An assignment sees what the ones before it set: its columns are those of the new row.
             Pass::OrFactors | Pass::Pushdown | Pass::Parts => {}
         }
@@ -242,6 +243,20 @@ fn make_references(bound: &mut Bound, kind: &mut BoundKind) {
         }
         BoundKind::Delete(delete) => references::run(bound, &mut delete.source, &mut [], &[]),
     }
+}
+
+/// The columns that an UPDATE sets, and those that follow from them: an assignment may read them as they are after it.
+fn changing_columns(bound: &Bound, update: &BoundUpdate) -> Vec<ColumnId> {
+    let assigned = update.assignments.iter().map(|assignment| (assignment.table, assignment.column));
+    let mut columns: Vec<ColumnId> =
+        assigned.map(|(table, ordinal)| bound.tables[table.0 as usize].column(ordinal)).collect();
+    for table in &update.targets {
+        let table = &bound.tables[table.0 as usize];
+        let definitions = table.entry.definition.columns.iter().enumerate();
+        let generated = definitions.filter(|(_, column)| column.generated.is_some());
+        columns.extend(generated.map(|(ordinal, _)| table.column(ordinal)));
+    }
+    columns
 }
 
 /// Takes a tree out of its place.

@@ -294,6 +294,7 @@ impl<'b> Classes<'b> {
                 if let SubqueryKind::Quantified { condition, .. } = &subquery.kind {
                     condition.iter().for_each(|part| self.read_expr(part));
                 }
+                subquery.needed_if.iter().for_each(|condition| self.read_expr(condition));
             }
         }
     }

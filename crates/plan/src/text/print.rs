@@ -242,7 +242,12 @@ impl Printer<'_> {
             Logical::Lateral { outer, .. } => format!("Lateral over {}", self.columns(outer)),
             Logical::Apply { subquery, column, .. } => {
                 let asked = asked(&subquery.kind, &|column| self.named(column));
-                format!("Apply {} = {asked}", self.column(*column))
+                let mut text = format!("Apply {} = {asked}", self.column(*column));
+                for condition in &subquery.needed_if {
+                    let condition = expr_text(condition, &|column| self.named(column));
+                    let _ = write!(text, " if {condition}");
+                }
+                text
             }
         }
     }
