@@ -157,6 +157,24 @@ fn is_quiet_text(expr: &Expr) -> bool {
     expr.data_type.is_string() && (chooses || matches!(option, CallOption::Quiet))
 }
 
+/// A number, date or time, which JSON_VALID() does not ask for its value; but assignments are made.
+fn is_known_invalid(arg: &Expr) -> bool {
+    let of = &arg.data_type;
+    !of.is_string()
+        && !matches!(of.kind, TypeKind::Json | TypeKind::Null)
+        && !arg.any(&mut |node| match &node.kind {
+            ExprKind::UserVarAssign { .. } => true,
+            ExprKind::Call { function, .. } => !function.is_deterministic(),
+            _ => false,
+        })
+}
+
+/// Text in which MySQL reads every kind of number without a warning, but for CAST to an integer.
+fn is_found_by_regexp(expr: &Expr) -> bool {
+    use FunctionId as F;
+    matches!(expr.kind, ExprKind::Call { function: F::RegexpReplace | F::RegexpSubstr, .. })
+}
+
 /// The text of a date or time that DATE_ADD and its like give of a text. Where it becomes a number it is the one that the date or time
 /// is, but CAST to an integer reads the text.
 fn is_text_of_temporal(expr: &Expr) -> bool {
@@ -461,6 +479,9 @@ impl Compiler {
             }
             target if target.reads_digits() && is_text_of_temporal(expr) => Target::Digits(Box::new(target)),
             Target::Int | Target::Double if is_quiet_text(expr) => Target::Quiet(Box::new(target)),
+            Target::Int | Target::Double | Target::Decimal if is_found_by_regexp(expr) => {
+                Target::Quiet(Box::new(target))
+            }
             target => target,
         };
         let constant = expr.is_constant();
@@ -979,6 +1000,8 @@ impl Compiler {
                 self.null_if(args, value, result.physical())?
             }
             F::AnyValue => self.compile(&args[0])?,
+            // What is neither text nor document is not looked at.
+            F::JsonValid if is_known_invalid(&args[0]) => self.compile(&Expr::bool(false))?,
             F::NameConst => self.compile(&args[1])?,
             F::Cast if matches!(option, CallOption::Stored) => {
                 self.converted(&args[0], Target::Stored(result.clone()))?

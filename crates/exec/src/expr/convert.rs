@@ -549,6 +549,8 @@ fn to_datetime(
     }
     let of_number = |number: i64, micros: u32, ctx: &mut EvalContext<'_>| -> SqlResult<Option<DateTime>> {
         match parse::datetime_from_number(number, mode) {
+            // A date alone has no fraction of a second.
+            Ok((value, false)) if number != 0 => Ok(Some(value)),
             Ok((value, _)) => Ok(Some(DateTime { micros, ..value })),
             Err(_) => {
                 incorrect("datetime", &text_of(cell, from), from, ctx)?;

@@ -276,6 +276,10 @@ impl Program {
     ) -> SqlResult<()> {
         assert!(out.len() == self.nodes.len());
         let count = input.row_count;
+        if count == 0 {
+            out.iter_mut().for_each(Column::clear);
+            return Ok(()); // Constants are not evaluated for no row.
+        }
         if self.row_by_row {
             return self.eval_rows(scratch, input, ctx, out);
         }

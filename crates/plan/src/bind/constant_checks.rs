@@ -15,6 +15,9 @@
 //! | the items of IN, if all are constants of one class | IN | that of the item |
 //! | a part of WHERE, ON and HAVING that AND, OR and NOT join to others | always, before the texts beside columns | that of the part |
 //!
+//! Columns convert nothing for LIMIT 0, nor where constants in the rows that are compared are unlike. A subquery that is a join is left out if a constant
+//! among its conditions, or those beside it, is false.
+//!
 //! In subqueries of changes a derived table is materialized, so that its columns are no constants.
 //!
 //! A column that an outer join fills with NULL is no constant except beside `=`, whatever computes it, nor is a row of a set operation that comes from
@@ -129,13 +132,15 @@ pub(super) struct Columns<'c> {
     pub(super) materialized: &'c HashSet<ColumnId>,
     /// Those of queries with HAVING.
     pub(super) of_having: &'c HashSet<ColumnId>,
+    /// Computes constants.
+    pub(super) session: &'c dyn Session,
 }
 
 /// The checks of a statement, each an expression that is computed once before a row is read.
 pub(super) fn of(kind: &BoundKind, columns: Columns<'_>, parameters: Parameters<'_>) -> Vec<Expr> {
-    let Columns { all: columns, materialized, of_having } = columns;
+    let Columns { all: columns, materialized, of_having, session } = columns;
     let literals_are_parameters = matches!(parameters, Parameters::Literals);
-    let mut found = Found { parameters, ..Found::default() };
+    let mut found = Found { parameters, session: Some(session), ..Found::default() };
     found.statement(kind);
     found.drop_conditions();
     if found.comparisons.is_empty() && found.conditions.is_empty() {
@@ -241,12 +246,15 @@ struct Condition<'t> {
     group: u32,
     /// It says which rows of an outer join have a partner.
     is_of_outer_join: bool,
+    /// LIMIT 0: no column converts anything.
+    is_unread: bool,
 }
 
 /// What the trees of a statement hold.
 #[derive(Default)]
 struct Found<'t> {
     parameters: Parameters<'t>,
+    session: Option<&'t dyn Session>,
     comparisons: Vec<Comparison<'t>>,
     conditions: Vec<Condition<'t>>,
     projections: Vec<&'t [(ColumnId, Expr)]>,
@@ -260,6 +268,8 @@ struct Found<'t> {
     padded: HashSet<ColumnId>,
     /// Subqueries that are joins: what is looked for in another is no column any more.
     joined: Vec<&'t Subquery>,
+    /// Those that would be, but a constant in their conditions, or those beside them, leaves no row: MySQL compares nothing then.
+    removed: Vec<&'t Subquery>,
     /// EXISTS that is a join.
     existing: Vec<&'t Subquery>,
     /// Comparisons by `=` that only AND and OR join to others in a condition.
@@ -271,6 +281,8 @@ struct Found<'t> {
     outer_joins: u32,
     /// How many outer joins around what is visited may fill it with NULL.
     padding_depth: usize,
+    /// How many LIMIT 0 are around what is visited.
+    unread: u32,
 }
 
 impl<'t> Found<'t> {
@@ -301,6 +313,8 @@ impl<'t> Found<'t> {
 
     fn tree(&mut self, tree: &'t Logical) {
         match tree {
+            // What comes of windows is kept, and compared row by row.
+            Logical::Project { input, .. } if is_windowed(input) => {}
             Logical::Project { input, items } => {
                 self.projections.push(items);
                 if has_no_table(input) {
@@ -316,7 +330,8 @@ impl<'t> Found<'t> {
             }
             Logical::Filter { conditions: parts, .. } | Logical::Join { conditions: parts, .. } => {
                 if !matches!(tree, Logical::Filter { input, .. } if is_grouped(input)) {
-                    parts.iter().for_each(|part| self.note_joined(part));
+                    let is_removed = parts.iter().any(|part| self.is_never_true(part));
+                    parts.iter().for_each(|part| self.note_joined(part, is_removed));
                 }
                 let has_constant = parts.iter().any(|part| self.has_constant_part(part));
                 let is_left = matches!(tree, Logical::Join { kind: JoinKind::Left, .. });
@@ -325,8 +340,14 @@ impl<'t> Found<'t> {
                     || parts.iter().any(|part| matches!(part.kind, ExprKind::Literal(_)));
                 if is_checked {
                     let is_of_outer_join = is_left || self.outer_joins > 0;
-                    let group = self.group;
-                    self.conditions.push(Condition { parts, has_constant, group, is_of_outer_join });
+                    let (group, is_unread) = (self.group, self.unread > 0);
+                    self.conditions.push(Condition {
+                        parts,
+                        has_constant,
+                        group,
+                        is_of_outer_join,
+                        is_unread,
+                    });
                 }
                 if let Logical::Join { kind: JoinKind::Left, left, right, .. } = tree {
                     self.tree(left);
@@ -345,8 +366,11 @@ impl<'t> Found<'t> {
                 if let Logical::Aggregate { calls, .. } = tree {
                     calls.iter().for_each(|(_, call)| self.note_aggregate(call));
                 }
+                let is_unread = matches!(tree, Logical::Limit { count: Some(count), .. } if is_zero(count));
+                self.unread += u32::from(is_unread);
                 self.in_own_group(&mut |found| tree.each_input(&mut |input| found.tree(input)));
                 tree.each_expr(&mut |expr| self.expr(expr));
+                self.unread -= u32::from(is_unread);
                 return;
             }
             _ => {}
@@ -369,14 +393,17 @@ impl<'t> Found<'t> {
     }
 
     /// Notes the subqueries of a condition that MySQL makes joins of: `column IN (SELECT ...)` by itself.
-    fn note_joined(&mut self, part: &'t Expr) {
+    fn note_joined(&mut self, part: &'t Expr, is_removed: bool) {
         match &part.kind {
             ExprKind::Call { function: F::And, args, .. } => {
-                args.iter().for_each(|arg| self.note_joined(arg));
+                args.iter().for_each(|arg| self.note_joined(arg, is_removed));
             }
             ExprKind::Call { function: F::Or | F::Eq | F::Not, .. } => self.note_joining(part),
             ExprKind::Subquery(subquery) if is_plain(&subquery.plan) && is_listed(subquery) => {
                 self.joined.push(subquery);
+                if is_removed && !is_tableless(&subquery.plan) || self.has_no_row(&subquery.plan) {
+                    self.removed.push(subquery);
+                }
             }
             ExprKind::Subquery(subquery)
                 if is_plain(&subquery.plan) && matches!(subquery.kind, SubqueryKind::Exists) =>
@@ -384,6 +411,29 @@ impl<'t> Found<'t> {
                 self.existing.push(subquery);
             }
             _ => {}
+        }
+    }
+
+    /// A constant among the conditions of a query of tables is false.
+    fn has_no_row(&self, tree: &Logical) -> bool {
+        match tree {
+            Logical::Project { input, .. } => self.has_no_row(input),
+            Logical::Filter { input, conditions } => {
+                !has_no_table(input) && conditions.iter().any(|part| self.is_never_true(part))
+            }
+            _ => false,
+        }
+    }
+
+    fn is_never_true(&self, condition: &Expr) -> bool {
+        match &condition.kind {
+            ExprKind::Call { function: F::And, args, .. } => args.iter().any(|arg| self.is_never_true(arg)),
+            ExprKind::Column(_) | ExprKind::Param(_) | ExprKind::Subquery(_) => false,
+            _ if !condition.is_foldable() => false,
+            _ => {
+                let value = self.session.and_then(|session| session.constant(condition));
+                matches!(value, Some(Value::Null | Value::Int(0) | Value::UInt(0)))
+            }
         }
     }
 
@@ -454,7 +504,7 @@ impl<'t> Found<'t> {
             }
             // A constant is converted to another character set at once; bytes are made characters of later.
             ExprKind::Call { function: F::ConvertUsing, args, option: CallOption::Lossless }
-                if is_computed(&args[0]) && !args[0].data_type.is_binary_string() =>
+                if is_computed(&args[0]) && !is_of_bytes(&args[0]) =>
             {
                 self.comparisons.push(Comparison::Computed(expr));
             }
@@ -577,6 +627,9 @@ impl<'t> Found<'t> {
                     self.comparisons.push(Comparison::OneValue(left, output, value));
                 }
                 Some(output) if compares_rows(function, subquery) => {
+                    if is_joined && self.removed.iter().any(|other| std::ptr::eq(*other, subquery)) {
+                        continue;
+                    }
                     self.comparisons.push(Comparison::Output(left, output, is_joined));
                 }
                 Some(output) if function.compares_two() && converts_to_date(left, right) => {
@@ -684,6 +737,15 @@ fn may_fail(expr: &Expr) -> bool {
 /// More than a literal or a column, so that it may fail.
 fn is_computed(expr: &Expr) -> bool {
     !matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Param(_) | ExprKind::Column(_))
+}
+
+/// Bytes, or characters that are made of them.
+fn is_of_bytes(expr: &Expr) -> bool {
+    let made_of = match &expr.kind {
+        ExprKind::Call { function: F::Cast, args, option: CallOption::Characters } => &args[0],
+        _ => expr,
+    };
+    made_of.data_type.is_binary_string()
 }
 
 fn is_bigint_column(expr: &Expr) -> bool {
@@ -880,7 +942,7 @@ impl<'t> Resolve<'_, 't> {
                     }
                     checks.push(check);
                 }
-                if !condition.is_of_outer_join {
+                if !condition.is_of_outer_join && !condition.is_unread {
                     conversions.extend(later);
                 }
             }
@@ -964,20 +1026,31 @@ impl<'t> Resolve<'_, 't> {
         let SubqueryKind::Quantified { all: false, single: false, condition } = &subquery.kind else {
             return None;
         };
-        let checks = condition.iter().filter_map(|part| {
-            let (_, sides) = part.as_call().filter(|(function, _)| *function == F::Eq)?;
-            let [left, right] = sides else { return None };
+        let (mut constants, mut conversions) = (Vec::new(), Vec::new());
+        for part in condition {
+            let Some((F::Eq, [left, right])) = part.as_call() else { continue };
             let id = right.as_column().filter(|id| !self.materialized.contains(id));
             // What HAVING looks at is compared with a column.
             if id.is_some_and(|id| self.of_having.contains(&id)) {
-                return None;
+                continue;
             }
             let item = id.and_then(|id| self.found.items.get(&id).copied()).unwrap_or(right);
             let is_read = item.data_type.kind == TypeKind::Year;
-            let beside = if is_read { None } else { self.beside_numbers(left, item) };
-            beside.or_else(|| self.constant(part))
-        });
-        let check = checks.reduce(|one, other| call(F::Or, vec![one, other]))?;
+            match if is_read { None } else { self.beside_numbers(left, item) } {
+                Some(conversion) => conversions.push(conversion),
+                None => constants.extend(self.constant(part)),
+            }
+        }
+        // All constants are computed. If some are unlike nothing is converted. A conversion gives NULL, which ends no OR.
+        let computed = constants.iter().cloned().reduce(|one, other| call(F::Xor, vec![one, other]));
+        let mut checks: Vec<Expr> = computed
+            .filter(|_| constants.len() > 1)
+            .map(|all| call(F::Or, vec![call(F::IsTrue, vec![all]), Expr::bool(true)]))
+            .into_iter()
+            .collect();
+        checks.extend(constants.into_iter().map(|constant| call(F::IsTrue, vec![constant])));
+        checks.extend(conversions.into_iter().reduce(|one, other| call(F::Or, vec![one, other])));
+        let check = checks.into_iter().reduce(|one, other| call(F::And, vec![one, other]))?;
         // Nothing is compared where the subquery has no row.
         let own = match &subquery.plan {
             Logical::Project { input, .. } => match &**input {
@@ -1029,7 +1102,7 @@ impl<'t> Resolve<'_, 't> {
             }
             let is_member = column != output;
             let item = self.found.items.get(&column).filter(|_| !self.materialized.contains(&column));
-            // A number that a text of the result is made of is compared row by row.
+            // A number or document that a text of the result is made of is compared row by row.
             if is_member && item.is_some_and(|item| is_text_of_number(item)) {
                 continue;
             }
@@ -1088,7 +1161,8 @@ fn uncast(item: &Expr) -> &Expr {
         // What is cast to the type of a set operation is a column. A statement's own cast to a text is none of these.
         ExprKind::Call { function: F::Cast, args, option }
             if args[0].as_column().is_some()
-                && (matches!(option, CallOption::Stored) || !item.data_type.is_string()) =>
+                && (matches!(option, CallOption::Stored)
+                    || !item.data_type.is_string() && !args[0].data_type.is_string()) =>
         {
             &args[0]
         }
@@ -1096,9 +1170,14 @@ fn uncast(item: &Expr) -> &Expr {
     }
 }
 
+fn is_zero(count: &Expr) -> bool {
+    matches!(count.kind, ExprKind::Literal(Value::Int(0) | Value::UInt(0)))
+}
+
 fn is_text_of_number(item: &Expr) -> bool {
     let Some((F::Cast, [arg])) = item.as_call() else { return false };
-    item.data_type.is_string() && (arg.data_type.is_numeric() || is_text_of_number(arg))
+    let is_number = arg.data_type.is_numeric() || arg.data_type.kind == TypeKind::Json;
+    item.data_type.is_string() && (is_number || is_text_of_number(arg))
 }
 
 /// IN, unlike `(a, b) = (subquery)` and `<> ALL`.
@@ -1130,6 +1209,24 @@ fn has_no_table(tree: &Logical) -> bool {
     match tree {
         Logical::OneRow => true,
         Logical::Project { input, .. } => has_no_table(input),
+        _ => false,
+    }
+}
+
+/// A query without a table.
+fn is_tableless(tree: &Logical) -> bool {
+    match tree {
+        Logical::Project { input, .. } | Logical::Filter { input, .. } => is_tableless(input),
+        _ => has_no_table(tree),
+    }
+}
+
+fn is_windowed(tree: &Logical) -> bool {
+    match tree {
+        Logical::Window { .. } => true,
+        Logical::Project { input, .. } | Logical::Filter { input, .. } | Logical::Sort { input, .. } => {
+            is_windowed(input)
+        }
         _ => false,
     }
 }

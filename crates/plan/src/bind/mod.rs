@@ -440,6 +440,7 @@ impl<'a> Binder<'a> {
             all: &self.columns,
             materialized: &self.materialized_columns,
             of_having: &self.having_columns,
+            session: self.session,
         };
         let constant_checks = constant_checks::of(&kind, columns, parameters);
         Bound {

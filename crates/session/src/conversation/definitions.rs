@@ -7,7 +7,7 @@ use ::access::MetadataMode;
 use catalog::{Privileges, TableEntry, TableKind};
 use exec::output::{ResultColumn, encode_columns_with_defaults};
 use plan::logical::{Created, OutputSource};
-use service::error::{ER_BAD_DB_ERROR, ER_NO_DB_ERROR};
+use service::error::{ER_BAD_DB_ERROR, ER_CANT_UPDATE_TABLE_IN_CREATE_TABLE_SELECT, ER_NO_DB_ERROR};
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{AlterAction, Maintain, MaintainKind, ObjectName, Statement};
 use types::charset::Charset;
@@ -218,7 +218,15 @@ fn create_table_as<B: Backend>(
     // The table is there: what fills it cannot begin the whole statement again.
     let follows_others = session.running.follows_others();
     session.running.set_follows_others(true);
-    let filled = run::run_planned(session, &parsed.statement, &text, &values, reply);
+    // FOR UPDATE.
+    let locked = plan.tables.iter().find(|table| matches!(table.lock, Some((true, _))));
+    let filled = match locked {
+        Some(locked) => {
+            let name = &locked.entry.definition.name;
+            Err(ER_CANT_UPDATE_TABLE_IN_CREATE_TABLE_SELECT.with(&[name, &table]).into())
+        }
+        None => run::run_planned(session, &parsed.statement, &text, &values, reply),
+    };
     session.running.set_follows_others(follows_others);
     if filled.is_err() {
         // MySQL's statement is atomic: without its rows the table must not stay.

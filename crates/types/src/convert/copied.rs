@@ -8,6 +8,7 @@ use super::show::write_text;
 use super::store;
 use crate::charset::Charset;
 use crate::data_type::{DataType, SCALE_NOT_FIXED, TypeKind};
+use crate::decimal::Decimal;
 use crate::number;
 use crate::vector::{Cell, Column};
 
@@ -99,6 +100,23 @@ pub fn store_copied(
         // It becomes a BIGINT first, whatever the column is.
         store(Cell::Int(limit.0), of(&DataType::BIGINT), to, options, out);
         return Issue::showing(IssueKind::TruncatedDecimal, cell, from);
+    }
+    // A text becomes a DECIMAL first, the number that it begins with; TEXT and BLOB without a word.
+    if let Cell::Bytes(text) = cell
+        && to.kind == TypeKind::Decimal
+        && from.is_string()
+        && from.members.is_none()
+    {
+        let parsed = Decimal::parse(text);
+        if parsed.consumed > 0 && !only_spaces(&text[parsed.consumed..]) {
+            let issue = store(Cell::Bytes(&text[..parsed.consumed]), of(from), to, options, out);
+            let is_read_quietly = from.is_text_or_blob();
+            return if is_read_quietly {
+                issue
+            } else {
+                Issue::showing(IssueKind::TruncatedDecimal, cell, from)
+            };
+        }
     }
     match way(from, to) {
         Way::Stored => store(cell, of(from), to, options, out),

@@ -115,13 +115,22 @@ pub(super) fn store_datetime(
                     };
                     // A number without a date, where it is too large.
                     let micros = value.to_units(6).unwrap_or(-1_000_000);
-                    (i64::try_from(micros / 1_000_000).unwrap_or(-1), (micros % 1_000_000).max(0) as u32)
+                    match micros {
+                        ..0 => (-1, 0),
+                        _ => (i64::try_from(micros / 1_000_000).unwrap_or(-1), (micros % 1_000_000) as u32),
+                    }
                 }
                 _ => (whole_number(cell, from).and_then(|n| i64::try_from(n).ok()).unwrap_or(-1), 0),
             };
             whole = Some(number);
-            parse::datetime_from_number(number, options.date_mode)
-                .map(|(value, _)| Some(DateTime { micros, ..value }))
+            parse::datetime_from_number(number, options.date_mode).map(|(value, has_time)| {
+                // A date alone has no fraction of a second.
+                if micros != 0 && !has_time && number != 0 {
+                    issue = Issue::showing(IssueKind::Temporal { what, out_of_range: false }, cell, from);
+                    return Some(value);
+                }
+                Some(DateTime { micros, ..value })
+            })
         }
     };
     let value = match parsed {
@@ -142,9 +151,15 @@ pub(super) fn store_datetime(
         // The zero date, and texts with a zero month or day, are out of range where the mode refuses them.
         Err(TemporalError::Zero) => return wrong(from_text || whole == Some(0), out),
     };
+    // There is no second to which a zero date is rounded up.
+    let round = |digits: u8| {
+        let is_up =
+            value.date_part() == DateTime::ZERO && value.round(digits) != Some(value.truncate(digits));
+        if is_up { None } else { value.round(digits) }
+    };
     let fitted = match to.kind {
         TypeKind::Date => {
-            let rounded = if options.truncate_fraction { Some(value) } else { value.round(0) };
+            let rounded = if options.truncate_fraction { Some(value) } else { round(0) };
             let Some(rounded) = rounded else {
                 return wrong(true, out);
             };
@@ -159,7 +174,7 @@ pub(super) fn store_datetime(
             Some(rounded.date_part())
         }
         _ if options.truncate_fraction => Some(value.truncate(to.scale)),
-        _ => value.round(to.scale),
+        _ => round(to.scale),
     };
     let Some(fitted) = fitted else {
         return wrong(true, out);
@@ -231,6 +246,11 @@ pub(super) fn store_time(
                         issue = Issue::showing(IssueKind::TemporalNote { what: "time" }, cell, from);
                     }
                     Ok(parsed.value)
+                }
+                // MySQL says nothing of a number with an exponent.
+                Err(_) if parse::has_exponent(text) => {
+                    out.push_int(0);
+                    return None;
                 }
                 Err(_) => Err(text.contains(&b':')),
             }

@@ -361,6 +361,16 @@ pub fn parse_time_with(text: &[u8], truncates_fraction: bool) -> Result<ParsedTi
     Ok(clip(negative, hours, minutes, seconds, micros, carry, truncated))
 }
 
+/// Whether an exponent follows what may be a time: [`parse_time`] refuses it.
+#[must_use]
+pub fn has_exponent(text: &[u8]) -> bool {
+    let blanks = text.iter().take_while(|&&byte| is_space(byte)).count();
+    let text = text[blanks..].strip_prefix(b"-").unwrap_or(&text[blanks..]);
+    let is_of_time = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.' | b' ');
+    let end = text.iter().take_while(|byte| is_of_time(byte)).count();
+    end > 0 && starts_exponent(&text[end..])
+}
+
 /// `e` and digits, as of a DOUBLE: MySQL takes nothing with them for a time.
 fn starts_exponent(text: &[u8]) -> bool {
     match text {
