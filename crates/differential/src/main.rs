@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use differential::generate::Settings;
 use differential::minimise::{minimise, script_text};
 use differential::oracle::{Oracle, Verdict};
 use differential::plan_errors::PlanErrors;
-use differential::round::Pair;
+use differential::round::{Finding, Pair};
 use differential::temporary;
 
 const USAGE: &str = "\
@@ -28,7 +28,7 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
   --minimise        cut each finding down before it is printed
   --most N          cut down at most N findings of a kind (and pair of error numbers), count the others
   --kinds A,B       work on findings of these kinds only: Crash, Rows, Order, Content, Error, Counts, Columns, ...
-  --out DIR         write each finding into a file there, named by kind and seed
+  --out DIR         write each finding into a file there, named by kind and seed; below evaluated those that depend on what is evaluated
   --views           statements read and change the tables through views
   --generated       tables have generated columns and functional key parts
   --rows-only       compare rows, contents and errors only: no column types, warnings, texts
@@ -114,6 +114,11 @@ fn arguments() -> Result<Arguments, String> {
     })
 }
 
+fn write_finding(folder: &Path, name: &str, finding: &Finding) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join(name), script_text(finding))
+}
+
 fn run(arguments: &Arguments) -> Result<bool, String> {
     let Arguments { left, right, lenience, database, settings, .. } = arguments;
     let connect = |database: &str| {
@@ -135,11 +140,12 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let mut plan_errors = PlanErrors::connect(left, right, &format!("{database}_plans"))
         .map_err(|error| format!("cannot connect: {error}"))?;
     let mut of_plan: BTreeMap<String, usize> = BTreeMap::new();
+    let mut of_evaluation: BTreeMap<String, usize> = BTreeMap::new();
     let mut seed = arguments.seed;
     let mut failure = None;
     while done < arguments.statements && failure.is_none() {
         let ran = pair.round(seed, settings, |mut finding| {
-            let is_known = |finding: &differential::round::Finding| {
+            let is_known = |finding: &Finding| {
                 let sql =
                     finding.script.statements.last().map_or(String::new(), differential::ast::Statement::sql);
                 explained::explanation(&entries, &sql, &finding.difference).is_some()
@@ -200,6 +206,22 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 Ok(None) => {}
                 Err(error) => failure = Some(error.to_string()),
             }
+            match plan_errors.evaluated(&finding) {
+                Ok(Some(why)) => {
+                    let (left, right) = finding.difference.errors;
+                    println!("depends on what is evaluated, {kind} {left:?} {right:?}, seed {seed}: {why}");
+                    let count = of_evaluation.entry(kind.clone()).or_default();
+                    *count += 1;
+                    if let Some(folder) = &arguments.out {
+                        let name = format!("{kind}-{seed}-{count}.sql");
+                        let written = write_finding(&folder.join("evaluated"), &name, &finding);
+                        failure = written.err().map(|error| error.to_string()).or(failure.take());
+                    }
+                    return;
+                }
+                Ok(None) => {}
+                Err(error) => failure = Some(error.to_string()),
+            }
             let mut finding = match &mut cutter {
                 Some(cutter) => minimise(cutter, finding),
                 None => finding,
@@ -219,9 +241,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                     Ok(Verdict::Stands(unlike)) => finding.difference.narrow(unlike),
                     Err(error) => failure = Some(error.to_string()),
                 }
+                let (left, right) = finding.difference.errors;
                 match plan_errors.unneeded(&finding) {
                     Ok(Some(plan)) => {
-                        let (left, right) = finding.difference.errors;
                         println!(
                             "depends on the plan, {kind} {left:?} {right:?}, seed {seed}, cut down: {plan}"
                         );
@@ -235,17 +257,12 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             let kind = format!("{:?}", finding.difference.kind);
             let count = counts.entry(kind.clone()).or_default();
             *count += 1;
-            let text = script_text(&finding);
             match &arguments.out {
                 Some(folder) => {
-                    let file = folder.join(format!("{kind}-{seed}-{count}.sql"));
-                    if let Err(error) =
-                        std::fs::create_dir_all(folder).and_then(|()| std::fs::write(file, text))
-                    {
-                        failure = Some(error.to_string());
-                    }
+                    let written = write_finding(folder, &format!("{kind}-{seed}-{count}.sql"), &finding);
+                    failure = written.err().map(|error| error.to_string()).or(failure.take());
                 }
-                None => println!("{text}"),
+                None => println!("{}", script_text(&finding)),
             }
         });
         done += ran.map_err(|error| format!("round {seed}: {error}"))?;
@@ -259,7 +276,8 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let _ =
         write!(line, ", explained {explained_count}, right server broke off {} times", pair.right_crashes);
     println!(
-        "{line}; the oracle contradicts itself: {contradictions:?}; depends on the plan: {of_plan:?}; differences: {counts:?}"
+        "{line}; the oracle contradicts itself: {contradictions:?}; depends on the plan: {of_plan:?}; \
+         depends on what is evaluated: {of_evaluation:?}; differences: {counts:?}"
     );
     for (key, count) in seen {
         println!("{count:6} {key}");

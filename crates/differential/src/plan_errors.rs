@@ -18,6 +18,8 @@
 //! rows for which they fail. So no check of one server is missed: it would have to give the error by itself, too. An error of the left server in
 //! expressions that stand only in arms of CASE, IF and COALESCE or in select lists above WHERE is not left out so: it must not evaluate them
 //! for values and rows that are not asked for.
+//!
+//! What is left may depend on which expressions are evaluated, another count: [`evaluated`].
 
 use client::{Error, Options};
 
@@ -29,6 +31,8 @@ use crate::round::{Finding, Pair, changed_tables};
 use crate::server::{Answer, Server};
 use crate::value::{Value, Writer};
 use crate::walk;
+
+mod evaluated;
 
 /// Errors of strict mode that conversions and functions give: a bad value, a division by zero, a date out of range, a logarithm that there is
 /// none of, a document that is no number.
@@ -194,7 +198,8 @@ impl PlanErrors {
         }
         let mut failing: Vec<Expr> = Vec::new();
         for (is_left, number) in [(true, finding.difference.errors.0), (false, finding.difference.errors.1)] {
-            let Some(number) = number else { continue };
+            // An error of writing a row comes of no expression.
+            let Some(number) = number.filter(|number| !ROW_ERRORS.contains(number)) else { continue };
             let mut fails = Vec::new();
             for probe in &probes {
                 let answer = self.probe(is_left, probe, is_change, finding.is_prepared)?;
@@ -473,13 +478,13 @@ mod tests {
         Answer::Refused { number, message: String::new() }
     }
 
-    fn delete() -> Statement {
+    pub(super) fn delete() -> Statement {
         let from = Source::Table { name: "t0".to_owned(), alias: "r1".to_owned(), hint: None };
         let (with, targets, order) = (Vec::new(), Vec::new(), Vec::new());
         Statement::Delete { with, is_ignore: false, targets, from, filter: None, order, limit: None }
     }
 
-    fn difference(kind: Kind, left: Option<u16>, right: Option<u16>) -> Difference {
+    pub(super) fn difference(kind: Kind, left: Option<u16>, right: Option<u16>) -> Difference {
         let answer = |number: Option<u16>| Some(number.map_or_else(|| done(1), refused));
         Difference {
             kind,

@@ -30,8 +30,8 @@ pub struct Probe {
     pub query: Query,
     /// The probes of what it evaluates.
     pub below: Range<usize>,
-    /// It stands where it is evaluated only for some rows or values, whatever the plan: in an arm of CASE, IF or COALESCE, or in the
-    /// select list above WHERE.
+    /// It stands where it is evaluated only for some rows or values, whatever the plan: in an arm of CASE, IF or COALESCE, in the
+    /// select list above WHERE, or in a query that has no row as it is written (WHERE 0, LIMIT 0).
     pub is_guarded: bool,
 }
 
@@ -57,12 +57,14 @@ pub fn of(statement: &Statement) -> Option<Vec<Probe>> {
         Statement::Insert { rows: Rows::Values(rows), .. } => {
             rows.iter().flatten().flatten().for_each(|expr| gather.expr(expr, &scope));
         }
-        Statement::Update { from, sets, filter, .. } => {
+        Statement::Update { with, from, sets, filter, .. } => {
+            let scope = gather.with(with, scope);
             let scope = gather.source(from, &scope);
             sets.iter().for_each(|(_, expr)| gather.expr(expr, &scope));
             filter.iter().for_each(|expr| gather.condition(expr, &scope));
         }
-        Statement::Delete { from, filter, .. } => {
+        Statement::Delete { with, from, filter, .. } => {
+            let scope = gather.with(with, scope);
             let scope = gather.source(from, &scope);
             filter.iter().for_each(|expr| gather.condition(expr, &scope));
         }
@@ -129,7 +131,7 @@ impl Scope {
 #[derive(Default)]
 struct Gather {
     found: Vec<Probe>,
-    /// How many arms and select lists above WHERE are around what is visited.
+    /// How many arms, select lists above WHERE and queries without a row are around what is visited.
     guards: usize,
 }
 
@@ -142,10 +144,12 @@ impl Gather {
     fn query(&mut self, query: &Query, around: &Scope) {
         let mut scope = around.clone();
         scope.is_recursive |= query.is_recursive;
-        for cte in &query.with {
-            self.query(&cte.query, &scope);
-            scope.with.push(cte.clone());
-        }
+        scope = self.with(&query.with, scope);
+        let is_never = query.limit.is_some_and(|(_, count)| count == 0)
+            || query
+                .select()
+                .is_some_and(|select| select.filter.iter().chain(&select.having).any(is_false_as_written));
+        self.guards += usize::from(is_never);
         match &query.body {
             Body::Set { left, right, .. } => {
                 self.query(left, &scope);
@@ -162,6 +166,16 @@ impl Gather {
                 conditions.for_each(|expr| self.condition(expr, &scope));
             }
         }
+        self.guards -= usize::from(is_never);
+    }
+
+    /// CTEs, each of which may name those before it. Answers the scope of what follows them.
+    fn with(&mut self, with: &[Cte], mut scope: Scope) -> Scope {
+        for cte in with {
+            self.query(&cte.query, &scope);
+            scope.with.push(cte.clone());
+        }
+        scope
     }
 
     /// What is below a FROM. Answers the scope of the expressions beside it.
@@ -280,6 +294,17 @@ impl Gather {
     }
 }
 
+/// Whether no row fulfils the condition, whatever the tables hold.
+fn is_false_as_written(condition: &Expr) -> bool {
+    match condition {
+        Expr::Literal { value, .. } => matches!(value, Value::Null | Value::Int(0)),
+        Expr::Call { form, arguments } => {
+            form.template == forms::AND.template && arguments.iter().any(is_false_as_written)
+        }
+        _ => false,
+    }
+}
+
 fn gives_truth(expr: &Expr) -> bool {
     match expr {
         Expr::Call { form, .. } => form.result == Some(Family::Condition),
@@ -366,6 +391,26 @@ mod tests {
         assert_eq!(guarded(Expr::Call { form, arguments: vec![c.clone(), d.clone()] }, None), (false, true));
         let case = Expr::Case { operand: None, branches: vec![(c, d)], otherwise: None };
         assert_eq!(guarded(case, None), (false, true));
+    }
+
+    #[test]
+    fn what_no_row_reaches_as_it_is_written_is_guarded() {
+        let is_guarded = |filter: Option<Expr>, limit: Option<(u64, u64)>| {
+            let items = vec![Item { expr: Expr::literal(Value::Int(1)), alias: None }];
+            let having = Some(column("r1", "c"));
+            let from = Some(table("t0", "r1"));
+            let mut query = Query::of(Select { items, from, filter, having, ..Select::default() });
+            query.limit = limit;
+            let probes = of(&Statement::Query(query)).unwrap();
+            probes.iter().find(|probe| probe.expr == column("r1", "c")).unwrap().is_guarded
+        };
+        let zero = Expr::literal(Value::Int(0));
+        let both = Expr::Call { form: forms::AND, arguments: vec![column("r1", "w"), zero.clone()] };
+        assert!(is_guarded(Some(zero), None));
+        assert!(is_guarded(Some(both), None));
+        assert!(is_guarded(Some(Expr::literal(Value::Null)), None));
+        assert!(is_guarded(None, Some((0, 0))));
+        assert!(!is_guarded(Some(column("r1", "w")), Some((0, 1))));
     }
 
     #[test]
