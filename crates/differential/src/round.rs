@@ -2,8 +2,9 @@
 
 use client::{Error, Options};
 
-use crate::ast::{Script, Source, Statement};
+use crate::ast::{Expr, Rows, Script, Source, Statement};
 use crate::compare::{self, Difference, Kind, Lenience};
+use crate::forms;
 use crate::generate::{Generator, Settings};
 use crate::random::Random;
 use crate::schema::{Table, Type};
@@ -159,7 +160,7 @@ pub fn view_sql(number: usize, variety: u64, table: &Table) -> Vec<String> {
             sql.push(format!("CREATE TABLE {table}_one (one_key INT PRIMARY KEY)"));
             sql.push(format!("INSERT INTO {table}_one VALUES (1)"));
             sql.push(format!(
-                "CREATE VIEW {table} AS SELECT base.* FROM {kept} AS base JOIN {table}_one ON one_key = 1 WHERE {first}{option}"
+                "CREATE VIEW {table} AS SELECT base.* FROM {kept} AS base JOIN {table}_one WHERE {first}{option}"
             ));
         }
         12 => {
@@ -182,6 +183,15 @@ pub fn view_sql(number: usize, variety: u64, table: &Table) -> Vec<String> {
         }
     }
     sql
+}
+
+/// Whether 9.7 does not do it through a view: INSERT ... SELECT ... ON DUPLICATE KEY UPDATE with VALUES(column) of several tables inserts
+/// nothing there, and says nothing.
+fn is_not_done_through_views(statement: &Statement) -> bool {
+    let Statement::Insert { rows: Rows::Query(_), on_duplicate, .. } = statement else { return false };
+    let is_of_new_row =
+        |value: &Expr| matches!(value, Expr::Call { form, .. } if std::ptr::eq(*form, forms::VALUES));
+    on_duplicate.iter().any(|(_, value)| is_of_new_row(value))
 }
 
 /// The views of all tables, as [`view_sql`] makes them.
@@ -332,6 +342,9 @@ impl Pair {
         let mut history: Vec<Statement> = Vec::new();
         for done in 0..settings.statements {
             let statement = generator.statement();
+            if self.views.is_some() && is_not_done_through_views(&statement) {
+                continue;
+            }
             let is_prepared =
                 random.chance(30) && !matches!(statement, Statement::Plain(_) | Statement::Alter { .. });
             let outcome = self.run(&statement, is_prepared);

@@ -150,7 +150,7 @@ impl Insert<'_, '_> {
             if !writer.read_old(locator, &mut old, ctx)? {
                 return Ok(None);
             }
-            if !check.is_shown(&mut self.view_check, &mut self.queries, &old, ctx)? {
+            if !check.is_shown(&mut self.replaced_check, &mut self.queries, &old, ctx)? {
                 return Err(coded(
                     3059,
                     "REPLACE cannot be executed as it requires deleting rows that are not in the view",

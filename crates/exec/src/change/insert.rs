@@ -183,6 +183,7 @@ pub(super) struct Insert<'p, 's> {
     pub(super) on_duplicate: Option<duplicate::Running>,
     pub(super) queries: RowQueries<'p>,
     pub(super) view_check: view_check::Running,
+    pub(super) replaced_check: view_check::Running,
     /// Number of the row, from 1.
     pub(super) row_number: u64,
     pub(super) counts: Counts,
@@ -286,10 +287,10 @@ pub(super) fn run(
         numbers: compiled.numbered.map(|ordinal| Numbers::new(ordinal, &ctx.change)),
         on_duplicate: compiled.on_duplicate.as_ref().map(|compiled| compiled.running(definition)),
         queries: RowQueries::new(plan, &insert.row_queries, programs)?,
-        view_check: compiled
-            .view_check
+        view_check: compiled.view_check.as_ref().map(view_check::Compiled::running).unwrap_or_default(),
+        replaced_check: compiled
+            .replaced_check
             .as_ref()
-            .or(compiled.replaced_check.as_ref())
             .map(view_check::Compiled::running)
             .unwrap_or_default(),
         row_number: 0,

@@ -386,7 +386,7 @@ impl<'a> Binder<'a> {
         let view = through.map(|view| {
             let name = self.full_view_name(view);
             let check = self.view_check(view, table, true);
-            let is_replace = insert.replace && !insert.repeats_columns && check.is_none();
+            let is_replace = insert.replace && !insert.repeats_columns;
             let replaced = if is_replace { self.shown_rows(view) } else { None };
             Box::new(BoundTargetView { name, check, replaced })
         });

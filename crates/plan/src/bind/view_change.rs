@@ -202,10 +202,10 @@ impl<'a> Binder<'a> {
     pub(super) fn view_column(&self, view: TableIndex, ordinal: u32) -> ViewColumn {
         let mut path = vec![(view, ordinal)];
         let (mut view, mut ordinal) = (view, ordinal);
-        'views: loop {
+        loop {
             let Some(parts) = self.parts_of(view) else { return ViewColumn::Derived };
             let Some(&id) = parts.columns.get(ordinal as usize) else { return ViewColumn::Derived };
-            for table in parts.tables.iter().filter(|table| table.holds(id)) {
+            if let Some(table) = parts.tables.iter().find(|table| table.holds(id)) {
                 match &table.columns {
                     ScopeColumns::Base { first, table, .. } => {
                         let ordinal = id.0 - first.0;
@@ -216,7 +216,7 @@ impl<'a> Binder<'a> {
                         let at = columns.iter().position(|(_, other)| *other == id).unwrap_or_default();
                         (view, ordinal) = (*nested, at as u32);
                         path.push((view, ordinal));
-                        continue 'views;
+                        continue;
                     }
                     ScopeColumns::Derived { view: None, .. } => return ViewColumn::Derived,
                 }
@@ -305,11 +305,11 @@ impl<'a> Binder<'a> {
         Some(Box::new(self.check_of(view, conditions)))
     }
 
-    /// The condition of a view that rows of its only table must meet which REPLACE takes away, where no option checks rows.
+    /// The conditions of a view, and of those within it, that rows of its only table meet which it shows: others must not go by REPLACE.
     pub(super) fn shown_rows(&mut self, view: TableIndex) -> Option<Box<BoundViewCheck>> {
-        let parts = self.parts_of(view).filter(|parts| parts.has_where)?;
-        let conditions = parts.conditions.clone();
-        Some(Box::new(self.check_of(view, conditions)))
+        let mut conditions = Vec::new();
+        self.add_checks(view, true, false, &mut conditions);
+        (!conditions.is_empty()).then(|| Box::new(self.check_of(view, conditions)))
     }
 
     /// Conditions, those with subqueries as row queries.

@@ -281,8 +281,8 @@ impl<B: Backend> SessionLocks<B> {
         core.table_locks.fetch_add(1, Ordering::SeqCst);
         self.active = true;
         let mut taking = Taking { locks: self, core, changing, is_done: false };
-        taking.locks.take_tables(&tables, writes, catalog, core, changing, lock_wait)?;
-        taking.locks.tables = tables;
+        taking.locks.take_tables(&tables, writes, &catalog, core, changing, lock_wait)?;
+        taking.locks.tables = with_tables_of_views(tables, &catalog());
         taking.is_done = true;
         Ok(())
     }
@@ -292,7 +292,7 @@ impl<B: Backend> SessionLocks<B> {
         &mut self,
         tables: &[LockedTable],
         writes: bool,
-        catalog: impl Fn() -> Arc<Catalog>,
+        catalog: &impl Fn() -> Arc<Catalog>,
         core: &Core,
         changing: &Changing,
         lock_wait: MetadataWait<'_>,
@@ -459,6 +459,31 @@ fn wanted_locks<B: Backend>(
         want_lock::<B>(entry, mode, catalog, &mut wanted);
     }
     Ok(wanted)
+}
+
+/// Locked tables with those that locked views read, which are locked under their own names: for writing where rows can be changed through
+/// the view.
+fn with_tables_of_views(mut tables: Vec<LockedTable>, catalog: &Catalog) -> Vec<LockedTable> {
+    let mut at = 0;
+    while let Some(locked) = tables.get(at) {
+        at += 1;
+        let Some(entry) = catalog.table(&locked.schema, &locked.name) else { continue };
+        let Some(view) = &entry.definition.view else { continue };
+        let write = locked.write && view.updatable;
+        for (schema, name) in &view.tables {
+            let is_known = |other: &LockedTable| {
+                other.schema == **schema
+                    && other.name == **name
+                    && other.alias == **name
+                    && (other.write || !write)
+            };
+            if catalog.table(schema, name).is_some() && !tables.iter().any(is_known) {
+                let name = name.to_string();
+                tables.push(LockedTable { schema: schema.to_string(), alias: name.clone(), name, write });
+            }
+        }
+    }
+    tables
 }
 
 /// Adds the lock of a table; of a view also those of the tables and views that it reads, each once.

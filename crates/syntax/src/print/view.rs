@@ -364,18 +364,22 @@ impl<'o> Printer<'o> {
             chain.push((*op, *all, *right, parentheses));
             first = without_parentheses(left);
         }
+        // A UNION that leaves duplicates out leaves them out of all unions before it; those before a UNION ALL stand in parentheses.
+        let mut is_distinct = false;
+        for at in 0..chain.len() {
+            let (op, all, ..) = chain[at];
+            is_distinct &= at > 0 && chain[at - 1].0 == SetOp::Union;
+            is_distinct |= op == SetOp::Union && !all;
+            chain[at].1 = all && !is_distinct;
+            let is_before_all = at > 0 && op == SetOp::Union && chain[at - 1].0 == op && chain[at - 1].1;
+            chain[at].3 |= is_before_all && !chain[at].1 && !is_subquery;
+        }
         for _ in chain.iter().filter(|(.., parentheses)| *parentheses) {
             self.put("(");
         }
         self.single(first);
         chain.reverse();
-        for at in 0..chain.len() {
-            let (op, all, right, parentheses) = chain[at];
-            // A UNION that leaves duplicates out leaves them out of all unions before it.
-            let is_distinct =
-                |(other, all, ..): &(SetOp, bool, &QueryBody<'_>, bool)| *other == SetOp::Union && !all;
-            let later = chain[at + 1..].iter().take_while(|(other, ..)| *other == op);
-            let all = all && !(op == SetOp::Union && later.into_iter().any(is_distinct));
+        for (op, all, right, parentheses) in chain {
             self.put(match op {
                 SetOp::Union => " union ",
                 SetOp::Except => " except ",
