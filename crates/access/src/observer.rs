@@ -29,6 +29,9 @@ pub trait NewRowCells: RowCells {
     /// # Errors
     /// What storing the value would say: NULL in a NOT NULL column, a value that the type cannot hold.
     fn set(&mut self, ordinal: usize, value: &Value) -> Result<(), Error>;
+
+    /// Puts a cell of the column's own type there. NULL is looked at when all triggers have run.
+    fn put(&mut self, ordinal: usize, cell: Cell<'_>);
 }
 
 /// Fired by the rows that statements change themselves. INSERT has a new row, DELETE an old one, UPDATE both; TIMESTAMPs are in the

@@ -6,6 +6,7 @@ use types::collation::CollationId;
 use types::{DataType, Decimal};
 
 use crate::name::NameMap;
+use crate::trigger::TriggerDefinition;
 use crate::view::ViewDefinition;
 
 /// A schema's number, unique for the life of a data folder.
@@ -385,6 +386,8 @@ pub struct TableDefinition {
     pub foreign_keys: Vec<ForeignKey>,
     /// CHECK constraints.
     pub checks: Vec<CheckConstraint>,
+    /// Triggers, those of an event and a timing in their order.
+    pub triggers: Vec<Arc<TriggerDefinition>>,
     /// What makes it a view.
     pub view: Option<Arc<ViewDefinition>>,
     /// From a column's name to its ordinal; made by [`TableDefinition::index_names`].
@@ -392,6 +395,20 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
+    /// Its triggers by event, timing and order.
+    #[must_use]
+    pub fn triggers_in_order(&self) -> Vec<&Arc<TriggerDefinition>> {
+        let mut triggers: Vec<_> = self.triggers.iter().collect();
+        triggers.sort_by_key(|trigger| (trigger.event, trigger.timing));
+        triggers
+    }
+
+    /// Its trigger of this name.
+    #[must_use]
+    pub fn trigger(&self, name: &str) -> Option<&Arc<TriggerDefinition>> {
+        self.triggers.iter().find(|trigger| trigger.is_named(name))
+    }
+
     /// A table whose rows are computed: without indexes and trees.
     #[must_use]
     pub fn system(
@@ -421,6 +438,7 @@ impl TableDefinition {
             options: TableOptions::default(),
             foreign_keys: Vec::new(),
             checks: Vec::new(),
+            triggers: Vec::new(),
             view: None,
         }
     }

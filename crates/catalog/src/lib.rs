@@ -32,6 +32,7 @@ mod name;
 mod routine;
 mod show_create;
 mod snapshot;
+mod trigger;
 mod view;
 
 pub use access::{
@@ -49,11 +50,11 @@ pub use definition::{
 pub use name::{NameMap, fold_name, names_equal};
 pub use routine::{DataAccess, RoutineDefinition, RoutineId, RoutineKind, Routines};
 pub use show_create::{
-    append_identifier, append_string, escaped_expression, show_create_routine, show_create_schema,
-    show_create_table, with_padded_defaults,
+    append_identifier, append_string, escaped_expression, show_create_routine, show_create_schema, show_create_table, show_create_trigger, with_padded_defaults,
 };
 pub use snapshot::{
     Catalog, CatalogHandle, Edge, ForeignKeyGraph, LockWait, Node, Reference, References, Schema, TableEntry,
     TableSource, VirtualContext, VirtualError, VirtualScan, VirtualTable, leading_index, unique_index,
 };
+pub use trigger::{TriggerDefinition, TriggerEvent, TriggerTiming, fired};
 pub use view::{CheckOption, ViewAlgorithm, ViewDefinition};

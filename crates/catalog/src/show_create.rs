@@ -11,6 +11,7 @@ use crate::definition::{
     IndexAlgorithm, IndexDefinition, IndexKind, RowFormatOption, TableDefinition, TableKind,
 };
 use crate::routine::{DataAccess, RoutineDefinition, RoutineKind};
+use crate::trigger::TriggerDefinition;
 use crate::snapshot::Schema;
 
 /// Appends `name` in backticks, or bare if `quote` is off (`sql_quote_show_create`).
@@ -458,6 +459,22 @@ pub fn show_create_schema(schema: &Schema, if_not_exists: bool) -> Vec<u8> {
     }
     out.extend_from_slice(b" */ /*!80016 DEFAULT ENCRYPTION='N' */");
     out
+}
+
+/// The CREATE TRIGGER that would make a trigger of the table `table` again.
+#[must_use]
+pub fn show_create_trigger(trigger: &TriggerDefinition, table: &str) -> String {
+    let mut out = b"CREATE DEFINER=".to_vec();
+    append_identifier(&mut out, &trigger.definer.0);
+    out.push(b'@');
+    append_identifier(&mut out, &trigger.definer.1);
+    out.extend_from_slice(b" TRIGGER ");
+    append_identifier(&mut out, &trigger.name);
+    out.extend_from_slice(format!(" {} {} ON ", trigger.timing.word(), trigger.event.word()).as_bytes());
+    append_identifier(&mut out, table);
+    out.extend_from_slice(b" FOR EACH ROW ");
+    out.extend_from_slice(trigger.body.as_bytes());
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// The text of SHOW CREATE PROCEDURE and SHOW CREATE FUNCTION.

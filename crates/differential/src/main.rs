@@ -31,6 +31,7 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
   --out DIR         write each finding into a file there, named by kind and seed; below evaluated those that depend on what is evaluated
   --views           statements read and change the tables through views
   --generated       tables have generated columns and functional key parts
+  --triggers        the tables have triggers; what those write is compared after each change
   --rows-only       compare rows, contents and errors only: no column types, warnings, texts
   --no-texts        do not compare texts of errors and warnings
   --database NAME   database to use on both servers; it is dropped (default differential)
@@ -86,6 +87,7 @@ fn arguments() -> Result<Arguments, String> {
             "--out" => out = Some(PathBuf::from(value()?)),
             "--views" => reads_views = true,
             "--generated" => settings.generated = true,
+            "--triggers" => settings.triggers = true,
             "--rows-only" => lenience = Lenience { columns: false, warnings: false, texts: false },
             "--no-texts" => lenience.texts = false,
             "--database" => database = value()?,
@@ -123,7 +125,11 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let Arguments { left, right, lenience, database, settings, .. } = arguments;
     let connect = |database: &str| {
         Pair::connect(left, right, database, *lenience)
-            .map(|pair| Pair { views: arguments.reads_views.then_some(0), ..pair })
+            .map(|pair| Pair {
+                views: arguments.reads_views.then_some(0),
+                has_triggers: settings.triggers,
+                ..pair
+            })
             .map_err(|error| format!("cannot connect: {error}"))
     };
     let mut pair = connect(database)?;
@@ -167,7 +173,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             // The oracle asks its questions of tables.
             let is_asked = !(arguments.reads_views
                 && finding.script.statements.last().is_some_and(differential::ast::Statement::is_change));
-            let verdict = |oracle: &mut Oracle, finding: &differential::round::Finding| match is_asked {
+            let verdict = |oracle: &mut Oracle, finding: &Finding| match is_asked {
                 true => oracle.verdict(finding, *lenience),
                 false => Ok(Verdict::Stands(Vec::new())),
             };

@@ -5,6 +5,7 @@ use client::{Error, Options};
 use crate::ast::{Expr, Rows, Script, Source, Statement};
 use crate::compare::{self, Difference, Kind, Lenience};
 use crate::forms;
+use crate::generate::triggers::AUDITED;
 use crate::generate::{Generator, Settings};
 use crate::random::Random;
 use crate::schema::{Table, Type};
@@ -24,6 +25,8 @@ pub struct Pair {
     pub lenience: Lenience,
     /// Statements read and change the tables through views, which differ by this number ([`view_sql`]).
     pub views: Option<u64>,
+    /// The tables have triggers, which write tables of their own.
+    pub has_triggers: bool,
     /// How often the right server broke off.
     pub right_crashes: usize,
 }
@@ -215,7 +218,7 @@ impl Pair {
         lenience: Lenience,
     ) -> Result<Pair, Error> {
         let (left, right) = (Server::connect(left, database)?, Server::connect(right, database)?);
-        Ok(Pair { left, right, lenience, views: None, right_crashes: 0 })
+        Ok(Pair { left, right, lenience, views: None, has_triggers: false, right_crashes: 0 })
     }
 
     /// Empty databases with these tables.
@@ -288,7 +291,11 @@ impl Pair {
         // Where one server refuses, the contents differ by that.
         let follows = outcome.differences.iter().any(|found| found.kind < Kind::Counts);
         if !follows {
-            for table in changed_tables(statement) {
+            let mut tables = changed_tables(statement);
+            if self.has_triggers && !tables.is_empty() {
+                tables.extend(AUDITED.map(str::to_owned));
+            }
+            for table in tables {
                 self.compare_content(&table, statement, &mut outcome);
             }
             // Where the contents differ as well, a row is missing or another: the counts say so too.

@@ -9,7 +9,7 @@ use access::{LargeReader, LockWait, Reading, Snapshot, Transaction, Version, Wri
 use catalog::{AccountId, Catalog};
 
 use crate::error::{coded, internal};
-use crate::expr::{EvalContext, SqlResult};
+use crate::expr::{EvalContext, SqlResult, Firing, StatementGround};
 use crate::long_data::LongParameter;
 use crate::spill::SpillFile;
 use crate::status_counts::StatusCounts;
@@ -243,6 +243,18 @@ impl<'a> ExecContext<'a> {
             Some(transaction) => Ok(&mut **transaction),
             None => Err(internal("a statement on tables without a transaction")),
         }
+    }
+
+    /// Runs triggers.
+    ///
+    /// # Errors
+    /// Theirs; 1105 without a transaction.
+    #[cold]
+    pub(crate) fn fire(&mut self, firing: Firing<'_>) -> SqlResult<()> {
+        let (Some(rows), Some(snapshot)) = (self.transaction.as_deref_mut(), self.snapshot) else {
+            return Err(internal("a trigger without a transaction"));
+        };
+        self.eval.session.fire(firing, StatementGround { rows, snapshot })
     }
 
     /// What reads large values of rows that consistent reads have given.

@@ -51,6 +51,7 @@ pub mod progress;
 pub mod rewrite;
 mod row_accesses;
 mod safe_updates;
+mod triggers;
 mod text;
 
 pub use build::{Options, optimize, optimize_for};

@@ -152,6 +152,15 @@ pub enum Statement<'a> {
     AlterRoutine(&'a AlterRoutine<'a>),
     /// `DROP PROCEDURE`, `DROP FUNCTION`.
     DropRoutine(&'a DropRoutine<'a>),
+    /// `CREATE TRIGGER`.
+    CreateTrigger(&'a CreateTrigger<'a>),
+    /// `DROP TRIGGER`.
+    DropTrigger {
+        /// `IF EXISTS`.
+        if_exists: bool,
+        /// Its name.
+        name: ObjectName<'a>,
+    },
     /// `SIGNAL`, `RESIGNAL`.
     Signal(&'a Signal<'a>),
     /// `GET DIAGNOSTICS`.

@@ -4,6 +4,7 @@
 mod collected;
 mod histograms;
 mod routine;
+mod trigger;
 mod view;
 
 use std::sync::Arc;
@@ -22,8 +23,10 @@ pub(crate) use histograms::{decode_histograms, encode_histograms, histogram_form
 pub(crate) use routine::{decode_routine, encode_routine};
 pub(crate) use view::{decode_view, encode_view};
 
-/// Version of all records written now.
-pub(crate) const VERSION: u8 = 2;
+/// Newest version of a record.
+pub(crate) const VERSION: u8 = 3;
+/// Version of records that need nothing newer, so that earlier programs read them.
+const USUAL_VERSION: u8 = 2;
 
 /// A record that cannot be read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -43,7 +46,7 @@ struct Writer {
 
 impl Writer {
     fn new() -> Self {
-        Self { out: vec![VERSION] }
+        Self { out: vec![USUAL_VERSION] }
     }
     fn u8(&mut self, value: u8) {
         self.out.push(value);
@@ -82,7 +85,7 @@ impl Writer {
 }
 
 struct Reader<'a> {
-    /// Version of the record. 2: columns say how rows of older layouts hold them.
+    /// Version of the record. 2: columns say how rows of older layouts hold them. 3: tables have triggers.
     version: u8,
     rest: &'a [u8],
 }
@@ -445,6 +448,10 @@ pub(crate) fn encode_table(table: &TableDefinition) -> Vec<u8> {
         out.str(&check.expression);
         out.bool(check.enforced);
     });
+    if !table.triggers.is_empty() {
+        out.out[0] = VERSION;
+        out.list(&table.triggers, |out, trigger| trigger::write_trigger(out, trigger));
+    }
     out.out
 }
 
@@ -494,6 +501,7 @@ pub(crate) fn decode_table(
         checks: input.list(|input| {
             Ok(CheckConstraint { name: input.str()?, expression: input.str()?, enforced: input.bool()? })
         })?,
+        triggers: if input.version < 3 { Vec::new() } else { input.list(trigger::read_trigger)? },
         view: None,
         column_names: NameMap::default(),
     };

@@ -10,6 +10,7 @@ pub mod generated;
 mod json_table;
 pub mod queries;
 pub mod tables;
+pub mod triggers;
 pub mod windows;
 
 use crate::ast::{Script, Statement};
@@ -60,6 +61,8 @@ pub struct Settings {
     pub depth: usize,
     /// Tables have generated columns and functional key parts.
     pub generated: bool,
+    /// The tables have triggers.
+    pub triggers: bool,
 }
 
 /// Whether values of a family are dates or times. Comparing those with other values is an error for some of them.
@@ -69,7 +72,14 @@ pub(crate) fn is_temporal(family: Family) -> bool {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { statements: 200, change_percent: 15, definition_percent: 1, depth: 3, generated: false }
+        Settings {
+            statements: 200,
+            change_percent: 15,
+            definition_percent: 1,
+            depth: 3,
+            generated: false,
+            triggers: false,
+        }
     }
 }
 
@@ -99,6 +109,8 @@ pub struct Generator {
     pub(crate) is_ascii: bool,
     /// What generated columns and key parts are made by.
     pub(crate) formulas: Vec<generated::Used>,
+    /// Statements that come before all others, the next one last.
+    waiting: Vec<Statement>,
 }
 
 impl Generator {
@@ -118,8 +130,13 @@ impl Generator {
             has_temporary: false,
             is_ascii: false,
             formulas: Vec::new(),
+            waiting: Vec::new(),
         };
         generator.make_tables();
+        if generator.settings.triggers {
+            generator.waiting = generator.make_triggers();
+            generator.waiting.reverse();
+        }
         generator
     }
 
@@ -131,6 +148,9 @@ impl Generator {
 
     /// The next statement. A definition is changed in `tables` as if it succeeds.
     pub fn statement(&mut self) -> Statement {
+        if let Some(statement) = self.waiting.pop() {
+            return statement;
+        }
         self.names = 0;
         self.budget = 4;
         self.ctes.clear();

@@ -22,6 +22,7 @@ mod generated;
 mod schemas;
 mod selected;
 mod tables;
+mod triggers;
 mod views;
 
 use catalog::Catalog;
@@ -35,6 +36,7 @@ pub use alter::{alter_table, create_index, drop_index};
 pub use definitions::{Change, Definitions, OpenDefinitionsError};
 pub use schemas::{alter_schema, create_schema, drop_schema};
 pub use tables::{create_table, drop_tables, rename_tables, truncate_table};
+pub(crate) use triggers::{create_trigger, drop_trigger};
 pub(crate) use views::{create_view, drop_views};
 
 use session::backend::DefinitionSession;

@@ -65,6 +65,7 @@ pub(super) fn template(
         options: TableOptions::default(),
         foreign_keys: Vec::new(),
         checks: Vec::new(),
+        triggers: Vec::new(),
         view: None,
         column_names: NameMap::default(),
     }
@@ -404,6 +405,7 @@ pub fn rename_tables(
         if entry.definition.kind == TableKind::View && *entry.definition.schema != **new_schema {
             return Err(e::ER_FORBID_SCHEMA_CHANGE.with(&[&entry.definition.schema, new_schema]));
         }
+        require_same_schema(&entry.definition, new_schema)?;
         moved.push((entry, new_schema.clone(), new_name.clone()));
     }
     let renamed: Vec<Renamed> = moved
@@ -438,6 +440,15 @@ pub fn rename_tables(
     foreign_key::follow_rename(&mut change, &renamed, &ids)?;
     let (position, _) = change.commit()?;
     Ok(Outcome { position, ..Outcome::default() })
+}
+
+/// A table with triggers stays in its schema, in which their names are.
+///
+/// # Errors
+/// 1435.
+pub(super) fn require_same_schema(table: &TableDefinition, schema: &str) -> Result<()> {
+    let moves = *table.schema != *schema;
+    if moves && !table.triggers.is_empty() { Err(e::ER_TRG_IN_WRONG_SCHEMA.bare()) } else { Ok(()) }
 }
 
 /// Constraints that got their name from the table follow its new name.

@@ -134,6 +134,10 @@ impl Definitions for LocalBackend {
             Definition::CreateIndex(create) => ddl::create_index(context, create),
             Definition::DropIndex(drop) => ddl::drop_index(context, drop),
             Definition::CreateView(view) => ddl::create_view(context, view),
+            Definition::CreateTrigger(trigger) => ddl::create_trigger(context, trigger),
+            Definition::DropTrigger { schema, table, name } => {
+                ddl::drop_trigger(context, schema, table, name)
+            }
             Definition::DropViews { names, if_exists } => ddl::drop_views(context, names, if_exists),
         }?;
         Ok(Defined {

@@ -1,6 +1,7 @@
 //! DELETE: rows come from the source with their locators, locked.
 
 use access::Error;
+use catalog::TriggerEvent;
 use plan::physical::{DeletePlan, PhysicalPlan};
 use types::{Batch, Cell, Physical};
 
@@ -117,18 +118,20 @@ fn delete_row(
     ctx: &mut ExecContext<'_>,
 ) -> SqlResult<bool> {
     let mut fired = None;
-    if let Some(trigger) = table.trigger {
+    if let Some(trigger) = table.fired_by(TriggerEvent::Delete) {
         let (_, old) = fired.insert((trigger, Batch::default()));
         if !table.read_old(locator, old, ctx)? {
             return Ok(false);
         }
-        trigger.before(Some(RowAt { batch: old, row: 0, positions: None }), None)?;
+        let old = Some(RowAt { batch: old, row: 0, positions: None });
+        trigger.before(TriggerEvent::Delete, old, None, None, ctx)?;
     }
     match table.delete(locator, None, ctx)? {
         Ok(deleted) => {
             ctx.status.add(StatusKind::Delete, u64::from(deleted));
             if deleted && let Some((trigger, old)) = &fired {
-                trigger.after(Some(RowAt { batch: old, row: 0, positions: None }), None)?;
+                let old = Some(RowAt { batch: old, row: 0, positions: None });
+                trigger.after(TriggerEvent::Delete, old, None, ctx)?;
             }
             Ok(deleted)
         }

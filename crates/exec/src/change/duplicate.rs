@@ -5,7 +5,7 @@
 //! once.
 
 use access::{DuplicateKey, Error, Updated};
-use catalog::TableDefinition;
+use catalog::{TableDefinition, TriggerEvent, TriggerTiming};
 use plan::physical::{InsertPlan, InsertSource, PhysicalPlan};
 use plan::{Expr, ExprKind};
 use types::{Batch, Cell, Column};
@@ -13,7 +13,7 @@ use types::{Batch, Cell, Column};
 use super::insert::Insert;
 use super::row::violated;
 use super::rules::{self, Computed, Rules};
-use super::trigger::{NewRow, RowAt, Trigger};
+use super::trigger::{NewRow, NullRules, RowAt, Trigger, settle_nulls};
 use super::values::{Target, changes_row, given_by_query};
 use super::{check_violated, warn_duplicate};
 use crate::context::ExecContext;
@@ -157,7 +157,7 @@ impl Insert<'_, '_> {
                 ));
             }
         }
-        if let Some(trigger) = writer.trigger {
+        if let Some(trigger) = writer.fired_by(TriggerEvent::Delete) {
             return self.replace_with_trigger(trigger, locator, ctx);
         }
         if writer.has_children() {
@@ -208,14 +208,14 @@ impl Insert<'_, '_> {
             return Ok(None);
         }
         let old = Some(RowAt { batch: &old, row: 0, positions: None });
-        trigger.before(old, None)?;
+        trigger.before(TriggerEvent::Delete, old, None, None, ctx)?;
         let new: Vec<Cell<'_>> = self.row.columns.iter().map(|column| column.cell(0)).collect();
         let replaced_by = writer.has_children().then_some(&*new);
         let gone = writer.delete(locator, replaced_by, ctx)?.map_err(|error| writer.failed(&error, ctx))?;
         self.counts.deleted += u64::from(gone);
         ctx.status.add(StatusKind::Delete, u64::from(gone));
         if gone {
-            trigger.after(old, None)?;
+            trigger.after(TriggerEvent::Delete, old, None, ctx)?;
         }
         Ok(None)
     }
@@ -247,6 +247,8 @@ impl Insert<'_, '_> {
             }
         }
         input.row_count = 1;
+        let trigger = self.writer.fired_by(TriggerEvent::Update);
+        let runs = trigger.is_some_and(|trigger| trigger.runs(TriggerEvent::Update, TriggerTiming::Before));
         for ((ordinal, computed), program) in compiled.assignments.iter().zip(programs) {
             let target = Target { definition, ordinal: *ordinal, row: self.row_number, null_allowed: false };
             match (computed, program) {
@@ -293,7 +295,6 @@ impl Insert<'_, '_> {
             let data_type = &definition.columns[ordinal].data_type;
             changes_row(old.columns[ordinal].cell(0), input.columns[ordinal].cell(0), data_type)
         };
-        let trigger = self.writer.trigger;
         let fires = trigger.is_some();
         let before = RowAt { batch: old, row: 0, positions: None };
         if !compiled.assigned.iter().any(is_changed) && !fires {
@@ -306,31 +307,23 @@ impl Insert<'_, '_> {
             }
         }
         if let Some(trigger) = trigger {
-            let mut new = NewRow {
-                definition,
-                batch: input,
-                positions: None,
-                number: self.row_number,
-                storing: &self.storing_changes,
-                warnings: ctx.eval.warnings,
-            };
-            trigger.before(Some(before), Some(&mut new))?;
+            if runs {
+                self.generate_changed(&compiled.affected, input, ctx)?;
+            }
+            let storing = &self.storing_changes;
+            let mut new = NewRow::new(definition, input, None, self.row_number);
+            trigger.before(TriggerEvent::Update, Some(before), Some(&mut new), Some(storing), ctx)?;
+            let rules = NullRules { storing, ignore: self.plan.ignore, numbered: None, missing: &[], view: None };
+            if !settle_nulls(&mut new, &rules, &mut self.warned, ctx.eval.warnings)? {
+                return Ok(Some(false));
+            }
             if !(0..width).any(|ordinal| differs(ordinal, input)) {
                 let after = RowAt { batch: input, row: 0, positions: None };
-                trigger.after(Some(before), Some(after))?;
+                trigger.after(TriggerEvent::Update, Some(before), Some(after), ctx)?;
                 return Ok(Some(false));
             }
         }
-        let rules = self.compiled.rules.generated.iter().zip(&mut self.running.generated);
-        for ((generated, program), _) in
-            rules.zip(&compiled.affected).filter(|(_, is_affected)| **is_affected)
-        {
-            let target =
-                Target { definition, ordinal: generated.ordinal, row: self.row_number, null_allowed: false };
-            let value = program.eval(generated, input, &mut ctx.eval)?;
-            let out = &mut input.columns[generated.ordinal];
-            self.storing_changes.put(target, value, generated.given(), out, ctx.eval.warnings)?;
-        }
+        self.generate_changed(&compiled.affected, input, ctx)?;
         if let Some(check) = &self.compiled.view_check
             && !check.admits(&mut self.view_check, &mut self.queries, input, self.plan.ignore, ctx)?
         {
@@ -363,7 +356,7 @@ impl Insert<'_, '_> {
                 }
                 if let Some(trigger) = trigger {
                     let after = RowAt { batch: input, row: 0, positions: None };
-                    trigger.after(Some(before), Some(after))?;
+                    trigger.after(TriggerEvent::Update, Some(before), Some(after), ctx)?;
                 }
                 Ok(Some(false))
             }
@@ -379,5 +372,24 @@ impl Insert<'_, '_> {
             }
             Err(error) => Err(writer.failed(&error, ctx)),
         }
+    }
+
+    /// Computes the generated columns of a changed row that are affected.
+    fn generate_changed(
+        &mut self,
+        affected: &[bool],
+        input: &mut Batch,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
+        let definition = self.writer.definition;
+        let rules = self.compiled.rules.generated.iter().zip(&mut self.running.generated);
+        for ((generated, program), _) in rules.zip(affected).filter(|(_, is_affected)| **is_affected) {
+            let target =
+                Target { definition, ordinal: generated.ordinal, row: self.row_number, null_allowed: false };
+            let value = program.eval(generated, input, &mut ctx.eval)?;
+            let out = &mut input.columns[generated.ordinal];
+            self.storing_changes.put(target, value, generated.given(), out, ctx.eval.warnings)?;
+        }
+        Ok(())
     }
 }

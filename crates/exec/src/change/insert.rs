@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use access::{Error, LargeSource, MaybeLarge};
-use catalog::{ColumnDefault, TableDefinition};
+use catalog::{ColumnDefault, TableDefinition, TriggerEvent, TriggerTiming};
 use plan::logical::InsertCell;
 use plan::physical::{InsertPlan, InsertSource, Node, PhysicalPlan};
 use types::convert::{Given, Origin};
@@ -15,7 +15,7 @@ use types::{Batch, Cell, Column, DataType, ValueRef};
 use super::numbers::{Number, Numbers, RowsWritten};
 use super::row::{self, RowWriter, violated};
 use super::rules::{self, Computed, Rules, Running, RunningRules};
-use super::trigger::{NewRow, RowAt};
+use super::trigger::{NewRow, NullRules, RowAt, settle_nulls};
 use super::values::{self, Storing, Target};
 use super::{Changed, check_violated, duplicate, recycle, view_check};
 use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
@@ -187,6 +187,10 @@ pub(super) struct Insert<'p, 's> {
     /// Number of the row, from 1.
     pub(super) row_number: u64,
     pub(super) counts: Counts,
+    /// BEFORE triggers may give NOT NULL columns a value.
+    delays_nulls: bool,
+    /// Columns whose NULL was warned of.
+    pub(super) warned: Vec<usize>,
 }
 
 /// What the query of an INSERT gives.
@@ -269,11 +273,18 @@ pub(super) fn run(
     let several_changes = several && source.is_none();
     // A line of a file is one of many rows.
     let several_rows = several || ctx.change.file_line.is_some();
-    let storing = Storing::new(ctx.eval.settings, insert.ignore, several_rows);
+    let delays_nulls = |event| {
+        writer.fired_by(event).is_some_and(|trigger| trigger.runs(event, TriggerTiming::Before))
+    };
+    let delays_nulls_of_changes = delays_nulls(TriggerEvent::Update);
+    let delays_nulls = delays_nulls(TriggerEvent::Insert);
+    let storing = Storing::new(ctx.eval.settings, insert.ignore, several_rows).delaying_nulls(delays_nulls);
     let mut insertion = Insert {
         plan: insert,
         compiled,
-        storing_changes: storing.for_rows(insert.ignore, several_changes),
+        storing_changes: storing
+            .for_rows(insert.ignore, several_changes)
+            .delaying_nulls(delays_nulls_of_changes),
         storing,
         running: compiled.rules.running(),
         cells_running: compiled.cells.iter().map(|(_, cell)| Running::new(cell)).collect(),
@@ -295,6 +306,8 @@ pub(super) fn run(
             .unwrap_or_default(),
         row_number: 0,
         counts: Counts::default(),
+        delays_nulls,
+        warned: Vec::new(),
     };
     insertion.fill_unwritten(ctx)?;
     match (&insert.rows, source) {
@@ -345,6 +358,10 @@ impl<'p> Insert<'p, '_> {
         let out = &mut self.row.columns[ordinal];
         if rules::has_no_default(definition, ordinal) {
             out.clear();
+            if self.delays_nulls {
+                out.push_null();
+                return Ok(());
+            }
             values::push_implicit(&definition.columns[ordinal].data_type, out);
             return Ok(());
         }
@@ -558,7 +575,7 @@ impl<'p> Insert<'p, '_> {
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
         let compiled = self.compiled;
-        let trigger = self.writer.trigger;
+        let trigger = self.writer.fired_by(TriggerEvent::Insert);
         if trigger.is_some() {
             // It may have set them in the row before.
             for &ordinal in &compiled.unwritten {
@@ -566,7 +583,7 @@ impl<'p> Insert<'p, '_> {
             }
         }
         // LOAD DATA does not ask for columns it has no values for.
-        if self.row_number == 1 && ctx.change.file_line.is_none() {
+        if self.row_number == 1 && ctx.change.file_line.is_none() && !self.delays_nulls {
             for &ordinal in &compiled.missing {
                 let column = &self.writer.definition.columns[ordinal];
                 let out = &mut self.row.columns[ordinal];
@@ -587,15 +604,26 @@ impl<'p> Insert<'p, '_> {
             }
         }
         if let Some(trigger) = trigger {
-            let mut new = NewRow {
-                definition: self.writer.definition,
-                batch: &mut self.row,
-                positions: None,
-                number: self.row_number,
-                storing: &self.storing,
-                warnings: ctx.eval.warnings,
-            };
-            trigger.before(None, Some(&mut new))?;
+            if self.delays_nulls {
+                // Triggers see what they would be without them.
+                self.put_generated(ctx)?;
+            }
+            let storing = &self.storing;
+            let mut new = NewRow::new(self.writer.definition, &mut self.row, None, self.row_number);
+            trigger.before(TriggerEvent::Insert, None, Some(&mut new), Some(storing), ctx)?;
+            if self.delays_nulls {
+                let missing = if ctx.change.file_line.is_none() { &*compiled.missing } else { &[] };
+                let rules = NullRules {
+                    storing,
+                    ignore: self.plan.ignore,
+                    numbered: compiled.numbered,
+                    missing,
+                    view: self.plan.view.as_ref().map(|view| &*view.name),
+                };
+                if !settle_nulls(&mut new, &rules, &mut self.warned, ctx.eval.warnings)? {
+                    return Ok(());
+                }
+            }
         }
         if !compiled.rules.generated.is_empty() {
             self.put_generated(ctx)?;
@@ -664,7 +692,7 @@ impl<'p> Insert<'p, '_> {
             && let Some(trigger) = trigger
         {
             let new = RowAt { batch: &self.row, row: 0, positions: None };
-            trigger.after(None, Some(new))?;
+            trigger.after(TriggerEvent::Insert, None, Some(new), ctx)?;
         }
         Ok(())
     }

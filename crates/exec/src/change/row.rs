@@ -4,8 +4,9 @@
 //!
 //! ```text
 //!    values as the statement gives them, defaults       insert, update, duplicate
-//! 1. BEFORE triggers: may change the new row or refuse  trigger (access::RowTrigger; CREATE TRIGGER is 1235 today)
-//! 2. generated columns, WITH CHECK OPTION, CHECK        rules, view_check; NOT NULL: values, whenever a value is stored
+//! 1. BEFORE triggers: may change the new row or refuse  trigger
+//! 2. NOT NULL, generated columns, WITH CHECK OPTION,    trigger, rules, view_check; NOT NULL without BEFORE triggers: values, whenever one is
+//!    CHECK                                              stored
 //! 3. foreign keys: children of the old row, parents     the backend, which holds the keys' locks
 //! 4. the change, with all indexes                       the backend: access::Transaction
 //! 5. AUTO_INCREMENT numbers seen                        numbers
@@ -23,7 +24,7 @@ use access::{
     Columns, DuplicateKey, Error, ForeignKeyViolation, ForeignKeys, LargeSource, LockMode, NewRow, RowLock,
     Table, Updated, WriteTarget,
 };
-use catalog::{TableDefinition, TableId};
+use catalog::{TableDefinition, TableId, TriggerEvent};
 use plan::logical::TableIndex;
 use plan::physical::PhysicalPlan;
 use service::error::{Level, SqlError};
@@ -64,8 +65,14 @@ impl Compiled {
             Some(ResolvedKeys { keys, tables })
         };
         let keys = resolve();
-        let trigger = |table: &plan::physical::PlanTable| table.entry.source.row_trigger().map(Trigger::new);
-        let triggers: Vec<Option<Trigger>> = plan.tables.iter().map(trigger).collect();
+        let trigger = |(index, table): (usize, &plan::physical::PlanTable)| {
+            let events = plan.events(TableIndex(u32::try_from(index).ok()?));
+            if events.is_empty() {
+                return None;
+            }
+            Trigger::new(&table.entry.definition, table.entry.source.row_trigger(), events)
+        };
+        let triggers: Vec<Option<Trigger>> = plan.tables.iter().enumerate().map(trigger).collect();
         let any = keys.is_some() || triggers.iter().any(Option::is_some);
         Compiled(any.then_some(Hooks { keys, triggers }))
     }
@@ -102,10 +109,16 @@ pub(super) struct RowWriter<'p> {
     /// The keys that concern it, and which table it is among them.
     keys: Option<(Arc<dyn ForeignKeys>, usize)>,
     /// What its rows fire.
-    pub(super) trigger: Option<&'p Trigger>,
+    trigger: Option<&'p Trigger>,
 }
 
-impl RowWriter<'_> {
+impl<'p> RowWriter<'p> {
+    /// What this event fires.
+    #[inline]
+    pub(super) fn fired_by(&self, event: TriggerEvent) -> Option<&'p Trigger> {
+        self.trigger.filter(|trigger| trigger.fires(event))
+    }
+
     fn target(&self) -> WriteTarget<'_> {
         WriteTarget { table: &*self.table, keys: self.keys.as_ref().map(|(keys, node)| (&**keys, *node)) }
     }

@@ -1,6 +1,7 @@
 //! UPDATE: rows come from the source with their locators, locked; assignments go from left to right.
 
 use access::{Error, Updated};
+use catalog::{TriggerEvent, TriggerTiming};
 use plan::physical::{Node, PhysicalPlan, UpdatePlan, UpdateTarget};
 use plan::{Expr, ExprKind};
 use types::vector::BytesColumn;
@@ -8,7 +9,7 @@ use types::{Batch, Cell, Column};
 
 use super::row::{self, RowWriter, violated};
 use super::rules::{self, Computed, Rules, RunningRules};
-use super::trigger::{NewRow, RowAt};
+use super::trigger::{NewRow, NullRules, RowAt, settle_nulls};
 use super::values::{Storing, Target as ColumnTarget, changes_row};
 use super::{Changed, check_violated, view_check, warn_duplicate};
 use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
@@ -149,11 +150,17 @@ struct Target<'p> {
     view_check: view_check::Running,
     /// Rows changed already, where a join may give a row several times; `None` where none does.
     seen: Option<DistinctKeys>,
+    /// It has BEFORE triggers.
+    delays_nulls: bool,
+    /// Columns whose NULL was warned of.
+    warned: Vec<usize>,
 }
 
 struct Update<'p, 's> {
     plan: &'p UpdatePlan,
     storing: Storing<'s>,
+    /// The same for targets with BEFORE triggers.
+    delaying: Storing<'s>,
     targets: Vec<Target<'p>>,
     /// Conditions of views with subqueries.
     queries: RowQueries<'p>,
@@ -176,10 +183,14 @@ pub(super) fn run(
     let mut targets = Vec::with_capacity(update.targets.len());
     let compiled_keys = &compiled.foreign_keys;
     for (target, compiled) in update.targets.iter().zip(&compiled.targets) {
+        let writer = compiled_keys.writer(plan, target.table, ctx)?;
         targets.push(Target {
             plan: target,
             compiled,
-            writer: compiled_keys.writer(plan, target.table, ctx)?,
+            delays_nulls: writer
+                .fired_by(TriggerEvent::Update)
+                .is_some_and(|trigger| trigger.runs(TriggerEvent::Update, TriggerTiming::Before)),
+            writer,
             running: compiled.rules.running(),
             programs: compiled
                 .assignments
@@ -191,6 +202,7 @@ pub(super) fn run(
                 .collect(),
             view_check: compiled.view_check.as_ref().map(view_check::Compiled::running).unwrap_or_default(),
             seen: several.then(|| DistinctKeys::new(update.source.shapes(), &RowKeys::default())),
+            warned: Vec::new(),
         });
     }
     let mut row = Batch::new(update.source.shapes());
@@ -199,6 +211,7 @@ pub(super) fn run(
     let mut run = Update {
         plan: update,
         storing: Storing::new(ctx.eval.settings, update.ignore, true),
+        delaying: Storing::new(ctx.eval.settings, update.ignore, true).delaying_nulls(true),
         targets,
         queries,
         row,
@@ -278,7 +291,8 @@ impl Update<'_, '_> {
         }
         self.changed.matched += 1;
         let number = self.changed.matched;
-        let rest = Rest { ignore: self.plan.ignore, storing: &self.storing, queries: &mut self.queries };
+        let storing = if target.delays_nulls { &self.delaying } else { &self.storing };
+        let rest = Rest { ignore: self.plan.ignore, storing, queries: &mut self.queries };
         let became = target.update(&mut self.row, (batch, row), locator, number, rest, ctx)?;
         self.changed.changed += u64::from(became);
         Ok(())
@@ -305,6 +319,7 @@ impl Target<'_> {
     ) -> SqlResult<bool> {
         let compiled = self.compiled;
         let definition = self.writer.definition;
+        let trigger = self.writer.fired_by(TriggerEvent::Update);
         for (assign, program) in compiled.assignments.iter().zip(&mut self.programs) {
             let ordinal = assign.ordinal;
             let target = ColumnTarget { definition, ordinal, row: number, null_allowed: false };
@@ -343,7 +358,6 @@ impl Target<'_> {
             changes_row(old.columns[position].cell(row), input.columns[position].cell(0), data_type)
         };
         let is_changed = assigned.iter().any(is_changed);
-        let trigger = self.writer.trigger;
         if !is_changed && trigger.is_none() {
             return Ok(false);
         }
@@ -355,24 +369,23 @@ impl Target<'_> {
         let positions = Some(&*self.plan.row);
         let before = RowAt { batch: old, row, positions };
         if let Some(trigger) = trigger {
-            let warnings = &mut *ctx.eval.warnings;
-            let mut new = NewRow { definition, batch: input, positions, number, storing, warnings };
-            trigger.before(Some(before), Some(&mut new))?;
+            if self.delays_nulls {
+                // Triggers see what they would be without them.
+                self.generate(input, number, storing, ctx)?;
+            }
+            let mut new = NewRow::new(definition, input, positions, number);
+            trigger.before(TriggerEvent::Update, Some(before), Some(&mut new), Some(storing), ctx)?;
+            let rules = NullRules { storing, ignore, numbered: None, missing: &[], view: None };
+            if !settle_nulls(&mut new, &rules, &mut self.warned, ctx.eval.warnings)? {
+                return Ok(false);
+            }
             if !self.plan.row.iter().any(|&position| differs(position as usize, input)) {
                 let after = RowAt { batch: input, row: 0, positions };
-                trigger.after(Some(before), Some(after))?;
+                trigger.after(TriggerEvent::Update, Some(before), Some(after), ctx)?;
                 return Ok(false);
             }
         }
-        let followers = &compiled.columns[compiled.columns.len() - compiled.rules.generated.len()..];
-        for ((generated, program), &(ordinal, position)) in
-            compiled.rules.generated.iter().zip(&mut self.running.generated).zip(followers)
-        {
-            let target = ColumnTarget { definition, ordinal, row: number, null_allowed: false };
-            let value = program.eval(generated, input, &mut ctx.eval)?;
-            let out: &mut Column = &mut input.columns[position];
-            storing.put(target, value, generated.given(), out, ctx.eval.warnings)?;
-        }
+        self.generate(input, number, storing, ctx)?;
         if let Some(check) = &compiled.view_check
             && !check.admits(&mut self.view_check, queries, input, ignore, ctx)?
         {
@@ -407,7 +420,8 @@ impl Target<'_> {
                     writer.table.observe_number(value as u64).map_err(access_error)?;
                 }
                 if let Some(trigger) = trigger {
-                    trigger.after(Some(before), Some(RowAt { batch: input, row: 0, positions }))?;
+                    let after = Some(RowAt { batch: input, row: 0, positions });
+                    trigger.after(TriggerEvent::Update, Some(before), after, ctx)?;
                 }
                 Ok(true)
             }
@@ -427,5 +441,27 @@ impl Target<'_> {
             }
             Err(error) => Err(writer.failed(&error, ctx)),
         }
+    }
+
+    /// Computes the generated columns of the row.
+    fn generate(
+        &mut self,
+        input: &mut Batch,
+        number: u64,
+        storing: &Storing<'_>,
+        ctx: &mut ExecContext<'_>,
+    ) -> SqlResult<()> {
+        let compiled = self.compiled;
+        let definition = self.writer.definition;
+        let followers = &compiled.columns[compiled.columns.len() - compiled.rules.generated.len()..];
+        for ((generated, program), &(ordinal, position)) in
+            compiled.rules.generated.iter().zip(&mut self.running.generated).zip(followers)
+        {
+            let target = ColumnTarget { definition, ordinal, row: number, null_allowed: false };
+            let value = program.eval(generated, input, &mut ctx.eval)?;
+            let out: &mut Column = &mut input.columns[position];
+            storing.put(target, value, generated.given(), out, ctx.eval.warnings)?;
+        }
+        Ok(())
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct Storing<'a> {
     pub(super) lenient_null: bool,
     /// The statement gives or changes several rows.
     several_rows: bool,
+    /// BEFORE triggers may replace a NULL: it is refused when they have run.
+    delays_nulls: bool,
     /// The statement's moment in the session's zone, once a column wants it.
     now: OnceCell<DateTime>,
     options: StoreOptions<'a>,
@@ -84,6 +86,7 @@ impl<'a> Storing<'a> {
             ignores_errors: ignore && settings.has(sql_mode::STRICT),
             lenient_null: !strict && (several_rows || ignore),
             several_rows,
+            delays_nulls: false,
             now: OnceCell::new(),
             options: StoreOptions {
                 date_mode: settings.date_mode(),
@@ -92,6 +95,11 @@ impl<'a> Storing<'a> {
                 now_utc_micros: settings.now_utc_micros,
             },
         }
+    }
+
+    /// The same settings, where BEFORE triggers may replace a NULL, or not.
+    pub(super) fn delaying_nulls(self, delays_nulls: bool) -> Storing<'a> {
+        Storing { delays_nulls, ..self }
     }
 
     /// The same settings for other rows of the statement.
@@ -133,6 +141,9 @@ impl<'a> Storing<'a> {
         if !column.nullable && !target.null_allowed && out.is_null(0) {
             let is_document =
                 given.data_type.kind == TypeKind::Json && matches!(given.origin, Origin::Computed(_));
+            if self.delays_nulls {
+                return Ok(());
+            }
             self.refuse_null(target, is_document, out, warnings)?;
         }
         Ok(())
@@ -197,8 +208,11 @@ impl<'a> Storing<'a> {
 
     /// 1048; of a document that is computed, for one of several rows, 1265. Where it is only a warning the column gets its implicit
     /// default.
+    ///
+    /// # Errors
+    /// 1048, 1265.
     #[cold]
-    fn refuse_null(
+    pub(super) fn refuse_null(
         &self,
         target: Target<'_>,
         is_document: bool,

@@ -1,7 +1,11 @@
 //! What expressions may ask of the statement and session that run them.
 
-use service::error::{Code, Diagnostic, SqlError};
 use std::fmt::Display;
+use std::sync::Arc;
+
+use access::{NewRowCells, RowCells, Snapshot, Transaction};
+use catalog::{TableDefinition, TriggerDefinition};
+use service::error::{Code, Diagnostic, SqlError};
 use types::locale::LocaleId;
 use types::temporal::parse::DateMode;
 use types::temporal::zone::TimeZone;
@@ -82,6 +86,36 @@ impl EvalSettings {
             truncates_fraction: self.has(sql_mode::TIME_TRUNCATE_FRACTIONAL),
         }
     }
+}
+
+/// The new row of a firing.
+pub enum FiredRow<'c> {
+    /// The row goes.
+    None,
+    /// About to be written: triggers may change it.
+    Unwritten(&'c mut dyn NewRowCells),
+    /// It is written.
+    Written(&'c dyn RowCells),
+}
+
+/// What fires triggers.
+pub struct Firing<'c> {
+    /// The table.
+    pub table: &'c Arc<TableDefinition>,
+    /// Its triggers, in their order.
+    pub triggers: &'c [Arc<TriggerDefinition>],
+    /// The row as it was.
+    pub old: Option<&'c dyn RowCells>,
+    /// The row as it becomes.
+    pub new: FiredRow<'c>,
+}
+
+/// What a statement lends to those that run inside it: they read and write as it does.
+pub struct StatementGround<'c> {
+    /// Through which rows are read, locked and written.
+    pub rows: &'c mut (dyn Transaction + 'c),
+    /// What consistent reads see.
+    pub snapshot: &'c (dyn Snapshot + 'c),
 }
 
 /// What a session keeps and what it can do to the world, for functions that ask. Everything has a harmless default.
@@ -180,6 +214,13 @@ pub trait SessionState {
     /// IS_USED_LOCK: the connection that holds it.
     fn lock_holder(&mut self, _name: &str) -> Option<u64> {
         None
+    }
+    /// Runs triggers of a table for a row, through the transaction of the statement that fires them.
+    ///
+    /// # Errors
+    /// The triggers'; 1815 of a session that has none.
+    fn fire(&mut self, _firing: Firing<'_>, _ground: StatementGround<'_>) -> SqlResult<()> {
+        Err(crate::error::internal("triggers without a session"))
     }
     /// Fails if the statement or the connection was killed. Called once a batch and in long functions.
     ///

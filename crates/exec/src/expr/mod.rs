@@ -24,7 +24,10 @@ mod kernels;
 mod program;
 mod vector;
 
-pub use context::{EvalContext, EvalSettings, NoSession, SessionState, SqlResult, Warnings, sql_mode};
+pub use context::{
+    EvalContext, EvalSettings, FiredRow, Firing, NoSession, SessionState, SqlResult, StatementGround, Warnings,
+    sql_mode,
+};
 pub(crate) use convert::json_document;
 pub use fold::fold;
 pub(crate) use program::no_input;

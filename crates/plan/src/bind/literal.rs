@@ -122,13 +122,27 @@ impl Binder<'_> {
             return None;
         }
         let (ordinal, data_type) = self.session.local_variable(&utf8(name))?;
+        Some(self.variable(ordinal, data_type))
+    }
+
+    /// The column of NEW or OLD with this name, in a trigger.
+    pub(crate) fn row_variable(&mut self, row: &[u8], column: &[u8]) -> Option<Expr> {
+        let is_new = row.eq_ignore_ascii_case(b"NEW");
+        if self.in_view() || !is_new && !row.eq_ignore_ascii_case(b"OLD") {
+            return None;
+        }
+        let (ordinal, data_type) = self.session.row_variable(is_new, &utf8(column))?;
+        Some(self.variable(ordinal, data_type))
+    }
+
+    fn variable(&mut self, ordinal: u32, data_type: DataType) -> Expr {
         self.names_variable = true;
         self.note_parameter(ordinal, Some(data_type.clone()));
         let mut expr = Expr::new(ExprKind::Param(ordinal), data_type, true);
         if expr.coercibility == Coercibility::Literal {
             expr.coercibility = Coercibility::Implicit;
         }
-        Some(expr)
+        expr
     }
 
     pub(crate) fn parameter(&mut self, ordinal: u32) -> Expr {

@@ -110,6 +110,12 @@ pub trait Session {
         Err(PlanError::not_supported("JSON_TABLE"))
     }
 
+    /// The same of a column of NEW (`is_new`) or OLD in a trigger.
+    fn row_variable(&self, is_new: bool, column: &str) -> Option<(u32, DataType)> {
+        let _ = (is_new, column);
+        None
+    }
+
     /// A temporary table of this session.
     fn temporary_table(&self, schema: &str, name: &str) -> Option<Arc<TableEntry>> {
         let _ = (schema, name);

@@ -454,6 +454,11 @@ impl Binder<'_> {
         {
             return Ok(variable);
         }
+        if let Some(row) = name.table.as_ref().filter(|_| name.schema.is_none())
+            && let Some(variable) = self.row_variable(row.text, name.name.text)
+        {
+            return Ok(variable);
+        }
         let innermost = self.blocks.len() - 1;
         let mut depth = innermost;
         loop {

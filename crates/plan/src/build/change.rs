@@ -1,5 +1,7 @@
 //! INSERT, UPDATE and DELETE.
 
+use catalog::TriggerEvent;
+
 use crate::expr::ColumnId;
 use crate::logical::{
     BoundAssignment, BoundDelete, BoundInsert, BoundTable, BoundUpdate, BoundViewCheck, InsertCell,
@@ -155,6 +157,7 @@ impl Builder<'_> {
             };
             let whole_row = !definition.checks.is_empty()
                 || table.entry.source.row_trigger().is_some()
+                || definition.triggers.iter().any(|trigger| trigger.event == TriggerEvent::Update)
                 || definition.columns.iter().enumerate().any(|(ordinal, column)| {
                     matches!(column.default, catalog::ColumnDefault::Expression(_)) && by_default(ordinal)
                 })

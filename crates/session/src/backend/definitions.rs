@@ -8,7 +8,7 @@
 use access::MetadataWait;
 use catalog::{
     AccountId, Accounts, Catalog, CatalogHandle, ColumnDefinition, RoutineId, Routines, TableEntry,
-    TreeNumber, ViewDefinition,
+    TreeNumber, TriggerDefinition, ViewDefinition,
 };
 use plan::logical::Created;
 use service::{Diagnostic, Outcome, SqlError};
@@ -51,6 +51,17 @@ pub enum Definition<'s> {
     DropIndex(&'s ast::DropIndex<'s>),
     /// CREATE VIEW, ALTER VIEW.
     CreateView(&'s NewView),
+    /// CREATE TRIGGER.
+    CreateTrigger(&'s NewTrigger),
+    /// DROP TRIGGER.
+    DropTrigger {
+        /// Its schema.
+        schema: &'s str,
+        /// Its table.
+        table: &'s str,
+        /// Its name.
+        name: &'s str,
+    },
     /// DROP VIEW.
     DropViews {
         /// Their names.
@@ -77,6 +88,21 @@ pub struct NewView {
     pub if_not_exists: bool,
     /// ALTER VIEW.
     pub is_altered: bool,
+}
+
+/// A trigger whose body has been compiled.
+#[derive(Clone, Debug)]
+pub struct NewTrigger {
+    /// The schema of its table, and its own.
+    pub schema: String,
+    /// Its table.
+    pub table: String,
+    /// What it is.
+    pub trigger: TriggerDefinition,
+    /// FOLLOWS (true) or PRECEDES the trigger of this name.
+    pub order: Option<(bool, String)>,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
 }
 
 /// What a definition depends on in its session.

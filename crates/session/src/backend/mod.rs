@@ -27,7 +27,7 @@ mod two_phase;
 
 pub use definitions::{
     CheckDepth, Defined, Definition, DefinitionContext, DefinitionSession, Definitions, HistogramChange,
-    HistogramOutcome, NewView, SelectedColumn,
+    HistogramOutcome, NewTrigger, NewView, SelectedColumn,
 };
 pub use locks::TableLocks;
 pub use point::{PointMemory, PointOutcome, PointProgram, PointRead};

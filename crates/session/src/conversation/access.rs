@@ -18,7 +18,7 @@ use service::error::{
 };
 use service::{Diagnostic, Outcome, SqlError};
 use syntax::ast::{
-    AlterAction, CreateTable, Duplicates, Flush, LoadData, MaintainKind, ObjectName, References, Show,
+    AlterAction, CreateTable, CreateTrigger, Duplicates, Flush, LoadData, MaintainKind, ObjectName, References, Show,
     Statement, VarScope,
 };
 
@@ -177,6 +177,9 @@ impl Access<'_> {
                 let (schema, view) = self.names.table(name)?;
                 privilege::require_table(account, &schema, &view, Privileges::DROP)
             }),
+            Statement::CreateTrigger(create) => self.require_create_trigger(create),
+            // Asked when its table is found.
+            Statement::DropTrigger { .. } => Ok(()),
             Statement::DropTable(drop) => {
                 let named = drop.names.iter();
                 named.filter(|_| !drop.temporary).try_for_each(|name| self.require_on(name, Privileges::DROP))
@@ -298,6 +301,22 @@ impl Access<'_> {
         }
         let shown = format!("{schema}.{parent}");
         Err(privilege::table_denied(self.account, &shown, Privileges::REFERENCES))
+    }
+
+    /// CREATE TRIGGER, before anything is looked for.
+    fn require_create_trigger(&self, create: &CreateTrigger<'_>) -> Outcome {
+        let schema = match create.table.schema {
+            Some(schema) => name_text(schema.text),
+            None => self.names.table(&create.name)?.0,
+        };
+        if matches!(&*schema, "mysql" | "sys") {
+            return Err(service::error::ER_NO_TRIGGERS_ON_SYSTEM_SCHEMA.bare());
+        }
+        if catalog::names_equal(&schema, "information_schema") {
+            return Err(privilege::schema_denied(self.account, &schema));
+        }
+        let table = name_text(create.table.name.text);
+        privilege::require_table(self.account, &schema, &table, Privileges::TRIGGER)
     }
 
     fn require_load(&self, load: &LoadData<'_>) -> Outcome {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use access::LockWait;
 use catalog::{Catalog, Privileges};
-use exec::expr::{EvalContext, EvalSettings, SessionState, SqlResult, Warnings};
+use exec::expr::{
+    EvalContext, EvalSettings, FiredRow, Firing, SessionState, SqlResult, StatementGround, Warnings,
+};
 use exec::{ChangeSettings, ExecContext, MemoryLimits, Prepared};
 use plan::physical::PlanKind;
 use service::Capabilities;
@@ -15,8 +17,9 @@ use types::{Value, ValueRef};
 use super::Session;
 use super::current_account::CurrentAccount;
 use super::function_state::FunctionState;
+use super::ground::Lent;
 use super::results::LastResults;
-use crate::backend::{Access, Backend, LockWaits};
+use crate::backend::{Access, Backend, LockWaits, SessionTransaction};
 use crate::core::Core;
 use crate::plans::CachedPlan;
 use crate::privilege;
@@ -31,6 +34,63 @@ const OPERATOR_BYTES_DEFAULT: usize = 16 << 20;
 /// Bytes of memory of a sort or join for what `sort_buffer_size` or `join_buffer_size` says.
 fn operator_bytes(variable: usize) -> usize {
     if variable == BUFFER_BYTES_DEFAULT { OPERATOR_BYTES_DEFAULT } else { variable }
+}
+
+/// What the session's variables say of an execution.
+struct Rules {
+    settings: EvalSettings,
+    limits: MemoryLimits,
+    change: ChangeSettings,
+    lock_wait: LockWait,
+}
+
+impl Rules {
+    #[inline(always)]
+    fn of<B: Backend>(session: &mut Session<B>, plan: &CachedPlan<B>) -> Rules {
+        let changes = !matches!(plan.physical().kind, PlanKind::Query(_) | PlanKind::Do(_));
+        let ignore = match &plan.physical().kind {
+            PlanKind::Insert(insert) => insert.ignore,
+            PlanKind::Update(update) => update.ignore,
+            PlanKind::Delete(delete) => delete.ignore,
+            _ => false,
+        };
+        let settings = EvalSettings {
+            sql_mode: session.variables.settings().sql_mode.0,
+            time_zone: TimeZone::clone(&session.variables.settings().time_zone),
+            now_utc_micros: session.functions.now_micros(&session.shared.core),
+            connection_collation: session.variables.settings().connection_collation,
+            max_allowed_packet: usize::try_from(session.variables.unsigned(known::max_allowed_packet()))
+                .unwrap_or(usize::MAX),
+            locale: session.variables.settings().locale,
+            default_week_format: i64::try_from(session.variables.unsigned(known::default_week_format()))
+                .unwrap_or(0),
+            strict_dml: (changes || session.routines.is_assigning())
+                && session.variables.settings().sql_mode.is_strict()
+                && !ignore,
+        };
+        let bytes = |id| usize::try_from(session.variables.unsigned(id)).unwrap_or(usize::MAX);
+        let limits = MemoryLimits {
+            sort_bytes: operator_bytes(bytes(known::sort_buffer_size())),
+            sort_value_bytes: bytes(known::max_sort_length()),
+            join_bytes: operator_bytes(bytes(known::join_buffer_size())),
+            temporary_bytes: bytes(known::tmp_table_size()),
+            group_concat_bytes: bytes(known::group_concat_max_len()),
+            recursion_depth_max: session.variables.unsigned(known::cte_max_recursion_depth()),
+        };
+        let change = ChangeSettings {
+            no_auto_value_on_zero: session.variables.settings().sql_mode.has(SqlModes::NO_AUTO_VALUE_ON_ZERO),
+            auto_increment_increment: session.variables.unsigned(known::auto_increment_increment()),
+            auto_increment_offset: session.variables.unsigned(known::auto_increment_offset()),
+            insert_id: if changes { session.results.take_next_insert_id() } else { None },
+            foreign_key_checks: session.variables.boolean(known::foreign_key_checks()),
+            found_rows: session.client.has(Capabilities::FOUND_ROWS),
+            file_line: None,
+        };
+        let lock_wait = LockWait::Timeout(std::time::Duration::from_millis(
+            session.variables.settings().lock_wait_timeout_ms,
+        ));
+        Rules { settings, limits, change, lock_wait }
+    }
 }
 
 /// Runs `run` with everything operators need.
@@ -52,48 +112,10 @@ pub(super) fn with_context_of<B: Backend, R>(
     values: &[ValueRef<'_>],
     run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
 ) -> SqlResult<R> {
-    let changes = !matches!(plan.physical().kind, PlanKind::Query(_) | PlanKind::Do(_));
-    let ignore = match &plan.physical().kind {
-        PlanKind::Insert(insert) => insert.ignore,
-        PlanKind::Update(update) => update.ignore,
-        PlanKind::Delete(delete) => delete.ignore,
-        _ => false,
-    };
-    let settings = EvalSettings {
-        sql_mode: session.variables.settings().sql_mode.0,
-        time_zone: TimeZone::clone(&session.variables.settings().time_zone),
-        now_utc_micros: session.functions.now_micros(&session.shared.core),
-        connection_collation: session.variables.settings().connection_collation,
-        max_allowed_packet: usize::try_from(session.variables.unsigned(known::max_allowed_packet()))
-            .unwrap_or(usize::MAX),
-        locale: session.variables.settings().locale,
-        default_week_format: i64::try_from(session.variables.unsigned(known::default_week_format()))
-            .unwrap_or(0),
-        strict_dml: (changes || session.routines.is_assigning())
-            && session.variables.settings().sql_mode.is_strict()
-            && !ignore,
-    };
-    let bytes = |id| usize::try_from(session.variables.unsigned(id)).unwrap_or(usize::MAX);
-    let limits = MemoryLimits {
-        sort_bytes: operator_bytes(bytes(known::sort_buffer_size())),
-        sort_value_bytes: bytes(known::max_sort_length()),
-        join_bytes: operator_bytes(bytes(known::join_buffer_size())),
-        temporary_bytes: bytes(known::tmp_table_size()),
-        group_concat_bytes: bytes(known::group_concat_max_len()),
-        recursion_depth_max: session.variables.unsigned(known::cte_max_recursion_depth()),
-    };
-    let change = ChangeSettings {
-        no_auto_value_on_zero: session.variables.settings().sql_mode.has(SqlModes::NO_AUTO_VALUE_ON_ZERO),
-        auto_increment_increment: session.variables.unsigned(known::auto_increment_increment()),
-        auto_increment_offset: session.variables.unsigned(known::auto_increment_offset()),
-        insert_id: if changes { session.results.take_next_insert_id() } else { None },
-        foreign_key_checks: session.variables.boolean(known::foreign_key_checks()),
-        found_rows: session.client.has(Capabilities::FOUND_ROWS),
-        file_line: None,
-    };
-    let lock_wait = LockWait::Timeout(std::time::Duration::from_millis(
-        session.variables.settings().lock_wait_timeout_ms,
-    ));
+    if plan.fires() {
+        return lending(session, catalog, plan, values, run);
+    }
+    let Rules { settings, limits, change, lock_wait } = Rules::of(session, plan);
     let session_context = plan.reads_system_tables().then(|| session.session_context());
     let no_context = ();
     let session_context: &dyn std::any::Any = match &session_context {
@@ -167,6 +189,248 @@ pub(super) fn with_context_of<B: Backend, R>(
     }
 }
 
+/// The same for a statement that fires triggers: its transaction is out of the session meanwhile, so that the triggers have the session.
+#[cold]
+fn lending<B: Backend, R>(
+    session: &mut Session<B>,
+    catalog: &Arc<Catalog>,
+    plan: &CachedPlan<B>,
+    values: &[ValueRef<'_>],
+    run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
+) -> SqlResult<R> {
+    let borrows_view = !session.tables.transaction.has_view();
+    if borrows_view {
+        session.tables.transaction.view_now()?;
+    }
+    let now_micros = session.functions.now_micros(&session.shared.core);
+    // A routine's own statement has the routine's variables as parameters; the frame needs them no less.
+    let slots: Vec<Value> = match session.routines.slots() {
+        Some(slots) if values.is_empty() => slots.to_vec(),
+        _ => Vec::new(),
+    };
+    let slots: Vec<ValueRef<'_>> = slots.iter().map(ValueRef::from).collect();
+    let values = if slots.is_empty() { values } else { &slots };
+    let backend = &session.shared.backend;
+    let lent = session.tables.transaction.lend_work(|| backend.new_transaction());
+    let mut work = match lent {
+        Ok(work) => work,
+        Err(error) => {
+            if borrows_view {
+                session.tables.transaction.park()?;
+            }
+            return Err(error);
+        }
+    };
+    let result = match work.start_access() {
+        Some(Access { mut rows, snapshot, waits }) => {
+            waits.forbid_requeue();
+            let mut lent = Lent { rows: &mut rows, snapshot: &snapshot, now_micros, new: FiredRow::None };
+            over(session, catalog, plan, values, &mut lent, run)
+        }
+        None => Err(ER_INTERNAL_ERROR.with(&[&"a statement without a snapshot"])),
+    };
+    session.tables.transaction.return_work(work);
+    let released = if borrows_view { session.tables.transaction.park() } else { Ok(()) };
+    match released {
+        Ok(()) => result,
+        Err(error) => result.and(Err(error)),
+    }
+}
+
+/// Runs `run` inside a statement that fires triggers, by what that lends.
+pub(super) fn inside<B: Backend, R>(
+    session: &mut Session<B>,
+    plan: &CachedPlan<B>,
+    values: &[ValueRef<'_>],
+    lent: &mut Lent<'_>,
+    run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
+) -> SqlResult<R> {
+    let catalog = session.shared.core.catalog().peek();
+    over(session, &catalog, plan, values, lent, run)
+}
+
+fn over<B: Backend, R>(
+    session: &mut Session<B>,
+    catalog: &Arc<Catalog>,
+    plan: &CachedPlan<B>,
+    values: &[ValueRef<'_>],
+    lent: &mut Lent<'_>,
+    run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
+) -> SqlResult<R> {
+    let Rules { mut settings, limits, change, lock_wait } = Rules::of(session, plan);
+    settings.now_utc_micros = lent.now_micros;
+    let session_context = plan.reads_system_tables().then(|| session.session_context());
+    let no_context = ();
+    let session_context: &dyn std::any::Any = match &session_context {
+        Some(session_context) => session_context,
+        None => &no_context,
+    };
+    let rules = session.variables.settings().diagnostics;
+    let mut warnings = Warnings::new(rules.kept_max);
+    let lock_reads = session.tables.transaction.locks_reads(plan.physical());
+    let uncommitted = session.tables.transaction.reads_uncommitted();
+    let process = session.shared.process.entry();
+    let (connection_id, account) = (session.shared.control.connection_id, session.account.id);
+    let spill = session.shared.core.spill_folder();
+    let fires = plan.fires().then(|| session.routines.firing().enter(plan.physical()));
+    let mut calling = Calling { session, now_micros: lent.now_micros };
+    let eval = EvalContext {
+        settings: &settings,
+        params: values,
+        outer: Vec::new(),
+        session: &mut calling,
+        warnings: &mut warnings,
+    };
+    let mut context = ExecContext::new(eval, catalog, session_context, &process.counts.status);
+    context.snapshot = Some(lent.snapshot);
+    context.transaction = Some(&mut *lent.rows);
+    context.read_uncommitted = uncommitted;
+    context.lock_reads = lock_reads;
+    context.lock_wait = lock_wait;
+    context.connection_id = connection_id;
+    context.account = Some(account);
+    context.limits = limits;
+    context.change = change;
+    context.spill = spill;
+    let result = run(plan.prepared(), &mut context);
+    let examined = context.rows_examined;
+    let spilled = context.spill_counts();
+    drop(context);
+    if let Some(mark) = fires {
+        session.routines.firing().leave(mark);
+    }
+    session.shared.core.counters.add_spilled(&spilled);
+    session.shared.process.counts.add_spilled(&spilled);
+    session.tables.transaction.add_rows_examined(examined);
+    let total = warnings.total();
+    session.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, rules);
+    result
+}
+
+/// What a statement that fires triggers, or runs in one, may ask: the session is free for what it fires.
+struct Calling<'a, B: Backend> {
+    session: &'a mut Session<B>,
+    now_micros: i64,
+}
+
+/// The statement is not requeued, whatever it does.
+struct NeverRequeued;
+
+impl LockWaits for NeverRequeued {
+    fn forbid_requeue(&self) {}
+}
+
+impl<B: Backend> Calling<'_, B> {
+    fn parts(&mut self) -> Functions<'_> {
+        let session = &mut *self.session;
+        Functions {
+            core: &session.shared.core,
+            connection_id: session.shared.control.connection_id,
+            control: &session.shared.control,
+            user_variables: &mut session.user_variables,
+            results: &mut session.results,
+            state: &mut session.functions,
+            database: session.database.as_deref(),
+            account: &session.account,
+            waits: &NeverRequeued,
+        }
+    }
+}
+
+impl<B: Backend> SessionState for Calling<'_, B> {
+    fn fire(&mut self, firing: Firing<'_>, ground: StatementGround<'_>) -> SqlResult<()> {
+        self.session.fire(firing, ground, self.now_micros)
+    }
+
+    fn user_variable(&self, name: &str) -> Option<Value> {
+        self.session.user_variables.get(name.as_bytes()).cloned()
+    }
+
+    fn set_user_variable(&mut self, name: &str, value: Value) {
+        self.parts().set_user_variable(name, value);
+    }
+
+    fn last_insert_id(&self) -> u64 {
+        self.session.results.last_insert_id()
+    }
+
+    fn set_last_insert_id(&mut self, id: u64) {
+        self.parts().set_last_insert_id(id);
+    }
+
+    fn row_count(&self) -> i64 {
+        self.session.results.row_count()
+    }
+
+    fn found_rows(&self) -> i64 {
+        i64::try_from(self.session.results.found_rows()).unwrap_or(i64::MAX)
+    }
+
+    fn connection_id(&self) -> u64 {
+        self.session.shared.control.connection_id
+    }
+
+    fn database(&self) -> Option<String> {
+        self.session.database.as_deref().map(str::to_owned)
+    }
+
+    fn user(&self) -> String {
+        self.session.account.user_at_host().to_owned()
+    }
+
+    fn current_user(&self) -> String {
+        format!("{}@{}", self.session.account.user, self.session.account.host)
+    }
+
+    fn may_name_table(&self, schema: &str, table: &str) -> bool {
+        privilege::on_table(&self.session.account, schema, table).intersects(Privileges::TABLE)
+    }
+
+    fn current_role(&self) -> String {
+        shown_roles(&self.session.account)
+    }
+
+    fn version(&self) -> String {
+        self.session.shared.core.version().to_owned()
+    }
+
+    fn random_bytes(&mut self, buffer: &mut [u8]) {
+        self.parts().random_bytes(buffer);
+    }
+
+    fn rand(&mut self) -> f64 {
+        self.parts().rand()
+    }
+
+    fn clock_utc_micros(&mut self) -> i64 {
+        self.parts().clock_utc_micros()
+    }
+
+    fn sleep(&mut self, micros: u64) -> SqlResult<bool> {
+        self.parts().sleep(micros)
+    }
+
+    fn get_lock(&mut self, name: &str, timeout_seconds: f64) -> SqlResult<Option<i64>> {
+        self.parts().get_lock(name, timeout_seconds)
+    }
+
+    fn release_lock(&mut self, name: &str) -> SqlResult<Option<i64>> {
+        self.parts().release_lock(name)
+    }
+
+    fn release_all_locks(&mut self) -> i64 {
+        self.parts().release_all_locks()
+    }
+
+    fn lock_holder(&mut self, name: &str) -> Option<u64> {
+        self.parts().lock_holder(name)
+    }
+
+    fn check_killed(&mut self) -> SqlResult<()> {
+        self.parts().check_killed()
+    }
+}
+
 /// What functions may read of the session and do to it.
 struct Functions<'a> {
     core: &'a Arc<Core>,
@@ -228,14 +492,7 @@ impl SessionState for Functions<'_> {
     }
 
     fn current_role(&self) -> String {
-        let roles = &self.account.active_roles;
-        if roles.is_empty() {
-            return "NONE".to_owned();
-        }
-        let mut shown: Vec<String> =
-            roles.iter().map(|(user, host)| super::account_names::quoted(user, host)).collect();
-        shown.sort_unstable();
-        shown.join(",")
+        shown_roles(self.account)
     }
 
     fn version(&self) -> String {
@@ -284,4 +541,16 @@ impl SessionState for Functions<'_> {
     fn check_killed(&mut self) -> SqlResult<()> {
         crate::limits::check_interrupted(self.control)
     }
+}
+
+/// CURRENT_ROLE().
+fn shown_roles(account: &CurrentAccount) -> String {
+    let roles = &account.active_roles;
+    if roles.is_empty() {
+        return "NONE".to_owned();
+    }
+    let mut shown: Vec<String> =
+        roles.iter().map(|(user, host)| super::account_names::quoted(user, host)).collect();
+    shown.sort_unstable();
+    shown.join(",")
 }

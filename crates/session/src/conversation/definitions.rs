@@ -21,6 +21,7 @@ use super::lock_tables;
 use super::names::name_text;
 use super::run;
 use super::show;
+use super::triggers;
 use super::views;
 use super::{Session, access};
 use crate::backend::{
@@ -49,6 +50,8 @@ pub(super) fn count_definition<B: Backend>(session: &Session<B>, statement: &Sta
         Statement::DropIndex(_) => StatementKind::DropIndex,
         Statement::CreateView(_) => StatementKind::CreateView,
         Statement::DropView { .. } => StatementKind::DropView,
+        Statement::CreateTrigger(_) => StatementKind::CreateTrigger,
+        Statement::DropTrigger { .. } => StatementKind::DropTrigger,
         _ => return,
     };
     session.count(kind);
@@ -94,6 +97,23 @@ fn define<B: Backend>(
     if let Statement::CreateView(create) = statement {
         let view = views::new_view(session, create, sql)?;
         let outcome = change_definition(session, sql, Definition::CreateView(&view))?;
+        return Ok(send_ddl_outcome(session, &outcome, reply)?);
+    }
+    if let Statement::CreateTrigger(create) = statement {
+        let trigger = triggers::new_trigger(session, create, sql)?;
+        let outcome = change_definition(session, sql, Definition::CreateTrigger(&trigger))?;
+        return Ok(send_ddl_outcome(session, &outcome, reply)?);
+    }
+    if let Statement::DropTrigger { if_exists, name } = statement {
+        let outcome = match triggers::dropped(session, *if_exists, name)? {
+            Some((table, name)) => {
+                session.tables.require_locked(&table.schema, &table.name, true)?;
+                let (schema, table) = (&*table.schema, &*table.name);
+                let definition = Definition::DropTrigger { schema, table, name: &name };
+                change_definition(session, sql, definition)?
+            }
+            None => Defined::default(),
+        };
         return Ok(send_ddl_outcome(session, &outcome, reply)?);
     }
     let definition = definition_of(statement).ok_or_else(|| not_supported("this definition"))?;

@@ -91,6 +91,11 @@ impl Diagnostics {
         self.pending = Some(details);
     }
 
+    /// The same for an error that comes from a routine with diagnostics of its own.
+    pub(super) fn expect_as(&mut self, inner: Self) {
+        self.pending = inner.pending;
+    }
+
     /// What SIGNAL said of a condition.
     pub(crate) fn details(&self, position: usize) -> Option<&ConditionDetails> {
         self.details.iter().find(|(at, _)| *at == position).map(|(_, details)| details)

@@ -150,7 +150,9 @@ pub(crate) fn dispatch<B: Backend>(
         | Statement::CreateIndex(_)
         | Statement::DropIndex(_)
         | Statement::CreateView(_)
-        | Statement::DropView { .. } => return definitions::run_ddl(session, statement, sql, reply),
+        | Statement::DropView { .. }
+        | Statement::CreateTrigger(_)
+        | Statement::DropTrigger { .. } => return definitions::run_ddl(session, statement, sql, reply),
 
         Statement::StartTransaction { consistent_snapshot, read_only } => {
             transaction_statements::start_transaction(session, consistent_snapshot, read_only, reply)

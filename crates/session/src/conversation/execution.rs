@@ -1,7 +1,7 @@
 //! The one sequence in which a statement with a plan runs.
 //!
 //! ```text
-//! time limit -> begin -> may write? -> metadata locks -> savepoint -> run -> end of the statement, commit with autocommit
+//! time limit -> begin -> may write? -> metadata locks (of triggers' tables, too) -> savepoint -> run -> end of the statement, commit with autocommit
 //! (SELECT)                             plan is stale: Replan           \-> failed: back to the savepoint, or the whole transaction
 //! ```
 //!
@@ -100,6 +100,9 @@ pub(crate) fn in_statement<B: Backend, R>(
         return Err(refused.into());
     }
     session.tables.lock_plan(&session.shared, &session.variables, physical)?;
+    if plan.fires() {
+        session.lock_fired(physical)?;
+    }
     Ok(atomically(session, |session| run(session, true))?)
 }
 

@@ -35,8 +35,11 @@ mod digest_lookup;
 pub mod dispatch;
 mod execution;
 pub mod explain;
+mod firings;
 mod function_state;
+mod ground;
 mod histogram;
+mod inside;
 mod lifetime;
 pub mod listing;
 pub mod load;
@@ -67,6 +70,7 @@ mod statement_ids;
 mod table_state;
 pub mod transaction;
 mod transaction_statements;
+mod triggers;
 mod unescaped;
 mod user_variables;
 mod views;
@@ -75,6 +79,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use catalog::Catalog;
+use exec::expr::{Firing, StatementGround};
+use plan::PhysicalPlan;
 use service::error::ER_NO_SUCH_THREAD;
 use service::{
     Capabilities, ChangeUserRequest, CommandOutcome, ConnectRequest, ExecuteRequest, OkSummary, Outcome,
@@ -329,6 +335,21 @@ impl<B: Backend> Session<B> {
         reply: &mut Reply<'_>,
     ) -> Attempt<()> {
         dispatch::dispatch(self, statement, text, parameters, reply)
+    }
+
+    /// Takes the locks of what the triggers of a plan may use. Here, as [`Session::dispatch`] is: what runs them plans and runs statements.
+    fn lock_fired(&mut self, plan: &PhysicalPlan) -> Attempt<()> {
+        triggers::lock_fired(self, plan)
+    }
+
+    /// Runs triggers inside the statement that fires them.
+    fn fire(
+        &mut self,
+        firing: Firing<'_>,
+        ground: StatementGround<'_>,
+        now_micros: i64,
+    ) -> Result<(), Box<SqlError>> {
+        triggers::fire(self, firing, ground, now_micros)
     }
 
     pub(crate) fn status_flags(&self) -> StatusFlags {

@@ -329,6 +329,10 @@ impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
         self.session.routines.variable(name)
     }
 
+    fn row_variable(&self, is_new: bool, column: &str) -> Option<(u32, DataType)> {
+        self.session.routines.row_variable(is_new, column)
+    }
+
     fn shared_table(&self, schema: &str, name: &str) -> Option<Arc<catalog::TableEntry>> {
         self.session.shared.core.catalog().load().table(schema, name).cloned()
     }

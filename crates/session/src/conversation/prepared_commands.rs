@@ -62,6 +62,8 @@ fn can_be_prepared(statement: &Statement<'_>) -> bool {
         | Statement::CreateRoutine(_)
         | Statement::AlterRoutine(_)
         | Statement::DropRoutine(_)
+        | Statement::CreateTrigger(_)
+        | Statement::DropTrigger { .. }
         | Statement::Signal(_)
         | Statement::GetDiagnostics(_)
         | Statement::Shutdown

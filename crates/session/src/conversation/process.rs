@@ -18,6 +18,11 @@ impl SessionProcess {
         Self { entry, shown_statement: 0 }
     }
 
+    /// The entry, for who needs the session beside it.
+    pub(super) fn entry(&self) -> Arc<ProcessEntry> {
+        Arc::clone(&self.entry)
+    }
+
     /// As after a login: the next statement writes its text. Identity and counters are their owners' to change.
     pub(super) fn reset(&mut self) {
         self.shown_statement = 0;

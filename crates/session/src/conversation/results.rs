@@ -2,7 +2,7 @@
 //! an INSERT.
 
 /// The results of the statements before.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct LastResults {
     last_insert_id: u64,
     /// LAST_INSERT_ID(n) of the running statement.

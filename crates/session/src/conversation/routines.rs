@@ -6,18 +6,19 @@
 
 use std::sync::Arc;
 
-use catalog::{RoutineDefinition, RoutineId};
+use catalog::{RoutineDefinition, TableDefinition, TriggerDefinition};
 use hashbrown::HashMap;
 use service::SqlError;
 use service::error::ER_INTERNAL_ERROR;
 use types::{DataType, Value};
 
 use super::diagnostics::Diagnostics;
+use super::firings::Firings;
 use crate::backend::Backend;
 use crate::plans::PlanHandle;
 use crate::privilege::SessionAccount;
 use crate::routine::program::{ScopeId, SlotType, Target};
-use crate::routine::{Routine, plan_type};
+use crate::routine::{ProgramKey, Routine, plan_type, trigger_key};
 use crate::variables::Setting;
 
 /// Programs a session keeps (`stored_program_cache` has the same default).
@@ -83,7 +84,9 @@ pub(super) struct Frame<B: Backend> {
 #[derive(Debug)]
 pub(super) struct Routines<B: Backend> {
     frames: Vec<Frame<B>>,
-    kept: HashMap<RoutineId, (Arc<Routine>, Plans<B>)>,
+    kept: HashMap<ProgramKey, (Arc<Routine>, Plans<B>)>,
+    /// Triggers of statements in run.
+    firing: Firings,
     dynamic_calls: u32,
     /// The expression in run is for a variable: what would be a warning in a SELECT is an error in strict mode.
     assigning: bool,
@@ -98,6 +101,7 @@ impl<B: Backend> Default for Routines<B> {
         Self {
             frames: Vec::new(),
             kept: HashMap::new(),
+            firing: Firings::default(),
             dynamic_calls: 0,
             assigning: false,
             row: Vec::new(),
@@ -138,6 +142,34 @@ impl<B: Backend> Routines<B> {
         Some((u32::try_from(slot).ok()?, data_type))
     }
 
+    /// The slot and type of a column of NEW or OLD, if a trigger's own statement is under way.
+    pub(crate) fn row_variable(&self, is_new: bool, column: &str) -> Option<(u32, DataType)> {
+        let frame = self.frames.last()?;
+        frame.scope?;
+        let program = &frame.routine.program;
+        let row = &program.row_slots[program.find_row_slot(is_new, column)?];
+        match &program.variables[row.slot].slot_type {
+            SlotType::Declared(data_type) => Some((u32::try_from(row.slot).ok()?, plan_type(data_type))),
+            SlotType::Of(_) => None,
+        }
+    }
+
+    /// What is known of triggers in run.
+    pub(super) fn firing(&mut self) -> &mut Firings {
+        &mut self.firing
+    }
+
+    /// The program of a trigger of this table, if the session has it.
+    pub(super) fn trigger_program(
+        &self,
+        table: &Arc<TableDefinition>,
+        trigger: &Arc<TriggerDefinition>,
+    ) -> Option<Arc<Routine>> {
+        let (routine, _) = self.kept.get(&trigger_key(trigger))?;
+        let of = routine.trigger.as_ref()?;
+        Arc::ptr_eq(&of.table, table).then(|| Arc::clone(routine))
+    }
+
     /// The innermost frame.
     ///
     /// # Errors
@@ -170,7 +202,7 @@ impl<B: Backend> Routines<B> {
     /// The innermost one ends: its plans are kept for its next run.
     pub(super) fn pop(&mut self) -> Option<Frame<B>> {
         let mut frame = self.frames.pop()?;
-        if let Some((kept, plans)) = self.kept.get_mut(&frame.routine.definition.id)
+        if let Some((kept, plans)) = self.kept.get_mut(&frame.routine.key())
             && Arc::ptr_eq(kept, &frame.routine)
         {
             *plans = std::mem::take(&mut frame.plans);
@@ -180,7 +212,7 @@ impl<B: Backend> Routines<B> {
 
     /// The program of a definition, if the session has it.
     pub(super) fn program(&self, definition: &Arc<RoutineDefinition>) -> Option<Arc<Routine>> {
-        let (routine, _) = self.kept.get(&definition.id)?;
+        let (routine, _) = self.kept.get(&ProgramKey::Routine(definition.id))?;
         Arc::ptr_eq(&routine.definition, definition).then(|| Arc::clone(routine))
     }
 
@@ -190,12 +222,12 @@ impl<B: Backend> Routines<B> {
             self.kept.clear();
         }
         let plans = routine.program.statements.iter().map(|_| None).collect();
-        self.kept.insert(routine.definition.id, (Arc::clone(routine), plans));
+        self.kept.insert(routine.key(), (Arc::clone(routine), plans));
     }
 
     /// The plans of a program for a frame: those that are kept, unless another frame of it has them.
     pub(super) fn take_plans(&mut self, routine: &Arc<Routine>) -> Plans<B> {
-        match self.kept.get_mut(&routine.definition.id) {
+        match self.kept.get_mut(&routine.key()) {
             Some((kept, plans)) if Arc::ptr_eq(kept, routine) && !plans.is_empty() => std::mem::take(plans),
             _ => routine.program.statements.iter().map(|_| None).collect(),
         }

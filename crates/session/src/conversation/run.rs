@@ -331,6 +331,9 @@ pub(crate) fn run_file_line<B: Backend>(
 ) -> Attempt<Changed> {
     session.tables.transaction.note_reads(plan.physical());
     session.tables.lock_plan(&session.shared, &session.variables, plan.physical())?;
+    if plan.fires() {
+        session.lock_fired(plan.physical())?;
+    }
     Ok(context::with_context(session, plan, values, |prepared, context| {
         context.change.file_line = Some(line);
         exec::run_change(prepared, context)

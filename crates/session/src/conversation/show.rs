@@ -21,6 +21,7 @@ use super::locks::SessionLocks;
 use super::names::{Names, name_text};
 use super::routine::{show_create_routine, show_routine_status};
 use super::run;
+use super::triggers;
 use super::views;
 use crate::backend::Backend;
 use crate::errors::not_supported;
@@ -210,21 +211,12 @@ impl<B: Backend> Listings<'_, B> {
                 (Listing::new(&columns), filter)
             }
             Show::Triggers { schema, filter, .. } => {
-                self.names.listed_schema(schema, self.account)?;
-                let names = [
-                    "Trigger",
-                    "Event",
-                    "Table",
-                    "Statement",
-                    "Timing",
-                    "Created",
-                    "sql_mode",
-                    "Definer",
-                    "character_set_client",
-                    "collation_connection",
-                    "Database Collation",
-                ];
-                (Listing::of_text(&names), filter)
+                let (_, schema) = self.names.listed_schema(schema, self.account)?;
+                let (like, filter) = match filter {
+                    ShowFilter::Like(pattern) => (Some(pattern), none),
+                    filter => (None, filter),
+                };
+                (triggers::show_triggers(self.account, &schema, like), filter)
             }
             Show::Events { schema, filter, .. } => {
                 self.names.listed_schema(schema, self.account)?;
@@ -270,6 +262,9 @@ impl<B: Backend> Listings<'_, B> {
             ),
             Show::CreateRoutine("FUNCTION", name) => {
                 (show_create_routine(self.account, &self.names, catalog::RoutineKind::Function, &name)?, none)
+            }
+            Show::CreateRoutine("TRIGGER", name) => {
+                (triggers::show_create(self.account, self.names, &name)?, none)
             }
             Show::CreateRoutine(word, name) => return Err(self.no_such_routine(word, name)),
             Show::CreateUser(account) => {
@@ -530,10 +525,9 @@ impl<B: Backend> Listings<'_, B> {
     }
 
     fn no_such_routine(&self, word: &str, name: ObjectName<'_>) -> Box<SqlError> {
-        use service::error::{ER_EVENT_DOES_NOT_EXIST, ER_SP_DOES_NOT_EXIST, ER_TRG_DOES_NOT_EXIST};
+        use service::error::{ER_EVENT_DOES_NOT_EXIST, ER_SP_DOES_NOT_EXIST};
         let own = name_text(name.name.text);
         match word {
-            "TRIGGER" => ER_TRG_DOES_NOT_EXIST.bare(),
             "EVENT" => ER_EVENT_DOES_NOT_EXIST.with(&[&own]),
             _ if name.schema.is_none() && self.names.database.is_none() => ER_NO_DB_ERROR.bare(),
             _ => ER_SP_DOES_NOT_EXIST.with(&[&word, &own]),

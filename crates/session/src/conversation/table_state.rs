@@ -17,7 +17,7 @@ use super::locks::SessionLocks;
 use super::session_variables::SessionVariables;
 use super::shared::Shared;
 use super::transaction::{Beginning, TransactionState};
-use crate::backend::{Backend, SessionTransaction};
+use crate::backend::{Backend, SessionTransaction, TableLocks};
 use crate::core::Core;
 use crate::plans::CachedPlan;
 use crate::temporary::TemporaryTables;
@@ -187,6 +187,33 @@ impl<B: Backend> TableState<B> {
             self.transaction.release_tables_to(mark);
             let forgotten = self.transaction.forget_statement();
             if matches!(&**stop, Stop::Failed(error) if error.number == ER_LOCK_DEADLOCK.number) {
+                self.roll_back(shared)?;
+            }
+            forgotten?;
+        }
+        locked
+    }
+
+    /// Takes the metadata lock of a table that a statement uses by its triggers, for the rest of the transaction.
+    ///
+    /// # Errors
+    /// As [`TableState::lock_plan`].
+    pub(super) fn lock_below(
+        &mut self,
+        shared: &Shared<B>,
+        variables: &SessionVariables,
+        entry: &TableEntry,
+        mode: MetadataMode,
+    ) -> Outcome {
+        if self.locks.kept().holds(entry) {
+            return Ok(());
+        }
+        let locked = shared.with_lock_wait(variables, false, |lock_wait| {
+            self.transaction.lock_table(entry, mode, lock_wait)
+        });
+        if let Err(error) = &locked {
+            let forgotten = self.transaction.forget_statement();
+            if error.number == ER_LOCK_DEADLOCK.number {
                 self.roll_back(shared)?;
             }
             forgotten?;

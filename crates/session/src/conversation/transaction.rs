@@ -59,6 +59,8 @@ pub(super) struct Beginning<'a> {
 pub(crate) struct TransactionState<T: SessionTransaction> {
     /// What reads, locks and writes.
     work: T,
+    /// One that has done nothing, for statements that fire triggers.
+    spare: Option<T>,
     /// BEGIN was said, or autocommit is off and a statement has run.
     open: bool,
     /// What SET TRANSACTION said of the next one.
@@ -98,6 +100,7 @@ impl<T: SessionTransaction> TransactionState<T> {
     pub(super) fn new(work: T) -> Self {
         Self {
             work,
+            spare: None,
             open: false,
             next: NextTransaction::default(),
             isolation: Isolation::default(),
@@ -171,6 +174,26 @@ impl<T: SessionTransaction> TransactionState<T> {
     /// The rows of all tables, while a statement runs; none without a snapshot.
     pub(super) fn start_access(&mut self) -> Option<Access<T::Rows<'_>, T::Snapshot<'_>, &T::Waits>> {
         self.work.start_access()
+    }
+
+    /// Gives what reads, locks and writes to a statement that fires triggers; another one that has done nothing is there meanwhile.
+    ///
+    /// # Errors
+    /// `new`'s.
+    pub(super) fn lend_work(
+        &mut self,
+        new: impl FnOnce() -> Result<T, Box<SqlError>>,
+    ) -> Result<T, Box<SqlError>> {
+        let spare = match self.spare.take() {
+            Some(spare) => spare,
+            None => new()?,
+        };
+        Ok(std::mem::replace(&mut self.work, spare))
+    }
+
+    /// The statement gives it back.
+    pub(super) fn return_work(&mut self, work: T) {
+        self.spare = Some(std::mem::replace(&mut self.work, work));
     }
 
     /// Reads single rows; none without a snapshot.

@@ -51,6 +51,8 @@ pub(crate) struct CachedPlan<B: Backend> {
     reusable: bool,
     /// It reads system tables, which want to know the session.
     reads_system_tables: bool,
+    /// It may fire triggers.
+    fires: bool,
     point: Option<(Option<Charset>, B::PointProgram)>,
     /// MAX_EXECUTION_TIME of a SELECT's hints, in milliseconds.
     max_execution_ms: Option<u64>,
@@ -151,6 +153,7 @@ impl<B: Backend> CachedPlan<B> {
             database: made_for.database,
             reusable: !plan.volatile,
             reads_system_tables: plan.tables.iter().any(|table| table.entry.source.as_virtual().is_some()),
+            fires: plan.fires(),
             point: None,
             max_execution_ms: made_for.max_execution_ms,
             bytes: made_for.bytes,
@@ -194,6 +197,12 @@ impl<B: Backend> CachedPlan<B> {
     #[inline]
     pub(crate) fn reads_system_tables(&self) -> bool {
         self.reads_system_tables
+    }
+
+    /// Whether it may fire triggers, which run in the session.
+    #[inline]
+    pub(crate) fn fires(&self) -> bool {
+        self.fires
     }
 
     /// The point program and the columns of its result, if it has one for strings in `results`.

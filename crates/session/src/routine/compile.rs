@@ -3,7 +3,9 @@
 //! One pass. Statements and expressions are cut out of the text and planned later, by themselves; what is done here is
 //! all that jumps, and all names that only a body has: labels, variables, conditions, cursors.
 
-use catalog::{fold_name, names_equal};
+use std::sync::Arc;
+
+use catalog::{TableDefinition, TriggerEvent, TriggerTiming, fold_name, names_equal};
 use service::SqlError;
 use service::error as e;
 use service::error::Diagnostic;
@@ -16,10 +18,13 @@ use types::CollationId;
 
 use super::program::{
     Argument, At, Condition, CursorDefinition, CursorId, Diagnose, DiagnoseItems, Embedded, EmbeddedKind,
-    Handler, Instruction, Program, Raise, Region, RegionId, Scope, ScopeId, Slot, SlotType, StatementId,
+    Handler, Instruction, Program, Raise, Region, RegionId, RowSlot, Scope, ScopeId, Slot, SlotType, StatementId,
     Target, Variable,
 };
+use super::in_function;
+use super::row_names::row_names;
 use crate::variables::by_name;
+use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -43,22 +48,67 @@ pub(crate) fn compile(
     settings: &Settings<'_>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Program> {
-    let mut compiler = Compiler {
-        settings,
-        warnings,
-        program: Program::default(),
-        scope: 0,
-        region: None,
-        handler_depth: 0,
-        labels: Vec::new(),
-        conditions: Vec::new(),
-        cursors: Vec::new(),
-    };
-    compiler.program.scopes.push(Scope::default());
+    let mut compiler = Compiler::new(settings, warnings, None);
     for parameter in create.parameters {
         let name = compiler.new_name(&parameter.name, e::ER_SP_DUP_PARAM)?;
         compiler.declare(name, &parameter.data_type)?;
         compiler.program.parameters.push(parameter.mode);
+    }
+    compiler.statement(body)?;
+    compiler.emit(Instruction::Return);
+    Ok(compiler.program)
+}
+
+/// Where a trigger stands.
+pub(crate) struct TriggerPlace<'a> {
+    pub(crate) table: &'a TableDefinition,
+    pub(crate) event: TriggerEvent,
+    pub(crate) timing: TriggerTiming,
+}
+
+/// Compiles a trigger's body. Warnings are about the types of its variables.
+///
+/// # Errors
+/// As [`compile`]; 1054, 1336, 1362, 1363, 1415, 1422, 1445.
+pub(crate) fn compile_trigger(
+    body: &RoutineStatement<'_>,
+    place: &TriggerPlace<'_>,
+    mode: SqlModes,
+    settings: &Settings<'_>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Program> {
+    let mut compiler = Compiler::new(settings, warnings, Some(place));
+    let text = compiler.text(body.span).to_vec();
+    for named in row_names(&text, mode.has(SqlModes::ANSI_QUOTES)) {
+        let word = if named.is_new { "NEW" } else { "OLD" };
+        if named.is_set && !named.is_new {
+            let after = if place.timing == TriggerTiming::After { "after " } else { "" };
+            return Err(e::ER_TRG_CANT_CHANGE_ROW.with(&[&word, &after]));
+        }
+        if !(if named.is_new { place.event.has_new() } else { place.event.has_old() }) {
+            return Err(e::ER_TRG_NO_SUCH_ROW_IN_TRG.with(&[&word, &place.event.word()]));
+        }
+        if let Some(at) = compiler.program.find_row_slot(named.is_new, &named.column) {
+            compiler.program.row_slots[at].uses += 1;
+            continue;
+        }
+        let Some(ordinal) = place.table.column_names.get(&named.column) else {
+            return Err(e::ER_BAD_FIELD_ERROR.with(&[&named.column, &word]));
+        };
+        let column = &place.table.columns[ordinal];
+        let slot = compiler.program.variables.len();
+        compiler.program.variables.push(Variable {
+            name: Arc::clone(&column.name),
+            slot_type: SlotType::Declared(column.data_type.clone()),
+        });
+        compiler.program.row_slots.push(RowSlot {
+            slot,
+            is_new: named.is_new,
+            ordinal,
+            name: named.column.into(),
+            uses: 1,
+            sets: 0,
+        });
     }
     compiler.statement(body)?;
     compiler.emit(Instruction::Return);
@@ -75,6 +125,8 @@ struct Label {
 }
 
 struct Compiler<'c, 's> {
+    /// It is a trigger's body.
+    place: Option<&'c TriggerPlace<'c>>,
     settings: &'c Settings<'s>,
     warnings: &'c mut Vec<Diagnostic>,
     program: Program,
@@ -91,7 +143,28 @@ struct Compiler<'c, 's> {
 /// A jump whose end is not known yet.
 const OPEN: At = At::MAX;
 
-impl Compiler<'_, '_> {
+impl<'c, 's> Compiler<'c, 's> {
+    fn new(
+        settings: &'c Settings<'s>,
+        warnings: &'c mut Vec<Diagnostic>,
+        place: Option<&'c TriggerPlace<'c>>,
+    ) -> Self {
+        let mut program = Program::default();
+        program.scopes.push(Scope::default());
+        Compiler {
+            place,
+            settings,
+            warnings,
+            program,
+            scope: 0,
+            region: None,
+            handler_depth: 0,
+            labels: Vec::new(),
+            conditions: Vec::new(),
+            cursors: Vec::new(),
+        }
+    }
+
     fn emit(&mut self, instruction: Instruction) -> At {
         self.program.instructions.push(instruction);
         self.program.region_of.push(self.region);
@@ -542,6 +615,9 @@ impl Compiler<'_, '_> {
 
     fn sql(&mut self, statement: &Statement<'_>, span: Span) -> Result<()> {
         let refused = |what: &str| Err(e::ER_SP_BADSTATEMENT.with(&[&what]));
+        if self.place.is_some() {
+            in_function::require_allowed(statement, "trigger")?;
+        }
         let kind = match statement {
             Statement::Query(query) => match query.into {
                 None => EmbeddedKind::Rows,
@@ -584,8 +660,70 @@ impl Compiler<'_, '_> {
         match expr.kind {
             ExprKind::Column(column) if column.table.is_none() => self.find(&column.name).map(Target::Local),
             ExprKind::UserVar(name) => Some(Target::User(name.to_ascii_lowercase())),
+            ExprKind::Column(column) if column.schema.is_none() => {
+                let row = column.table.as_ref()?;
+                let is_new = row.text.eq_ignore_ascii_case(b"NEW");
+                let may_set = self.place.is_some_and(|place| place.timing == TriggerTiming::Before);
+                if !is_new || !may_set {
+                    return None;
+                }
+                let name = String::from_utf8_lossy(column.name.text);
+                self.program.find_row_slot(true, &name).map(Target::New)
+            }
             _ => None,
         }
+    }
+
+    /// The column of NEW that an item of SET names.
+    ///
+    /// # Errors
+    /// 1362, 1363, 1054.
+    fn new_column(&self, item: &SetItem<'_>) -> Result<Option<usize>> {
+        let (Some(place), SetItem::SystemVar { var, .. }) = (self.place, item) else { return Ok(None) };
+        let Some(row) = var.component.as_ref().filter(|_| var.scope == VarScope::Default) else {
+            return Ok(None);
+        };
+        let is_new = row.text.eq_ignore_ascii_case(b"NEW");
+        if !is_new && !row.text.eq_ignore_ascii_case(b"OLD") {
+            return Ok(None);
+        }
+        if !is_new {
+            let after = if place.timing == TriggerTiming::After { "after " } else { "" };
+            return Err(e::ER_TRG_CANT_CHANGE_ROW.with(&[&"OLD", &after]));
+        }
+        if place.event == TriggerEvent::Delete {
+            return Err(e::ER_TRG_NO_SUCH_ROW_IN_TRG.with(&[&"NEW", &place.event.word()]));
+        }
+        if place.timing == TriggerTiming::After {
+            return Err(e::ER_TRG_CANT_CHANGE_ROW.with(&[&"NEW", &"after "]));
+        }
+        let name = String::from_utf8_lossy(var.name.text);
+        let Some(at) = self.program.find_row_slot(true, &name) else {
+            return Err(e::ER_BAD_FIELD_ERROR.with(&[&name, &"NEW"]));
+        };
+        Ok(Some(at))
+    }
+
+    /// SET of a trigger: item by item, and what may read rows runs here and not in the session.
+    ///
+    /// # Errors
+    /// Those of the names.
+    fn set_in_trigger(&mut self, item: &SetItem<'_>) -> Result<bool> {
+        let (target, value) = match item {
+            SetItem::UserVar { name, value } => (Target::User(name.to_ascii_lowercase()), *value),
+            SetItem::SystemVar { value, .. } => match (self.new_column(item)?, value) {
+                (Some(at), Some(value)) => {
+                    self.program.row_slots[at].sets += 1;
+                    (Target::New(at), *value)
+                }
+                (Some(_), None) => return Err(e::ER_NO_DEFAULT.with(&[&"variable"])),
+                (None, _) => return Ok(false),
+            },
+            _ => return Ok(false),
+        };
+        let value = self.expression(&value);
+        self.emit(Instruction::AssignTo { target, value });
+        Ok(true)
     }
 
     fn call(&mut self, call: &ast::Call<'_>) -> Result<()> {
@@ -614,6 +752,12 @@ impl Compiler<'_, '_> {
             }
             _ => None,
         };
+        if self.place.is_some() {
+            for item in items {
+                // OLD is refused before anything is looked for.
+                self.new_column(item)?;
+            }
+        }
         for item in items {
             if let SetItem::SystemVar { var, .. } = item
                 && var.component.is_none()
@@ -625,12 +769,15 @@ impl Compiler<'_, '_> {
         }
         // A user variable may be computed from one that the same SET of a routine has set before it.
         let needs_order = items.len() > 1 && items.iter().any(|item| matches!(item, SetItem::UserVar { .. }));
-        if !needs_order && items.iter().all(|item| local(self, item).is_none()) {
+        if self.place.is_none() && !needs_order && items.iter().all(|item| local(self, item).is_none()) {
             let statement = self.embed(span, EmbeddedKind::Other);
             self.emit(Instruction::Run(statement));
             return Ok(());
         }
         for item in items {
+            if self.place.is_some() && self.set_in_trigger(item)? {
+                continue;
+            }
             match (local(self, item), item) {
                 (Some(slot), SetItem::SystemVar { value: Some(value), .. }) => {
                     let value = self.expression(value);

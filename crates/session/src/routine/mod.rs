@@ -1,4 +1,4 @@
-//! Stored procedures as programs: what CREATE PROCEDURE keeps, compiled. How they run: `session::routine`.
+//! Stored procedures and triggers as programs: what CREATE PROCEDURE and CREATE TRIGGER keep, compiled. How they run: `session::routine`.
 //!
 //! A body becomes a flat list of instructions ([`program`]): jumps for IF, CASE and loops, slots for variables.
 //!
@@ -7,25 +7,136 @@
 //! Read next: [`program`], [`compile`].
 
 pub(crate) mod compile;
+pub(crate) mod in_function;
 pub(crate) mod program;
+mod row_names;
 
 use std::sync::Arc;
 
-use catalog::RoutineDefinition;
+use catalog::{
+    DataAccess, RoutineDefinition, RoutineId, RoutineKind, TableDefinition, TriggerDefinition,
+};
 use service::SqlError;
 use service::error::ER_INTERNAL_ERROR;
 use syntax::ast::Statement;
 use types::DataType;
 
 use crate::errors::{not_supported, syntax_error};
+use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
+use crate::variables::{Setting, VariableId};
 use program::{Program, SlotType};
 
-/// A routine ready to run.
+/// A routine ready to run, or a trigger: `definition` is then what a procedure with its body would be.
 #[derive(Debug)]
 pub(crate) struct Routine {
     pub(crate) definition: Arc<RoutineDefinition>,
     pub(crate) program: Program,
+    /// `sql_mode` and the character sets under which it runs, in the order of [`switched_variables`].
+    pub(crate) settings: [Setting; 4],
+    pub(crate) trigger: Option<TriggerOf>,
+}
+
+/// The variables under which a routine is read and run as it was made.
+pub(crate) fn switched_variables() -> [VariableId; 4] {
+    [
+        known::sql_mode(),
+        known::character_set_client(),
+        known::character_set_connection(),
+        known::collation_connection(),
+    ]
+}
+
+/// A trigger and the table it was compiled for.
+#[derive(Debug)]
+pub(crate) struct TriggerOf {
+    pub(crate) trigger: Arc<TriggerDefinition>,
+    pub(crate) table: Arc<TableDefinition>,
+}
+
+/// What a session keeps a program by.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum ProgramKey {
+    Routine(RoutineId),
+    /// Where the definition lies, which the program holds.
+    Trigger(usize),
+}
+
+impl Routine {
+    /// A routine with its program.
+    pub(crate) fn new(
+        definition: Arc<RoutineDefinition>,
+        program: Program,
+        trigger: Option<TriggerOf>,
+    ) -> Routine {
+        let settings = [
+            Setting::text(&SqlModes(definition.sql_mode).names()),
+            Setting::text(definition.client_charset.name()),
+            Setting::text(definition.connection_collation.charset().name()),
+            Setting::text(definition.connection_collation.name()),
+        ];
+        Routine { definition, program, settings, trigger }
+    }
+
+    /// By what a session keeps it.
+    pub(crate) fn key(&self) -> ProgramKey {
+        match &self.trigger {
+            Some(of) => trigger_key(&of.trigger),
+            None => ProgramKey::Routine(self.definition.id),
+        }
+    }
+}
+
+/// By what a session keeps the program of a trigger.
+pub(crate) fn trigger_key(trigger: &Arc<TriggerDefinition>) -> ProgramKey {
+    ProgramKey::Trigger(Arc::as_ptr(trigger).addr())
+}
+
+/// Compiles a trigger for its table as it is now.
+///
+/// # Errors
+/// As CREATE TRIGGER: the table may have lost a column since.
+pub(crate) fn trigger_routine(
+    table: &Arc<TableDefinition>,
+    trigger: &Arc<TriggerDefinition>,
+) -> Result<Routine, Box<SqlError>> {
+    let arena = bumpalo::Bump::new();
+    let text = catalog::show_create_trigger(trigger, &table.name);
+    let mode = SqlModes(trigger.sql_mode);
+    let parsed =
+        syntax::parse(text.as_bytes(), &arena, mode.for_syntax()).map_err(|error| syntax_error(&error))?;
+    let Statement::CreateTrigger(create) = parsed.statement else {
+        return Err(ER_INTERNAL_ERROR.with(&[&"a trigger that creates none"]));
+    };
+    let settings = compile::Settings {
+        text: text.as_bytes(),
+        collation: trigger.database_collation,
+        strict: mode.is_strict(),
+    };
+    let place = compile::TriggerPlace { table, event: trigger.event, timing: trigger.timing };
+    let program = compile::compile_trigger(create.body, &place, mode, &settings, &mut Vec::new())?;
+    let definition = RoutineDefinition {
+        id: RoutineId(0),
+        kind: RoutineKind::Procedure,
+        schema: Arc::clone(&table.schema),
+        name: Arc::clone(&trigger.name),
+        parameters: "".into(),
+        returns: "".into(),
+        body: Arc::clone(&trigger.body),
+        definer: trigger.definer.clone(),
+        invoker: false,
+        deterministic: false,
+        data_access: DataAccess::default(),
+        comment: "".into(),
+        sql_mode: trigger.sql_mode,
+        client_charset: trigger.client_charset,
+        connection_collation: trigger.connection_collation,
+        database_collation: trigger.database_collation,
+        created_micros: trigger.created_micros,
+        modified_micros: trigger.created_micros,
+    };
+    let trigger = Some(TriggerOf { trigger: Arc::clone(trigger), table: Arc::clone(table) });
+    Ok(Routine::new(Arc::new(definition), program, trigger))
 }
 
 /// Parameters of a routine: mode, name, type.

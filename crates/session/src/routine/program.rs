@@ -29,6 +29,22 @@ pub(crate) struct Program {
     pub(crate) regions: Vec<Region>,
     pub(crate) statements: Vec<Embedded>,
     pub(crate) cursors: Vec<CursorDefinition>,
+    /// Of a trigger: the columns of NEW and OLD that it names.
+    pub(crate) row_slots: Vec<RowSlot>,
+}
+
+/// The slot of a column of NEW or OLD.
+#[derive(Clone, Debug)]
+pub(crate) struct RowSlot {
+    pub(crate) slot: Slot,
+    /// NEW, not OLD.
+    pub(crate) is_new: bool,
+    pub(crate) ordinal: usize,
+    pub(crate) name: Arc<str>,
+    /// How often the body names it.
+    pub(crate) uses: u32,
+    /// How often SET does.
+    pub(crate) sets: u32,
 }
 
 /// Where the type of a slot comes from.
@@ -97,6 +113,8 @@ pub(crate) enum Target {
     User(Vec<u8>),
     /// The next column of the OUT parameters' row, the answer to a binary CALL.
     Row,
+    /// A column of NEW, by position in [`Program::row_slots`].
+    New(usize),
 }
 
 /// An argument of CALL.
@@ -119,6 +137,11 @@ pub(crate) enum Instruction {
         slot: Slot,
         value: StatementId,
         resume: At,
+    },
+    /// Computes what goes to a user variable or a column of NEW: `SET` of a trigger.
+    AssignTo {
+        target: Target,
+        value: StatementId,
     },
     /// Makes variables NULL: a block without DEFAULT is entered.
     Clear {
@@ -219,6 +242,13 @@ impl Program {
             Some(Instruction::Assign { resume, .. } | Instruction::JumpUnless { resume, .. }) => *resume,
             _ => at + 1,
         }
+    }
+
+    /// The place in `row_slots` of a column of NEW or OLD.
+    pub(crate) fn find_row_slot(&self, is_new: bool, column: &str) -> Option<usize> {
+        self.row_slots
+            .iter()
+            .position(|row| row.is_new == is_new && catalog::names_equal(&row.name, column))
     }
 
     /// The slot that `name` means in a scope.

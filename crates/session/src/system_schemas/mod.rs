@@ -2,7 +2,7 @@
 //!
 //! Which tables and columns there are is data (`columns.tsv`, as MySQL 9.7 answers); what their rows are is one
 //! function a table, which gets the statement's catalog snapshot and the reading session. A table of which this
-//! server has nothing to tell (EVENTS, TRIGGERS ...) is there and empty, because clients join it.
+//! server has nothing to tell (EVENTS ...) is there and empty, because clients join it.
 //!
 //! Invariants:
 //! 1. A function emits the columns of its table in order, all of them; [`rows::Rows`] drops what the query does
@@ -20,6 +20,7 @@ pub mod rows;
 pub mod server;
 pub mod statistics;
 pub mod tables;
+mod triggers;
 pub mod views;
 
 use std::any::Any;
@@ -60,6 +61,7 @@ const FILLS: &[(&str, Filler)] = &[
     ("information_schema.PROCESSLIST", server::processlist),
     ("information_schema.REFERENTIAL_CONSTRAINTS", constraints::referential_constraints),
     ("information_schema.ROUTINES", routines::routines),
+    ("information_schema.TRIGGERS", triggers::triggers),
     ("information_schema.SCHEMATA", tables::schemata),
     ("information_schema.SCHEMA_PRIVILEGES", privileges::schema_privileges),
     ("information_schema.STATISTICS", columns::statistics),

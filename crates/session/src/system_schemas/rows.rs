@@ -19,8 +19,10 @@ pub enum Cell<'a> {
     Int(i64),
     /// A number that may not.
     UInt(u64),
-    /// Microseconds since 1970 UTC, for DATETIME and TIMESTAMP columns (shown in UTC).
+    /// Microseconds since 1970 UTC, for DATETIME and TIMESTAMP columns (shown in UTC), of which whole seconds are shown.
     Micros(i64),
+    /// The same with all that the number has of them.
+    Moment(i64),
 }
 
 impl<'a> Cell<'a> {
@@ -142,9 +144,10 @@ pub fn push_cell(column: &mut types::vector::Column, data_type: &DataType, cell:
         }),
         (Cell::Int(number), Physical::Int) => column.push_int(number),
         (Cell::UInt(number), Physical::Int) => column.push_int(bits(number)),
-        (Cell::Micros(micros), Physical::Int) => {
+        (Cell::Micros(micros) | Cell::Moment(micros), Physical::Int) => {
             // Whole seconds: MySQL shows none of a table's fractions either.
-            let micros = micros - micros.rem_euclid(1_000_000) + UNIX_EPOCH_DAY * MICROS_PER_DAY;
+            let fraction = if matches!(cell, Cell::Micros(_)) { micros.rem_euclid(1_000_000) } else { 0 };
+            let micros = micros - fraction + UNIX_EPOCH_DAY * MICROS_PER_DAY;
             match DateTime::from_linear_micros(micros) {
                 Some(time) => column.push_int(time.pack()),
                 None => column.push_null(),

@@ -45,6 +45,47 @@ pub struct CreateRoutine<'a> {
     pub body: Option<&'a RoutineStatement<'a>>,
 }
 
+/// `BEFORE` or `AFTER`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TriggerTiming {
+    /// Before the row is written.
+    Before,
+    /// After it is written.
+    After,
+}
+
+/// What fires a trigger.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TriggerEvent {
+    /// A new row.
+    Insert,
+    /// A changed row.
+    Update,
+    /// A row that goes.
+    Delete,
+}
+
+/// `CREATE TRIGGER`.
+#[derive(Clone, Copy, Debug)]
+pub struct CreateTrigger<'a> {
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+    /// `DEFINER = account`.
+    pub definer: Option<Account<'a>>,
+    /// Its name.
+    pub name: ObjectName<'a>,
+    /// `BEFORE` or `AFTER`.
+    pub timing: TriggerTiming,
+    /// `INSERT`, `UPDATE` or `DELETE`.
+    pub event: TriggerEvent,
+    /// The table whose rows fire it.
+    pub table: ObjectName<'a>,
+    /// `FOLLOWS` (true) or `PRECEDES` another trigger of the same event and timing.
+    pub order: Option<(bool, &'a [u8])>,
+    /// What it runs.
+    pub body: &'a RoutineStatement<'a>,
+}
+
 /// How a parameter's value goes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ParameterMode {

@@ -164,7 +164,7 @@ impl<'a> Parser<'a> {
                                 name,
                             })));
                         }
-                        T::TRIGGER => "DROP TRIGGER",
+                        T::TRIGGER => return Ok(Statement::DropTrigger { if_exists, name }),
                         T::EVENT => "DROP EVENT",
                         _ => "DROP LIBRARY",
                     },

@@ -1,7 +1,7 @@
 //! Views, stored programs, triggers, events, and what else has a definer. Their bodies: `body`.
 //!
-//! Triggers and events do not run here yet, but they are read to the end: what MySQL accepts is accepted and what it
-//! rejects is rejected at the same place.
+//! Events do not run here yet, but they are read to the end: what MySQL accepts is accepted and what it rejects is
+//! rejected at the same place.
 
 use super::{Parser, R};
 use crate::ast::*;
@@ -63,7 +63,7 @@ impl<'a> Parser<'a> {
                 self.ident()?;
                 self.loadable_function()
             }
-            T::TRIGGER => self.trigger(),
+            T::TRIGGER => self.trigger(view.definer),
             T::LIBRARY if view.definer.is_none() => {
                 self.bump();
                 self.if_not_exists()?;
@@ -266,21 +266,40 @@ impl<'a> Parser<'a> {
         Ok(Some(self.alloc(body)))
     }
 
-    fn trigger(&mut self) -> R<Statement<'a>> {
+    fn trigger(&mut self, definer: Option<Account<'a>>) -> R<Statement<'a>> {
         self.bump();
-        self.if_not_exists()?;
-        self.object_name()?;
-        self.expect_any(&[T::BEFORE, T::AFTER])?;
-        self.expect_any(&[T::INSERT, T::UPDATE, T::DELETE])?;
+        let if_not_exists = self.if_not_exists()?;
+        let name = self.object_name()?;
+        let timing = match self.expect_any(&[T::BEFORE, T::AFTER])? {
+            T::BEFORE => TriggerTiming::Before,
+            _ => TriggerTiming::After,
+        };
+        let event = match self.expect_any(&[T::INSERT, T::UPDATE, T::DELETE])? {
+            T::INSERT => TriggerEvent::Insert,
+            T::UPDATE => TriggerEvent::Update,
+            _ => TriggerEvent::Delete,
+        };
         self.expect(T::ON)?;
-        self.object_name()?;
+        let table = self.object_name()?;
         self.expect_all(&[T::FOR, T::EACH, T::ROW])?;
-        if self.at_any(&[T::FOLLOWS, T::PRECEDES]) {
-            self.bump();
-            self.ident_or_string()?;
-        }
-        self.body(false)?;
-        Ok(Statement::Unsupported { what: "CREATE TRIGGER" })
+        let order = match self.kind() {
+            word @ (T::FOLLOWS | T::PRECEDES) => {
+                self.bump();
+                Some((word == T::FOLLOWS, self.ident_or_string()?))
+            }
+            _ => None,
+        };
+        let Some(body) = self.body(false)? else { return self.fail() };
+        Ok(Statement::CreateTrigger(self.alloc(CreateTrigger {
+            if_not_exists,
+            definer,
+            name,
+            timing,
+            event,
+            table,
+            order,
+            body,
+        })))
     }
 
     fn event(&mut self, alter: bool) -> R<Statement<'a>> {

@@ -46,7 +46,7 @@ use super::builder::check_name_is_free;
 use super::definitions::trees_of;
 use super::foreign_key;
 use super::generated::recomputed;
-use super::tables::{find, find_table, rename_generated_constraints};
+use super::tables::{find, find_table, rename_generated_constraints, require_same_schema};
 use super::{Context, Outcome, Result, sql_mode_bits};
 use session::references::references_of_actions;
 
@@ -105,6 +105,7 @@ fn alter(
     *context.warnings = warnings;
     let Edited { builder, mut table, rebuild_asked, rename } = result?;
     let mapping: Vec<Option<usize>> = builder.columns.iter().map(|column| column.origin).collect();
+    table.triggers.clone_from(&old.triggers);
     if old.kind == TableKind::Base {
         foreign_key::check_altered(&old, &table, &mapping, &context.settings(&base))?;
     }
@@ -128,6 +129,7 @@ fn alter(
     }
     let added_checks = added_checks(&old, &table);
     if let Some((new_schema, new_name)) = &rename {
+        require_same_schema(&old, new_schema)?;
         table.schema_id = check_new_name(&catalog, &old, new_schema, new_name)?;
         table.schema = new_schema.as_str().into();
         table.name = new_name.as_str().into();

@@ -17,27 +17,17 @@ use super::statement;
 use crate::backend::Backend;
 use crate::conversation::Session;
 use crate::conversation::attempt::Attempt;
+use crate::conversation::ground::Ground;
 use crate::conversation::routines::{Frame, Routines, Saved};
 use crate::conversation::session_variables::SessionVariables;
 use crate::privilege::{self, SessionAccount};
 use crate::routine::program::{SlotType, Target};
-use crate::routine::{Routine, plan_type, program_of};
+use crate::routine::{Routine, plan_type, program_of, switched_variables};
 use crate::status::StatementKind;
 use crate::variables::definition::known;
-use crate::variables::sql_mode::SqlModes;
-use crate::variables::{Setting, VariableId};
+use crate::variables::Setting;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
-
-/// The variables under which a routine is read and run as it was made.
-fn switched_variables() -> [VariableId; 4] {
-    [
-        known::sql_mode(),
-        known::character_set_client(),
-        known::character_set_connection(),
-        known::collation_connection(),
-    ]
-}
 
 /// CALL as a statement of the client, or of text that EXECUTE runs.
 pub(crate) fn call<B: Backend>(
@@ -79,7 +69,7 @@ pub(crate) fn call<B: Backend>(
         (0..results.len()).filter(|&position| results[position] == Some(Target::Row)).collect();
     let outer = reply.begin_procedure(&format!("{}.{}", callee.definition.schema, callee.definition.name));
     let ran = match push_frame(session, Arc::clone(&callee), values, results) {
-        Ok(()) => run::run_frames(session, base, reply),
+        Ok(()) => run::run_frames(session, base, reply, &mut Ground::Own),
         Err(error) => Err(error),
     };
     let row = session.routines.end_call(outer_row);
@@ -114,7 +104,7 @@ pub(super) fn value_of<B: Backend>(
         return Ok(parameters.get(ordinal as usize).map_or(Value::Null, |value| value.to_value()));
     }
     let mut plan = statement::plan_expr(&session.planner(), expr, text, parameters)?;
-    let mut rows = statement::collect(session, &mut plan, parameters, 1, false)?;
+    let mut rows = statement::collect(session, &mut plan, parameters, 1, false, &mut Ground::Own)?;
     Ok(rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
 }
 
@@ -173,7 +163,7 @@ fn send_results<B: Backend>(
 ///
 /// # Errors
 /// 1046, 1305, 1318, 1370.
-pub(super) fn find_procedure<B: Backend>(
+pub(in crate::conversation) fn find_procedure<B: Backend>(
     session: &mut Session<B>,
     schema: Option<&str>,
     name: &str,
@@ -205,7 +195,7 @@ pub(super) fn find_procedure<B: Backend>(
 }
 
 /// The program of a routine: the one this session has, or a new one.
-fn compiled<B: Backend>(
+pub(in crate::conversation) fn compiled<B: Backend>(
     routines: &mut Routines<B>,
     definition: &Arc<RoutineDefinition>,
 ) -> Result<Arc<Routine>> {
@@ -213,7 +203,7 @@ fn compiled<B: Backend>(
         return Ok(routine);
     }
     let program = program_of(definition)?;
-    let routine = Arc::new(Routine { definition: Arc::clone(definition), program });
+    let routine = Arc::new(Routine::new(Arc::clone(definition), program, None));
     routines.keep_program(&routine);
     Ok(routine)
 }
@@ -260,6 +250,18 @@ pub(super) fn push_frame<B: Backend>(
             slots[position] = statement::converted(session, value, data_type, &variable.name)?;
         }
     }
+    enter_frame(session, routine, account, slots, results);
+    Ok(())
+}
+
+/// Puts a frame on top, for an account that may run it, and switches the session to what the routine was made under.
+pub(in crate::conversation) fn enter_frame<B: Backend>(
+    session: &mut Session<B>,
+    routine: Arc<Routine>,
+    account: Arc<SessionAccount>,
+    slots: Vec<Value>,
+    results: Vec<Option<Target>>,
+) {
     let plans = session.routines.take_plans(&routine);
     let cursors = routine.program.cursors.iter().map(|_| None).collect();
     let saved = Saved {
@@ -267,21 +269,14 @@ pub(super) fn push_frame<B: Backend>(
         account: session.account.switch(account),
         settings: switched_variables().map(|id| session.variables.get(id).clone()),
     };
-    let wanted = [
-        Setting::text(&SqlModes(definition.sql_mode).names()),
-        Setting::text(definition.client_charset.name()),
-        Setting::text(definition.connection_collation.charset().name()),
-        Setting::text(definition.connection_collation.name()),
-    ];
-    switch_settings(&mut session.variables, &wanted);
-    if session.database.as_deref() != Some(&*definition.schema) {
-        session.switch_database(Some(Arc::clone(&definition.schema)));
+    switch_settings(&mut session.variables, &routine.settings);
+    if session.database.as_deref() != Some(&*routine.definition.schema) {
+        session.switch_database(Some(Arc::clone(&routine.definition.schema)));
     }
     let at = 0;
     let handlers = Vec::new();
     let frame = Frame { routine, slots, plans, cursors, at, handlers, results, scope: None, saved };
     session.routines.push(frame);
-    Ok(())
 }
 
 /// Takes all frames away: account, database and modes of the client's call come back.
@@ -290,7 +285,7 @@ pub(crate) fn pop_frames<B: Backend>(session: &mut Session<B>) {
 }
 
 /// Takes the innermost frame away, unfinished or not, and puts back what it changed of the session.
-pub(super) fn pop_frame<B: Backend>(session: &mut Session<B>) -> Option<Frame<B>> {
+pub(in crate::conversation) fn pop_frame<B: Backend>(session: &mut Session<B>) -> Option<Frame<B>> {
     let mut frame = session.routines.pop()?;
     switch_settings(&mut session.variables, &frame.saved.settings);
     if session.database != frame.saved.database {
@@ -308,12 +303,16 @@ fn switch_settings(variables: &mut SessionVariables, wanted: &[Setting; 4]) {
 }
 
 /// The end of a routine: values of its OUT parameters go back, and its caller goes on behind the CALL.
-pub(super) fn return_from_frame<B: Backend>(session: &mut Session<B>, base: usize) -> Outcome {
+pub(super) fn return_from_frame<B: Backend>(
+    session: &mut Session<B>,
+    base: usize,
+    ground: &mut Ground<'_>,
+) -> Outcome {
     let Some(mut frame) = pop_frame(session) else { return Ok(()) };
     for (position, target) in frame.results.iter().enumerate() {
         if let Some(target) = target {
             let value = std::mem::replace(&mut frame.slots[position], Value::Null);
-            statement::assign_target(session, target, value)?;
+            statement::assign_on(session, target, value, ground)?;
         }
     }
     // Of a CALL that is no instruction nothing goes on here.
@@ -327,6 +326,6 @@ pub(super) fn return_from_frame<B: Backend>(session: &mut Session<B>, base: usiz
 }
 
 #[cold]
-fn too_deep() -> Box<SqlError> {
+pub(in crate::conversation) fn too_deep() -> Box<SqlError> {
     e::ER_STACK_OVERRUN_NEED_MORE.with(&[&FRAMES_MAX, &FRAMES_MAX, &1])
 }

@@ -4,6 +4,7 @@
 //! one is taken: an error number before an SQLSTATE before a class of them. A handler's own statements lie outside of
 //! the block it belongs to, so neither it nor its neighbours are called for what they raise.
 
+use service::error::{ER_CHECKREAD, ER_LOCK_DEADLOCK};
 use service::{Diagnostic, Level, Outcome, Reply, SqlError};
 
 use super::call;
@@ -86,8 +87,10 @@ pub(super) fn handle_error<B: Backend>(
 ) -> Outcome {
     // What the statement had is freed; a handler may run others.
     env::memory::forget_exceeded();
-    let found = if session.shared.control.is_killed() {
-        None // Nobody catches a KILL.
+    // Nobody catches a KILL, nor, inside a statement, what rolls back its transaction.
+    let rolls_back = error.is(ER_LOCK_DEADLOCK) || error.is(ER_CHECKREAD);
+    let found = if session.shared.control.is_killed() || rolls_back && session.routines.firing().are_any() {
+        None
     } else {
         find(&session.routines, base, &error.diagnostic())
     };

@@ -21,11 +21,11 @@ pub(super) mod call;
 pub(super) mod condition;
 pub(super) mod definition;
 mod handler;
-mod run;
-mod statement;
+pub(super) mod run;
+pub(super) mod statement;
 
 pub(super) use call::pop_frames;
 pub(super) use definition::{definer, require_definer, show_create_routine, show_routine_status};
 
 /// Frames one CALL may nest, however large `max_sp_recursion_depth` is.
-const FRAMES_MAX: usize = 512;
+pub(super) const FRAMES_MAX: usize = 512;

@@ -13,6 +13,7 @@ use super::statement;
 use crate::backend::Backend;
 use crate::conversation::Session;
 use crate::conversation::attempt::{Attempt, until_planned};
+use crate::conversation::ground::Ground;
 use crate::conversation::routines::OpenCursor;
 use crate::routine::Routine;
 use crate::routine::program::{Argument, CursorId, DiagnoseItems, Instruction, Slot};
@@ -21,10 +22,11 @@ use crate::routine::program::{Argument, CursorId, DiagnoseItems, Instruction, Sl
 const TICK_INSTRUCTIONS: u32 = 64;
 
 /// Runs the innermost frame, and those it calls, until frames are `base` again.
-pub(super) fn run_frames<B: Backend>(
+pub(in crate::conversation) fn run_frames<B: Backend>(
     session: &mut Session<B>,
     base: usize,
     reply: &mut Reply<'_>,
+    ground: &mut Ground<'_>,
 ) -> Outcome {
     let mut count = 0u32;
     while session.routines.frames().len() > base {
@@ -32,7 +34,7 @@ pub(super) fn run_frames<B: Backend>(
         if count.is_multiple_of(TICK_INSTRUCTIONS) {
             env::blocking::tick();
         }
-        if let Err(error) = until_planned(|| step(session, base, reply)).without_requeue() {
+        if let Err(error) = until_planned(|| step(session, base, reply, ground)).without_requeue() {
             handler::handle_error(session, base, error, reply)?;
         }
     }
@@ -40,7 +42,12 @@ pub(super) fn run_frames<B: Backend>(
 }
 
 /// One instruction.
-fn step<B: Backend>(session: &mut Session<B>, base: usize, reply: &mut Reply<'_>) -> Attempt<()> {
+fn step<B: Backend>(
+    session: &mut Session<B>,
+    base: usize,
+    reply: &mut Reply<'_>,
+    ground: &mut Ground<'_>,
+) -> Attempt<()> {
     crate::limits::check_interrupted(&session.shared.control)?;
     let frame = session.routines.frame()?;
     let at = frame.at;
@@ -48,13 +55,19 @@ fn step<B: Backend>(session: &mut Session<B>, base: usize, reply: &mut Reply<'_>
     let program = &routine.program;
     let next = match &program.instructions[at] {
         Instruction::Run(statement) => {
-            statement::run_embedded(session, program, *statement, reply)?;
+            statement::run_embedded(session, program, *statement, reply, ground)?;
             at + 1
         }
         Instruction::Assign { slot, value, .. } => {
             session.diagnostics.clear();
-            let value = statement::compute(session, program, *value, true)?;
+            let value = statement::compute(session, program, *value, true, ground)?;
             statement::assign_slot(session, *slot, value)?;
+            at + 1
+        }
+        Instruction::AssignTo { target, value } => {
+            session.diagnostics.clear();
+            let value = statement::compute(session, program, *value, false, ground)?;
+            statement::assign_on(session, target, value, ground)?;
             at + 1
         }
         Instruction::Clear { first, end } => {
@@ -66,14 +79,14 @@ fn step<B: Backend>(session: &mut Session<B>, base: usize, reply: &mut Reply<'_>
             return Ok(());
         }
         Instruction::JumpUnless { condition, to, .. } => {
-            let value = statement::compute(session, program, *condition, false)?;
+            let value = statement::compute(session, program, *condition, false, ground)?;
             // Conditions are planned as IS TRUE.
             if value == Value::Int(1) { at + 1 } else { *to }
         }
         Instruction::CaseNotFound => return Err(e::ER_SP_CASE_NOT_FOUND.bare().into()),
         Instruction::Open(cursor) => {
             session.diagnostics.clear();
-            open_cursor(session, &routine, *cursor)?;
+            open_cursor(session, &routine, *cursor, ground)?;
             at + 1
         }
         Instruction::Close(cursor) => {
@@ -90,12 +103,12 @@ fn step<B: Backend>(session: &mut Session<B>, base: usize, reply: &mut Reply<'_>
             at + 1
         }
         Instruction::Call { name, arguments } => {
-            return call_from_routine(session, &routine, name, arguments);
+            return call_from_routine(session, &routine, name, arguments, ground);
         }
         Instruction::Signal(raise) => {
             let mut items = Vec::with_capacity(raise.items.len());
             for (item, value) in &raise.items {
-                items.push((*item, statement::compute(session, program, *value, false)?));
+                items.push((*item, statement::compute(session, program, *value, false, ground)?));
             }
             condition::raise(session, raise.again, raise.state, items)?;
             at + 1
@@ -106,7 +119,7 @@ fn step<B: Backend>(session: &mut Session<B>, base: usize, reply: &mut Reply<'_>
                     condition::statement_information(session, diagnose.stacked, items)?;
                 }
                 DiagnoseItems::Condition(number, items) => {
-                    let number = statement::compute(session, program, *number, false)?;
+                    let number = statement::compute(session, program, *number, false, ground)?;
                     condition::condition_information(session, diagnose.stacked, &number, items)?;
                 }
             }
@@ -122,7 +135,7 @@ fn step<B: Backend>(session: &mut Session<B>, base: usize, reply: &mut Reply<'_>
             frame.at = frame.handlers.pop().map_or(at + 1, |handler| handler.resume);
             return Ok(());
         }
-        Instruction::Return => return Ok(call::return_from_frame(session, base)?),
+        Instruction::Return => return Ok(call::return_from_frame(session, base, ground)?),
     };
     Ok(go_on(session, next)?)
 }
@@ -135,12 +148,17 @@ pub(super) fn go_on<B: Backend>(session: &mut Session<B>, next: usize) -> Outcom
     Ok(())
 }
 
-fn open_cursor<B: Backend>(session: &mut Session<B>, routine: &Routine, cursor: CursorId) -> Attempt<()> {
+fn open_cursor<B: Backend>(
+    session: &mut Session<B>,
+    routine: &Routine,
+    cursor: CursorId,
+    ground: &mut Ground<'_>,
+) -> Attempt<()> {
     if session.routines.frame()?.cursors[cursor].is_some() {
         return Err(e::ER_SP_CURSOR_ALREADY_OPEN.bare().into());
     }
     let statement = routine.program.cursors[cursor].statement;
-    let (types, rows) = statement::cursor_rows(session, &routine.program, statement)?;
+    let (types, rows) = statement::cursor_rows(session, &routine.program, statement, ground)?;
     session.routines.frame()?.cursors[cursor] =
         Some(OpenCursor { column_count: types.len(), rows: rows.into_iter() });
     Ok(())
@@ -164,6 +182,7 @@ fn call_from_routine<B: Backend>(
     routine: &Routine,
     name: &(Option<Box<str>>, Box<str>),
     arguments: &[Argument],
+    ground: &mut Ground<'_>,
 ) -> Attempt<()> {
     session.diagnostics.clear();
     session.account.renew(&session.shared.core);
@@ -178,7 +197,7 @@ fn call_from_routine<B: Backend>(
         }
         values.push(match mode {
             syntax::ast::ParameterMode::Out => Value::Null,
-            _ => statement::compute(session, &routine.program, argument.value, false)?,
+            _ => statement::compute(session, &routine.program, argument.value, false, ground)?,
         });
         results.push(argument.target.clone().filter(|_| goes_out));
     }

@@ -17,11 +17,13 @@ use crate::conversation;
 use crate::conversation::attempt::Attempt;
 use crate::conversation::context;
 use crate::conversation::execution;
+use crate::conversation::ground::Ground;
+use crate::conversation::inside;
 use crate::conversation::plans::{Planner, into_of};
 use crate::conversation::routines::{Planned, Routines};
 use crate::conversation::{Session, access};
 use crate::plans::PlanHandle;
-use crate::routine::compile;
+use crate::routine::{compile, in_function};
 use crate::routine::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
 use crate::variables::sql_mode::SqlModes;
 
@@ -33,6 +35,7 @@ pub(super) fn run_embedded<B: Backend>(
     program: &Program,
     id: StatementId,
     reply: &mut Reply<'_>,
+    ground: &mut Ground<'_>,
 ) -> Attempt<()> {
     let embedded = &program.statements[id];
     match embedded.kind {
@@ -41,8 +44,11 @@ pub(super) fn run_embedded<B: Backend>(
             session.account.renew(&session.shared.core);
             let mut planned = take_plan(session, program, id)?;
             let ran = match &planned.into {
-                Some(targets) => run_into_targets(session, &mut planned.plan, targets),
-                None => run_with_slots(session, &mut planned.plan, reply),
+                Some(targets) => run_into_targets(session, &mut planned.plan, targets, ground),
+                None => match ground {
+                    Ground::Own => run_with_slots(session, &mut planned.plan, reply),
+                    Ground::Lent(lent) => inside::run_inside(session, &planned.plan, lent).map_err(Into::into),
+                },
             };
             keep_plan_of(&mut session.routines, id, planned)?;
             ran
@@ -54,10 +60,40 @@ pub(super) fn run_embedded<B: Backend>(
             let parsed =
                 syntax::parse(&embedded.text, &arena, session.variables.settings().sql_mode.for_syntax())
                     .map_err(|error| crate::errors::syntax_error(&error))?;
+            if matches!(ground, Ground::Lent(_)) {
+                return run_other_inside(session, &parsed.statement, &embedded.text, reply, ground);
+            }
             session.running.set_text(&embedded.text);
             session.dispatch(&parsed.statement, &embedded.text, &[], reply)
         }
     }
+}
+
+/// Runs a statement without a plan inside another one. What reads rows in it does so as the statement around it.
+fn run_other_inside<B: Backend>(
+    session: &mut Session<B>,
+    statement: &Statement<'_>,
+    text: &[u8],
+    reply: &mut Reply<'_>,
+    ground: &mut Ground<'_>,
+) -> Attempt<()> {
+    in_function::require_allowed(statement, "trigger")?;
+    let Statement::Set(items) = statement else {
+        session.running.set_text(text);
+        return session.dispatch(statement, text, &[], reply);
+    };
+    for item in *items {
+        let ast::SetItem::UserVar { name, value } = item else {
+            session.running.set_text(text);
+            session.dispatch(&Statement::Set(std::slice::from_ref(item)), text, &[], reply)?;
+            continue;
+        };
+        let mut plan = plan_expr(&session.planner(), value, text, &[])?;
+        let mut rows = collect(session, &mut plan, &[], 1, false, ground)?;
+        let value = rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null);
+        session.user_variables.insert(name.to_ascii_lowercase(), value);
+    }
+    Ok(())
 }
 
 /// Runs a plan with the frame's slots as parameters.
@@ -80,9 +116,10 @@ pub(super) fn compute<B: Backend>(
     program: &Program,
     id: StatementId,
     assigns: bool,
+    ground: &mut Ground<'_>,
 ) -> Attempt<Value> {
     let mut planned = take_plan(session, program, id)?;
-    let rows = collect(session, &mut planned.plan, &[], 1, assigns);
+    let rows = collect(session, &mut planned.plan, &[], 1, assigns, ground);
     keep_plan_of(&mut session.routines, id, planned)?;
     Ok(rows?.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
 }
@@ -92,16 +129,17 @@ pub(super) fn cursor_rows<B: Backend>(
     session: &mut Session<B>,
     program: &Program,
     id: StatementId,
+    ground: &mut Ground<'_>,
 ) -> Attempt<(Vec<DataType>, Vec<Vec<Value>>)> {
     let mut planned = take_plan(session, program, id)?;
-    let rows = collect(session, &mut planned.plan, &[], usize::MAX, false);
+    let rows = collect(session, &mut planned.plan, &[], usize::MAX, false, ground);
     let types = planned.plan.output_types().cloned().collect();
     keep_plan_of(&mut session.routines, id, planned)?;
     Ok((types, rows?))
 }
 
 /// Takes the plan of a statement out of the frame, made again if the one there does not hold any more.
-fn take_plan<B: Backend>(session: &mut Session<B>, program: &Program, id: StatementId) -> Result<Planned<B>> {
+pub(in crate::conversation) fn take_plan<B: Backend>(session: &mut Session<B>, program: &Program, id: StatementId) -> Result<Planned<B>> {
     let embedded = &program.statements[id];
     let frame = session.routines.frame()?;
     frame.scope = Some(embedded.scope);
@@ -137,7 +175,7 @@ fn take_plan<B: Backend>(session: &mut Session<B>, program: &Program, id: Statem
     }
 }
 
-fn keep_plan_of<B: Backend>(routines: &mut Routines<B>, id: StatementId, mut planned: Planned<B>) -> Outcome {
+pub(in crate::conversation) fn keep_plan_of<B: Backend>(routines: &mut Routines<B>, id: StatementId, mut planned: Planned<B>) -> Outcome {
     // That of a statement that failed before it ran.
     planned.plan.take_deadline();
     routines.frame()?.plans[id] = Some(planned);
@@ -160,7 +198,7 @@ fn plan_equals<B: Backend>(
 }
 
 /// Plans an expression as a query of one row and one column.
-pub(super) fn plan_expr<B: Backend>(
+pub(in crate::conversation) fn plan_expr<B: Backend>(
     planner: &Planner<'_, B>,
     expr: &Expr<'_>,
     text: &[u8],
@@ -199,10 +237,20 @@ pub(super) fn collect<B: Backend>(
     values: &[ValueRef<'_>],
     rows_max: usize,
     assigns: bool,
+    ground: &mut Ground<'_>,
 ) -> Attempt<Vec<Vec<Value>>> {
     access::require_plan(&session.account, plan.physical())?;
     conversation::run::require_join_size(session.variables.settings(), plan, values)?;
     let mut sink = CollectSink::new(plan.output_types().cloned().collect(), rows_max);
+    if let Ground::Lent(lent) = ground {
+        session.routines.set_assigning(assigns);
+        let ran = inside::with_slots(session, plan, lent, |prepared, context| {
+            exec::run_query(prepared, context, &mut sink)
+        });
+        session.routines.set_assigning(false);
+        ran?;
+        return Ok(sink.rows);
+    }
     execution::run_limited(session, plan, |session, plan| {
         execution::in_statement(session, plan, false, |session, in_transaction| {
             session.routines.set_assigning(assigns);
@@ -222,13 +270,14 @@ fn run_into_targets<B: Backend>(
     session: &mut Session<B>,
     plan: &mut PlanHandle<B>,
     targets: &[Target],
+    ground: &mut Ground<'_>,
 ) -> Attempt<()> {
     if plan.output_types().count() != targets.len() {
         return Err(e::ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare().into());
     }
     session.count(crate::status::StatementKind::Select);
     let assigns = targets.iter().any(|target| matches!(target, Target::Local(_)));
-    let mut rows = collect(session, plan, &[], 2, assigns)?;
+    let mut rows = collect(session, plan, &[], 2, assigns, ground)?;
     if rows.len() > 1 {
         return Err(e::ER_TOO_MANY_ROWS.bare().into());
     }
@@ -258,6 +307,28 @@ pub(super) fn assign_target<B: Backend>(session: &mut Session<B>, target: &Targe
             session.routines.push_to_row(value);
             Ok(())
         }
+        Target::New(_) => Err(e::ER_INTERNAL_ERROR.with(&[&"NEW outside of a trigger"])),
+    }
+}
+
+/// The same, where it may belong to the row of a trigger.
+pub(super) fn assign_on<B: Backend>(
+    session: &mut Session<B>,
+    target: &Target,
+    value: Value,
+    ground: &mut Ground<'_>,
+) -> Outcome {
+    let Target::New(at) = target else { return assign_target(session, target, value) };
+    let routine = std::sync::Arc::clone(&session.routines.frame()?.routine);
+    let row = &routine.program.row_slots[*at];
+    let SlotType::Declared(data_type) = &routine.program.variables[row.slot].slot_type else {
+        return Err(e::ER_INTERNAL_ERROR.with(&[&"a column without a type"]));
+    };
+    let column = stored(session, &value, data_type, &row.name)?;
+    session.routines.frame()?.slots[row.slot] = exec::output::value_of(column.cell(0), data_type);
+    match ground {
+        Ground::Lent(lent) => lent.put(row.ordinal, column.cell(0)),
+        Ground::Own => Err(e::ER_INTERNAL_ERROR.with(&[&"a row outside of its statement"])),
     }
 }
 
@@ -291,6 +362,17 @@ pub(super) fn converted<B: Backend>(
         }
         _ => {}
     }
+    let column = stored(session, &value, to, name)?;
+    Ok(exec::output::value_of(column.cell(0), to))
+}
+
+/// The same as a cell of that type.
+fn stored<B: Backend>(session: &mut Session<B>, value: &Value, to: &DataType, name: &str) -> Result<Column> {
+    if value.is_null() {
+        let mut column = Column::new(to.physical());
+        column.push_null();
+        return Ok(column);
+    }
     let mode = session.variables.settings().sql_mode;
     let zone = std::sync::Arc::clone(&session.variables.settings().time_zone);
     let options = StoreOptions {
@@ -305,7 +387,7 @@ pub(super) fn converted<B: Backend>(
         now_utc_micros: session.functions.now_micros(&session.shared.core),
     };
     let mut column = Column::new(to.physical());
-    if let Some(issue) = store_value(&value, to, &options, &mut column) {
+    if let Some(issue) = store_value(value, to, &options, &mut column) {
         let report = issue.report(mode.is_strict(), "", name, 1);
         let code = service::Code::by_number(report.number).unwrap_or(e::ER_INTERNAL_ERROR);
         let error = code.saying(report.message);
@@ -317,7 +399,7 @@ pub(super) fn converted<B: Backend>(
         }
         session.diagnostics.push(diagnostic, session.variables.settings().diagnostics);
     }
-    Ok(exec::output::value_of(column.cell(0), to))
+    Ok(column)
 }
 
 /// Where the columns of SELECT ... INTO go.

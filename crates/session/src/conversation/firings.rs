@@ -1,0 +1,58 @@
+//! What a session knows of the triggers that its statements fire: which tables are in use, which are locked, and who may run what. What runs
+//! them: [`super::triggers`].
+
+use std::sync::Arc;
+
+use ::access::MetadataMode;
+use catalog::{Accounts, TableDefinition, TableEntry, TableId, TableKind, TriggerEvent};
+use hashbrown::HashMap;
+use plan::PhysicalPlan;
+
+use crate::privilege::SessionAccount;
+use crate::routine::Routine;
+
+/// A table, and how it is locked.
+pub(super) type Wanted = (Arc<TableEntry>, MetadataMode);
+
+/// What a session knows of triggers in run.
+#[derive(Debug, Default)]
+pub(super) struct Firings {
+    /// Tables of the statements that fire them, outermost first.
+    used: Vec<TableId>,
+    /// Tables whose metadata locks the outermost statement took.
+    pub(super) locked: Vec<Arc<[Wanted]>>,
+    /// The locks of what the triggers of a definition use: for these events, as of this version of the catalog.
+    pub(super) kept: HashMap<(usize, &'static [TriggerEvent]), (Arc<TableDefinition>, u64, Arc<[Wanted]>)>,
+    /// Definers found to be allowed what their trigger does, as of these accounts.
+    pub(super) definers: HashMap<usize, (Arc<Routine>, Arc<Accounts>, Arc<SessionAccount>)>,
+}
+
+impl Firings {
+    /// Whether a statement in run uses the table.
+    pub(super) fn is_used(&self, table: TableId) -> bool {
+        self.used.contains(&table)
+    }
+
+    /// Whether a statement that may fire triggers is in run.
+    pub(super) fn are_any(&self) -> bool {
+        !self.used.is_empty()
+    }
+
+    /// Whether the statement in run has what it needs to use the table.
+    pub(super) fn has_lock(&self, table: &Arc<TableDefinition>) -> bool {
+        table.kind != TableKind::Base && table.kind != TableKind::View
+            || self.locked.iter().flat_map(|list| &**list).any(|(entry, _)| entry.definition.id == table.id)
+    }
+
+    /// A statement begins that may fire triggers. Answers a mark for [`Firings::leave`].
+    pub(super) fn enter(&mut self, plan: &PhysicalPlan) -> usize {
+        let mark = self.used.len();
+        self.used.extend(plan.tables.iter().map(|table| table.entry.definition.id));
+        mark
+    }
+
+    /// It ends.
+    pub(super) fn leave(&mut self, mark: usize) {
+        self.used.truncate(mark);
+    }
+}
