@@ -30,7 +30,7 @@ pub struct Probe {
     pub query: Query,
     /// The probes of what it evaluates.
     pub below: Range<usize>,
-    /// It stands where it is evaluated only for some rows or values, whatever the plan: in an arm of CASE, IF or COALESCE, in the
+    /// It stands where it is evaluated only for some rows or values, or not at all, whatever the plan: in an arm of CASE, IF or COALESCE, in the
     /// select list above WHERE, or in a query that has no row as it is written (WHERE 0, LIMIT 0).
     pub is_guarded: bool,
 }
@@ -135,9 +135,16 @@ struct Gather {
     guards: usize,
 }
 
-/// Which argument is the first that this function evaluates only if those before it ask for it.
+/// Which argument is the first that this function evaluates only if those before it ask for it, or not at all.
 fn first_arm(form: &forms::Form) -> Option<usize> {
-    ["IF(", "IFNULL(", "COALESCE("].iter().any(|name| form.template.starts_with(name)).then_some(1)
+    let is_one = |names: &[&str]| names.iter().any(|name| form.template.starts_with(name));
+    // What is never NULL is not asked whether it is.
+    let asks_for_null =
+        ["({} IS NULL)", "({} IS NOT NULL)", "({} IS UNKNOWN)", "ISNULL({})"].contains(&form.template);
+    if asks_for_null || is_one(&["CHARSET(", "COLLATION(", "COERCIBILITY("]) {
+        return Some(0);
+    }
+    is_one(&["IF(", "IFNULL(", "COALESCE("]).then_some(1)
 }
 
 impl Gather {
@@ -389,8 +396,11 @@ mod tests {
         assert_eq!(guarded(c.clone(), None), (false, false));
         let form = forms::by_template("COALESCE({}, {})").unwrap();
         assert_eq!(guarded(Expr::Call { form, arguments: vec![c.clone(), d.clone()] }, None), (false, true));
-        let case = Expr::Case { operand: None, branches: vec![(c, d)], otherwise: None };
+        let case = Expr::Case { operand: None, branches: vec![(c.clone(), d)], otherwise: None };
         assert_eq!(guarded(case, None), (false, true));
+        // What only the type is asked of.
+        let form = forms::by_template("CHARSET({})").unwrap();
+        assert_eq!(guarded(Expr::Call { form, arguments: vec![c] }, None), (true, false));
     }
 
     #[test]
