@@ -289,9 +289,8 @@ impl Generator {
             }
             let column = self.random.pick(&table.columns);
             let is_virtual = column.generated.as_ref().is_some_and(|generated| !generated.is_stored);
-            let usable = !(kind == IndexKind::Primary && is_virtual)
-                && !(matches!(column.column_type, Type::Json)
-                    || kind == IndexKind::Primary && column.is_nullable)
+            let usable = !(matches!(column.column_type, Type::Json)
+                || kind == IndexKind::Primary && (column.is_nullable || is_virtual))
                 && parts.iter().all(|part| part.column != column.name);
             if usable {
                 let can_prefix = match &column.column_type {

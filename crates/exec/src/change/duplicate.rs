@@ -386,9 +386,9 @@ impl Insert<'_, '_> {
         for ((generated, program), _) in rules.zip(affected).filter(|(_, is_affected)| **is_affected) {
             let target =
                 Target { definition, ordinal: generated.ordinal, row: self.row_number, null_allowed: false };
-            let value = program.eval(generated, input, &mut ctx.eval)?;
-            let out = &mut input.columns[generated.ordinal];
-            self.storing_changes.put(target, value, generated.given(), out, ctx.eval.warnings)?;
+            let storing = &self.storing_changes;
+            let at = generated.ordinal;
+            rules::put_generated((generated, program), input, at, target, storing, &mut ctx.eval)?;
         }
         Ok(())
     }

@@ -700,15 +700,11 @@ impl<'p> Insert<'p, '_> {
     /// Computes the generated columns.
     fn put_generated(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         for (generated, running) in self.compiled.rules.generated.iter().zip(&mut self.running.generated) {
-            let value = running.eval(generated, &self.row, &mut ctx.eval)?;
-            let target = Target {
-                definition: self.writer.definition,
-                ordinal: generated.ordinal,
-                row: self.row_number,
-                null_allowed: false,
-            };
-            let out = &mut self.row.columns[generated.ordinal];
-            self.storing.put(target, value, generated.given(), out, ctx.eval.warnings)?;
+            let ordinal = generated.ordinal;
+            let definition = self.writer.definition;
+            let target = Target { definition, ordinal, row: self.row_number, null_allowed: false };
+            let (row, storing) = (&mut self.row, &self.storing);
+            rules::put_generated((generated, running), row, ordinal, target, storing, &mut ctx.eval)?;
         }
         Ok(())
     }

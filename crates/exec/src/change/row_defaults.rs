@@ -5,9 +5,9 @@ use std::sync::Arc;
 use catalog::{ColumnDefault, TableDefinition, TableEntry};
 use plan::{Expr, ExprKind, FunctionId};
 use service::error::{ER_BINLOG_UNSAFE_SYSTEM_FUNCTION, ER_NOT_SUPPORTED_YET};
-use types::{Batch, Column};
+use types::Batch;
 
-use super::rules::{Computed, Running, bind};
+use super::rules::{Computed, Running, bind, put_generated};
 use super::values::{Storing, Target};
 use crate::expr::{EvalContext, EvalSettings, NoSession, SqlResult, Warnings};
 
@@ -17,6 +17,8 @@ pub struct RowDefaults {
     entry: Arc<TableEntry>,
     /// Each with whether it is a generated column.
     computed: Vec<(Computed, Running, bool)>,
+    /// What is computed under for columns whose values nobody sees yet.
+    lenient: Option<EvalSettings>,
 }
 
 impl RowDefaults {
@@ -52,7 +54,7 @@ impl RowDefaults {
                 computed.push((rule, running, true));
             }
         }
-        Ok(RowDefaults { entry: Arc::clone(entry), computed })
+        Ok(RowDefaults { entry: Arc::clone(entry), computed, lenient: None })
     }
 
     /// Whether there is nothing to compute.
@@ -80,15 +82,14 @@ impl RowDefaults {
             let ordinal = rule.ordinal;
             if *is_generated && definition.columns[ordinal].is_virtual() && !is_indexed(definition, ordinal) {
                 // MySQL computes it for nobody yet: what does not fit is neither an error nor a warning.
-                let lenient = EvalSettings { strict_dml: false, ..settings.clone() };
-                let storing = Storing::new(&lenient, true, true);
-                let value =
-                    put_one(&storing, definition, (rule, running), row, number, &lenient, &mut unseen)?;
-                row.columns[ordinal] = value;
+                let lenient = self
+                    .lenient
+                    .get_or_insert_with(|| EvalSettings { strict_dml: false, ..settings.clone() });
+                let storing = Storing::new(lenient, true, true);
+                put_one(&storing, definition, (rule, running), row, number, lenient, &mut unseen)?;
                 continue;
             }
-            let value = put_one(&storing, definition, (rule, running), row, number, settings, warnings)?;
-            row.columns[ordinal] = value;
+            put_one(&storing, definition, (rule, running), row, number, settings, warnings)?;
         }
         Ok(())
     }
@@ -98,30 +99,24 @@ fn is_indexed(definition: &TableDefinition, ordinal: usize) -> bool {
     definition.indexes.iter().any(|index| index.parts.iter().any(|part| part.column == ordinal))
 }
 
-/// The value of one column.
+/// Puts the value of one column.
 fn put_one(
     storing: &Storing<'_>,
     definition: &TableDefinition,
     (rule, running): (&Computed, &mut Running),
-    row: &Batch,
+    row: &mut Batch,
     number: u64,
     settings: &EvalSettings,
     warnings: &mut Warnings,
-) -> SqlResult<Column> {
+) -> SqlResult<()> {
     let ordinal = rule.ordinal;
-    let mut out = Column::new(definition.columns[ordinal].data_type.physical());
-    let mut ctx = EvalContext {
-        settings,
-        params: &[],
-        outer: Vec::new(),
-        session: &mut NoSession,
-        warnings: &mut *warnings,
-    };
-    let value = running.eval(rule, row, &mut ctx)?;
+    let mut ctx = EvalContext { settings, params: &[], outer: Vec::new(), session: &mut NoSession, warnings };
     let target = Target { definition, ordinal, row: number, null_allowed: false };
-    storing.put(target, value, rule.given(), &mut out, warnings)?;
-    Ok(out)
+    row.columns[ordinal].clear();
+    row.columns[ordinal].push_null();
+    put_generated((rule, running), row, ordinal, target, storing, &mut ctx)
 }
+
 /// MySQL computes nothing for rows that are there that a replica would not compute alike; and no session is here to be asked.
 fn check_functions(expr: &Expr) -> SqlResult<()> {
     use FunctionId as F;

@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use catalog::{ColumnDefault, ColumnDefinition, TableEntry};
+use catalog::{ColumnDefault, ColumnDefinition, IndexDefinition, TableEntry};
 use plan::function::FunctionId;
 use plan::{Expr, ExprKind};
+use service::error::SqlError;
 use types::convert::{Given, Origin};
 use types::{Batch, Cell, Column, DataType, TypeKind};
 
@@ -131,6 +132,43 @@ impl Running {
     }
 }
 
+/// Computes a generated column of the only row of `row`, which has it at `position`.
+///
+/// # Errors
+/// The client's.
+pub(super) fn put_generated(
+    (rule, running): (&Computed, &mut Running),
+    row: &mut Batch,
+    position: usize,
+    target: Target<'_>,
+    storing: &Storing<'_>,
+    ctx: &mut EvalContext<'_>,
+) -> SqlResult<()> {
+    let value = running.eval(rule, row, ctx).map_err(|error| generated_error(target, error))?;
+    let out = &mut row.columns[position];
+    storing
+        .put(target, value, rule.given(), out, ctx.warnings)
+        .map_err(|error| generated_error(target, error))
+}
+
+/// What the client sees of an error of a generated column's expression: of a functional key part it names the index.
+#[cold]
+fn generated_error(target: Target<'_>, error: Box<SqlError>) -> Box<SqlError> {
+    let Target { definition, ordinal, row, .. } = target;
+    let over = |index: &&IndexDefinition| index.parts.iter().any(|part| part.column == ordinal);
+    let index =
+        definition.columns[ordinal].is_hidden().then(|| definition.indexes.iter().find(over)).flatten();
+    match (index, error.number) {
+        (Some(index), 1265 | 1292 | 1406) => {
+            coded(3751, &format!("Data truncated for functional index '{}' at row {row}", index.name))
+        }
+        (Some(index), 1264) => {
+            coded(3752, &format!("Value is out of range for functional index '{}' at row {row}", index.name))
+        }
+        _ => error,
+    }
+}
+
 /// The rules of one table, compiled.
 #[derive(Debug)]
 pub(super) struct Rules {
@@ -208,14 +246,13 @@ impl Rules {
     pub(super) fn affected(
         &self,
         entry: &TableEntry,
-        written: Vec<u32>,
+        mut written: Vec<u32>,
         position: &dyn Fn(usize) -> Option<u32>,
     ) -> Vec<bool> {
         // A trigger may write any column.
         if entry.source.row_trigger().is_some() {
             return vec![true; self.generated.len()];
         }
-        let mut written = written;
         let mut affected = Vec::with_capacity(self.generated.len());
         for made in &self.generated {
             let is_affected = made.reads.iter().flatten().any(|read| written.contains(read));

@@ -458,9 +458,7 @@ impl Target<'_> {
             compiled.rules.generated.iter().zip(&mut self.running.generated).zip(followers)
         {
             let target = ColumnTarget { definition, ordinal, row: number, null_allowed: false };
-            let value = program.eval(generated, input, &mut ctx.eval)?;
-            let out: &mut Column = &mut input.columns[position];
-            storing.put(target, value, generated.given(), out, ctx.eval.warnings)?;
+            rules::put_generated((generated, program), input, position, target, storing, &mut ctx.eval)?;
         }
         Ok(())
     }

@@ -216,7 +216,7 @@ fn has_limit(query: &syntax::ast::Query<'_>) -> bool {
 ///
 /// # Errors
 /// MySQL's.
-pub fn bind_over_table(
+pub(crate) fn bind_over_table(
     expr: &syntax::ast::Expr<'_>,
     text: &[u8],
     table: &Arc<TableEntry>,

@@ -3,7 +3,7 @@
 //! The expression must be the same, operand by operand, with the same types: `b + a` is not `a + b`. Nothing is put in its place: a
 //! condition over it narrows the index, and is met by each row that is read unless the range says exactly the same.
 
-use std::sync::OnceLock;
+use std::cell::OnceCell;
 
 use types::{DataType, TypeKind};
 
@@ -14,7 +14,7 @@ use crate::logical::BoundTable;
 use crate::rewrite::replace_inputs;
 
 /// The indexed generated columns of a table of the statement: ordinals, and their expressions in a form that is compared.
-pub(super) type IndexedExpressions = OnceLock<Vec<(usize, Expr)>>;
+pub(super) type IndexedExpressions = OnceCell<Vec<(usize, Expr)>>;
 
 impl Builder<'_> {
     /// The indexed generated column that is made by this expression, and whether it holds the very values of it.

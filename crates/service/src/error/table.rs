@@ -708,8 +708,11 @@ table! {
     3733 ER_FK_CANNOT_USE_VIRTUAL_COLUMN "HY000" "Foreign key '%s' uses virtual column '%s' which is not supported.";
     3734 ER_FK_NO_COLUMN_PARENT "HY000" "Failed to add the foreign key constraint. Missing column '%s' for constraint '%s' in the referenced table '%s'";
     3750 ER_TABLE_WITHOUT_PK "HY000" "Unable to create or change a table without a primary key, when the system variable 'sql_require_primary_key' is set. Add a primary key to the table or unset this variable to avoid this message. Note that tables without a primary key can cause performance problems in row-based replication, so please consult your DBA before changing this setting.";
+    3751 ER_WARN_DATA_TRUNCATED_FUNCTIONAL_INDEX "01000" "Data truncated for functional index '%s' at row %ld";
+    3752 ER_WARN_DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX "22003" "Value is out of range for functional index '%s' at row %ld";
     3753 ER_FUNCTIONAL_INDEX_ON_JSON_OR_GEOMETRY_FUNCTION "42000" "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";
     3754 ER_FUNCTIONAL_INDEX_REF_AUTO_INCREMENT "HY000" "Functional index '%s' cannot refer to an auto-increment column.";
+    3755 ER_CANNOT_DROP_COLUMN_FUNCTIONAL_INDEX "HY000" "Cannot drop column '%s' because it is used by a functional index. In order to drop the column, you must remove the functional index.";
     3756 ER_FUNCTIONAL_INDEX_PRIMARY_KEY "HY000" "The primary key cannot be a functional index";
     3757 ER_FUNCTIONAL_INDEX_ON_LOB "HY000" "Cannot create a functional index on an expression that returns a BLOB or TEXT. Please consider using CAST.";
     3758 ER_FUNCTIONAL_INDEX_FUNCTION_IS_NOT_ALLOWED "HY000" "Expression of functional index '%s' contains a disallowed function.";

@@ -172,6 +172,11 @@ impl<'s> Editor<'_, 's> {
         match action {
             A::DropColumn(name) => {
                 let name = text_of(name.text)?;
+                let is_hidden =
+                    |column: &ColumnDefinition| column.is_hidden() && names_equal(&column.name, name);
+                if self.builder.column_position(name).is_none() && self.old.columns.iter().any(is_hidden) {
+                    return Err(e::ER_CANNOT_DROP_COLUMN_FUNCTIONAL_INDEX.with(&[&name]));
+                }
                 match self.builder.column_position(name) {
                     Some(position) => drop(self.builder.columns.remove(position)),
                     None => self.miss(name),

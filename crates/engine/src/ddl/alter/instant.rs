@@ -196,7 +196,7 @@ pub(super) fn is_computed(table: &TableDefinition, mapping: &[Option<usize>], or
 }
 
 /// Whether the STORED column at `ordinal` is one that MySQL computes for the rows that are there.
-pub(super) fn is_stored_anew(table: &TableDefinition, recomputed: &[bool], ordinal: usize) -> bool {
+pub(super) fn is_stored_recomputed(table: &TableDefinition, recomputed: &[bool], ordinal: usize) -> bool {
     recomputed[ordinal] && table.columns[ordinal].is_stored_generated()
 }
 

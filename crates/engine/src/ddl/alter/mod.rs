@@ -39,7 +39,7 @@ use self::copy::{Copied, CopyRequest, copy, numbered_column};
 use self::dates::{StoredDateCheck, retained_date_columns};
 use self::edit::{Edited, edit};
 use self::in_place::{Built, InPlaceRequest, keep_trees};
-use self::instant::{instant_layout, is_computed, is_stored_anew, kept_indexes, zero_date};
+use self::instant::{instant_layout, is_computed, is_stored_recomputed, kept_indexes, zero_date};
 use self::locks::AlterLocks;
 use self::request::{Algorithm, Lock, Needs, Reason, Request};
 use super::builder::check_name_is_free;
@@ -155,10 +155,11 @@ fn alter(
         && clustered_stays
         && instant_layout(&old, &mut table, &mapping, &recomputed, context);
     // Where MySQL computes VIRTUAL columns when they are read, it touches no row.
-    let stores_anew = (0..mapping.len()).any(|ordinal| is_stored_anew(&table, &recomputed, ordinal));
+    let recomputes_stored =
+        (0..mapping.len()).any(|ordinal| is_stored_recomputed(&table, &recomputed, ordinal));
     let in_place_in_mysql = in_place
         || (recomputed.contains(&true)
-            && !stores_anew
+            && !recomputes_stored
             && !rebuild_asked
             && old.kind == TableKind::Base
             && clustered_stays
@@ -166,7 +167,8 @@ fn alter(
     let builds_index = kept.contains(&None);
     let reason = Reason::of(&old, &table, &mapping, context);
     let zero_date = zero_date(&table, &mapping);
-    let computes = stores_anew || (0..mapping.len()).any(|ordinal| is_computed(&table, &mapping, ordinal));
+    let computes =
+        recomputes_stored || (0..mapping.len()).any(|ordinal| is_computed(&table, &mapping, ordinal));
     request.check(&Needs {
         in_place: in_place_in_mysql,
         builds_index,
