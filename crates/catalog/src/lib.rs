@@ -50,7 +50,8 @@ pub use definition::{
 pub use name::{NameMap, fold_name, names_equal};
 pub use routine::{DataAccess, RoutineDefinition, RoutineId, RoutineKind, Routines};
 pub use show_create::{
-    append_identifier, append_string, escaped_expression, show_create_routine, show_create_schema, show_create_table, show_create_trigger, with_padded_defaults,
+    append_identifier, append_string, escaped_expression, show_create_routine, show_create_schema,
+    show_create_table, show_create_trigger, with_padded_defaults,
 };
 pub use snapshot::{
     Catalog, CatalogHandle, Edge, ForeignKeyGraph, LockWait, Node, Reference, References, Schema, TableEntry,

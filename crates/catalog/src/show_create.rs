@@ -11,8 +11,8 @@ use crate::definition::{
     IndexAlgorithm, IndexDefinition, IndexKind, RowFormatOption, TableDefinition, TableKind,
 };
 use crate::routine::{DataAccess, RoutineDefinition, RoutineKind};
-use crate::trigger::TriggerDefinition;
 use crate::snapshot::Schema;
+use crate::trigger::TriggerDefinition;
 
 /// Appends `name` in backticks, or bare if `quote` is off (`sql_quote_show_create`).
 pub fn append_identifier(out: &mut Vec<u8>, name: &str) {

@@ -9,7 +9,7 @@ use access::{LargeReader, LockWait, Reading, Snapshot, Transaction, Version, Wri
 use catalog::{AccountId, Catalog};
 
 use crate::error::{coded, internal};
-use crate::expr::{EvalContext, SqlResult, Firing, StatementGround};
+use crate::expr::{EvalContext, Firing, SqlResult, StatementGround};
 use crate::long_data::LongParameter;
 use crate::spill::SpillFile;
 use crate::status_counts::StatusCounts;

@@ -51,8 +51,8 @@ pub mod progress;
 pub mod rewrite;
 mod row_accesses;
 mod safe_updates;
-mod triggers;
 mod text;
+mod triggers;
 
 pub use build::{Options, optimize, optimize_for};
 pub use error::{PlanError, PlanResult};

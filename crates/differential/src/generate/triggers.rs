@@ -64,7 +64,11 @@ impl Generator {
             }
         }
         held.push("''".to_owned());
-        format!("INSERT INTO audit VALUES ('{} {timing} {event}', CONCAT_WS('|', {}))", table.name, held.join(", "))
+        format!(
+            "INSERT INTO audit VALUES ('{} {timing} {event}', CONCAT_WS('|', {}))",
+            table.name,
+            held.join(", ")
+        )
     }
 
     /// A column that no unique key holds, so that what it becomes violates nothing.
@@ -80,29 +84,31 @@ impl Generator {
     fn trigger_body(&mut self, table: &Table, event: &str, timing: &str) -> String {
         let row = if event == "DELETE" { "OLD" } else { "NEW" };
         let choice = self.random.below(100);
-        if timing == "BEFORE" && event != "DELETE" && choice < 45 {
-            if let Some(column) = self.free_column(table) {
-                let name = &column.name;
-                let value = match column.column_type.family() {
-                    Family::Integer | Family::Decimal => (*self.random.pick(&["1", "7", "'5'"])).to_owned(),
-                    Family::Real => "1.5".to_owned(),
-                    Family::Text | Family::Bytes => "'t'".to_owned(),
-                    Family::Date => "'2021-03-04'".to_owned(),
-                    Family::DateTime => "'2021-03-04 05:06:07'".to_owned(),
-                    Family::Time => "'01:02:03'".to_owned(),
-                    Family::Year => "2021".to_owned(),
-                    _ => format!("{row}.{name}"),
-                };
-                return match self.random.below(3) {
-                    0 => format!("SET NEW.{name} = COALESCE(NEW.{name}, {value})"),
-                    1 if event == "UPDATE" => {
-                        format!("IF OLD.{name} <=> NEW.{name} THEN SET NEW.{name} = {value}; END IF")
-                    }
-                    _ => format!(
-                        "BEGIN DECLARE held LONGTEXT; SET held = HEX(NEW.{name}); IF held IS NULL THEN SET NEW.{name} = {value}; END IF; END"
-                    ),
-                };
-            }
+        if timing == "BEFORE"
+            && event != "DELETE"
+            && choice < 45
+            && let Some(column) = self.free_column(table)
+        {
+            let name = &column.name;
+            let value = match column.column_type.family() {
+                Family::Integer | Family::Decimal => (*self.random.pick(&["1", "7", "'5'"])).to_owned(),
+                Family::Real => "1.5".to_owned(),
+                Family::Text | Family::Bytes => "'t'".to_owned(),
+                Family::Date => "'2021-03-04'".to_owned(),
+                Family::DateTime => "'2021-03-04 05:06:07'".to_owned(),
+                Family::Time => "'01:02:03'".to_owned(),
+                Family::Year => "2021".to_owned(),
+                _ => format!("{row}.{name}"),
+            };
+            return match self.random.below(3) {
+                0 => format!("SET NEW.{name} = COALESCE(NEW.{name}, {value})"),
+                1 if event == "UPDATE" => {
+                    format!("IF OLD.{name} <=> NEW.{name} THEN SET NEW.{name} = {value}; END IF")
+                }
+                _ => format!(
+                    "BEGIN DECLARE held LONGTEXT; SET held = HEX(NEW.{name}); IF held IS NULL THEN SET NEW.{name} = {value}; END IF; END"
+                ),
+            };
         }
         match choice {
             0..=59 => self.noted(table, event, timing),

@@ -273,9 +273,8 @@ pub(super) fn run(
     let several_changes = several && source.is_none();
     // A line of a file is one of many rows.
     let several_rows = several || ctx.change.file_line.is_some();
-    let delays_nulls = |event| {
-        writer.fired_by(event).is_some_and(|trigger| trigger.runs(event, TriggerTiming::Before))
-    };
+    let delays_nulls =
+        |event| writer.fired_by(event).is_some_and(|trigger| trigger.runs(event, TriggerTiming::Before));
     let delays_nulls_of_changes = delays_nulls(TriggerEvent::Update);
     let delays_nulls = delays_nulls(TriggerEvent::Insert);
     let storing = Storing::new(ctx.eval.settings, insert.ignore, several_rows).delaying_nulls(delays_nulls);

@@ -18,8 +18,8 @@ use service::error::{
 };
 use service::{Diagnostic, Outcome, SqlError};
 use syntax::ast::{
-    AlterAction, CreateTable, CreateTrigger, Duplicates, Flush, LoadData, MaintainKind, ObjectName, References, Show,
-    Statement, VarScope,
+    AlterAction, CreateTable, CreateTrigger, Duplicates, Flush, LoadData, MaintainKind, ObjectName,
+    References, Show, Statement, VarScope,
 };
 
 use super::account_names::{account_meant, account_named};

@@ -14,6 +14,12 @@ use crate::routine::Routine;
 /// A table, and how it is locked.
 pub(super) type Wanted = (Arc<TableEntry>, MetadataMode);
 
+/// What the triggers of a definition use, and as of which version of the catalog.
+pub(super) type Used = (Arc<TableDefinition>, u64, Arc<[Wanted]>);
+
+/// The account of a program, and as of which accounts.
+pub(super) type Definer = (Arc<Routine>, Arc<Accounts>, Arc<SessionAccount>);
+
 /// What a session knows of triggers in run.
 #[derive(Debug, Default)]
 pub(super) struct Firings {
@@ -22,9 +28,9 @@ pub(super) struct Firings {
     /// Tables whose metadata locks the outermost statement took.
     pub(super) locked: Vec<Arc<[Wanted]>>,
     /// The locks of what the triggers of a definition use: for these events, as of this version of the catalog.
-    pub(super) kept: HashMap<(usize, &'static [TriggerEvent]), (Arc<TableDefinition>, u64, Arc<[Wanted]>)>,
+    pub(super) kept: HashMap<(usize, &'static [TriggerEvent]), Used>,
     /// Definers found to be allowed what their trigger does, as of these accounts.
-    pub(super) definers: HashMap<usize, (Arc<Routine>, Arc<Accounts>, Arc<SessionAccount>)>,
+    pub(super) definers: HashMap<usize, Definer>,
 }
 
 impl Firings {

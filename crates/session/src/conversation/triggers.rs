@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 use ::access::MetadataMode;
 use catalog::{
-    Privileges, Schema, TableDefinition, TableEntry, TableKind, TriggerDefinition, TriggerEvent, TriggerTiming,
+    Privileges, Schema, TableDefinition, TableEntry, TableKind, TriggerDefinition, TriggerEvent,
+    TriggerTiming,
 };
 use exec::expr::{FiredRow, Firing, SqlResult, StatementGround};
 use plan::PhysicalPlan;
@@ -48,7 +49,7 @@ type Result<T> = std::result::Result<T, Box<SqlError>>;
 /// Definitions whose locks a session remembers.
 const KEPT_MAX: usize = 64;
 /// Triggers and procedures below each other that are looked at for their tables.
-const DEPTH_MAX: usize = 64;
+const FIRED_DEPTH_MAX: usize = 64;
 
 /// The events of a new trigger.
 fn timing_of(timing: ast::TriggerTiming) -> TriggerTiming {
@@ -209,11 +210,7 @@ pub(super) fn show_create(
 }
 
 /// SHOW TRIGGERS of a schema: without the columns' filter.
-pub(super) fn show_triggers(
-    account: &SessionAccount,
-    schema: &Schema,
-    like: Option<&[u8]>,
-) -> Listing {
+pub(super) fn show_triggers(account: &SessionAccount, schema: &Schema, like: Option<&[u8]>) -> Listing {
     let long = DataType::text(TypeKind::LongText, CollationId::UTF8MB4_0900_AI_CI);
     let mut listing = Listing::new(&[
         ("Trigger", text(64)),
@@ -488,7 +485,8 @@ impl Search {
             return Ok(());
         }
         self.seen.push(key);
-        if depth >= DEPTH_MAX || env::stack::is_deep() || session.routines.frames().len() >= FRAMES_MAX {
+        if depth >= FIRED_DEPTH_MAX || env::stack::is_deep() || session.routines.frames().len() >= FRAMES_MAX
+        {
             return Err(call::too_deep());
         }
         let slots = vec![Value::Null; routine.program.variables.len()];
@@ -518,8 +516,8 @@ impl Search {
             let Ok(planned) = statement::take_plan(session, program, id) else { continue };
             let physical = planned.plan.shared().physical();
             for (index, table) in physical.tables.iter().enumerate() {
-                let changes = physical.needs.changes(TableIndex(index as u32))
-                    || matches!(table.lock, Some((true, _)));
+                let changes =
+                    physical.needs.changes(TableIndex(index as u32)) || matches!(table.lock, Some((true, _)));
                 let mode = if changes { MetadataMode::Write } else { MetadataMode::Read };
                 self.want(&table.entry, mode);
             }
@@ -536,7 +534,8 @@ impl Search {
         }
         for instruction in &program.instructions {
             let Instruction::Call { name, arguments } = instruction else { continue };
-            let Ok(callee) = call::find_procedure(session, name.0.as_deref(), &name.1, arguments.len()) else {
+            let Ok(callee) = call::find_procedure(session, name.0.as_deref(), &name.1, arguments.len())
+            else {
                 continue;
             };
             let account = match callee.definition.invoker {

@@ -16,12 +16,12 @@ use syntax::ast::{
 };
 use types::CollationId;
 
+use super::in_function;
 use super::program::{
     Argument, At, Condition, CursorDefinition, CursorId, Diagnose, DiagnoseItems, Embedded, EmbeddedKind,
-    Handler, Instruction, Program, Raise, Region, RegionId, RowSlot, Scope, ScopeId, Slot, SlotType, StatementId,
-    Target, Variable,
+    Handler, Instruction, Program, Raise, Region, RegionId, RowSlot, Scope, ScopeId, Slot, SlotType,
+    StatementId, Target, Variable,
 };
-use super::in_function;
 use super::row_names::row_names;
 use crate::variables::by_name;
 use crate::variables::sql_mode::SqlModes;

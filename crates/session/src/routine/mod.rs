@@ -13,9 +13,7 @@ mod row_names;
 
 use std::sync::Arc;
 
-use catalog::{
-    DataAccess, RoutineDefinition, RoutineId, RoutineKind, TableDefinition, TriggerDefinition,
-};
+use catalog::{DataAccess, RoutineDefinition, RoutineId, RoutineKind, TableDefinition, TriggerDefinition};
 use service::SqlError;
 use service::error::ER_INTERNAL_ERROR;
 use syntax::ast::Statement;

@@ -246,9 +246,7 @@ impl Program {
 
     /// The place in `row_slots` of a column of NEW or OLD.
     pub(crate) fn find_row_slot(&self, is_new: bool, column: &str) -> Option<usize> {
-        self.row_slots
-            .iter()
-            .position(|row| row.is_new == is_new && catalog::names_equal(&row.name, column))
+        self.row_slots.iter().position(|row| row.is_new == is_new && catalog::names_equal(&row.name, column))
     }
 
     /// The slot that `name` means in a scope.

@@ -91,9 +91,7 @@ impl Tokens<'_> {
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c => self.at += 1,
                 b'#' => self.at += skip_to(b"\n", 1),
-                b'-' if rest.starts_with(b"--")
-                    && rest.get(2).is_none_or(|byte| byte.is_ascii_whitespace()) =>
-                {
+                b'-' if rest.starts_with(b"--") && rest.get(2).is_none_or(u8::is_ascii_whitespace) => {
                     self.at += skip_to(b"\n", 2);
                 }
                 // What stands in a comment for a version is read.

@@ -13,9 +13,8 @@ pub(crate) fn triggers(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, row
     let account = SessionContext::of(context).account.as_deref();
     each_table(context, wanted(scan, 5), wanted(scan, 6), |entry| {
         let table = &entry.definition;
-        let may_see = |account| {
-            privilege::on_table(account, &table.schema, &table.name).contains(Privileges::TRIGGER)
-        };
+        let may_see =
+            |account| privilege::on_table(account, &table.schema, &table.name).contains(Privileges::TRIGGER);
         if table.triggers.is_empty() || !account.is_none_or(|account| may_see(account)) {
             return;
         }

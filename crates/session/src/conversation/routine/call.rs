@@ -24,8 +24,8 @@ use crate::privilege::{self, SessionAccount};
 use crate::routine::program::{SlotType, Target};
 use crate::routine::{Routine, plan_type, program_of, switched_variables};
 use crate::status::StatementKind;
-use crate::variables::definition::known;
 use crate::variables::Setting;
+use crate::variables::definition::known;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 

@@ -23,8 +23,8 @@ use crate::conversation::plans::{Planner, into_of};
 use crate::conversation::routines::{Planned, Routines};
 use crate::conversation::{Session, access};
 use crate::plans::PlanHandle;
-use crate::routine::{compile, in_function};
 use crate::routine::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
+use crate::routine::{compile, in_function};
 use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -47,7 +47,9 @@ pub(super) fn run_embedded<B: Backend>(
                 Some(targets) => run_into_targets(session, &mut planned.plan, targets, ground),
                 None => match ground {
                     Ground::Own => run_with_slots(session, &mut planned.plan, reply),
-                    Ground::Lent(lent) => inside::run_inside(session, &planned.plan, lent).map_err(Into::into),
+                    Ground::Lent(lent) => {
+                        inside::run_inside(session, &planned.plan, lent).map_err(Into::into)
+                    }
                 },
             };
             keep_plan_of(&mut session.routines, id, planned)?;
@@ -139,7 +141,11 @@ pub(super) fn cursor_rows<B: Backend>(
 }
 
 /// Takes the plan of a statement out of the frame, made again if the one there does not hold any more.
-pub(in crate::conversation) fn take_plan<B: Backend>(session: &mut Session<B>, program: &Program, id: StatementId) -> Result<Planned<B>> {
+pub(in crate::conversation) fn take_plan<B: Backend>(
+    session: &mut Session<B>,
+    program: &Program,
+    id: StatementId,
+) -> Result<Planned<B>> {
     let embedded = &program.statements[id];
     let frame = session.routines.frame()?;
     frame.scope = Some(embedded.scope);
@@ -175,7 +181,11 @@ pub(in crate::conversation) fn take_plan<B: Backend>(session: &mut Session<B>, p
     }
 }
 
-pub(in crate::conversation) fn keep_plan_of<B: Backend>(routines: &mut Routines<B>, id: StatementId, mut planned: Planned<B>) -> Outcome {
+pub(in crate::conversation) fn keep_plan_of<B: Backend>(
+    routines: &mut Routines<B>,
+    id: StatementId,
+    mut planned: Planned<B>,
+) -> Outcome {
     // That of a statement that failed before it ran.
     planned.plan.take_deadline();
     routines.frame()?.plans[id] = Some(planned);
