@@ -150,6 +150,9 @@ pub(crate) fn write_double_fitted(value: f64, width: usize, out: &mut Vec<u8>) -
         (digits.digits[..digits.count].to_vec(), digits.exponent + 1)
     };
     if value == 0.0 || !value.is_finite() {
+        if value == 0.0 && value.is_sign_negative() && width > 1 {
+            out.push(b'-');
+        }
         out.push(b'0');
         return value.is_finite();
     }

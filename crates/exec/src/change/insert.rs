@@ -10,7 +10,7 @@ use catalog::{ColumnDefault, TableDefinition, TriggerEvent, TriggerTiming};
 use plan::logical::InsertCell;
 use plan::physical::{InsertPlan, InsertSource, Node, PhysicalPlan};
 use types::convert::{Given, Origin};
-use types::{Batch, Cell, Column, DataType, ValueRef};
+use types::{Batch, Cell, Column, DataType, TypeKind, ValueRef};
 
 use super::numbers::{Number, Numbers, RowsWritten};
 use super::row::{self, RowWriter, violated};
@@ -204,14 +204,16 @@ struct QueryRows<'p> {
 }
 
 impl<'p> QueryRows<'p> {
-    fn new(plan: &'p PhysicalPlan, node: &'p Node) -> SqlResult<QueryRows<'p>> {
+    fn new(plan: &'p PhysicalPlan, node: &'p Node, waits: bool) -> SqlResult<QueryRows<'p>> {
         let may_be_references: Vec<bool> =
             node.columns.iter().map(|id| plan.is_reference_column(*id)).collect();
         let tables =
             if may_be_references.contains(&true) { LargeTables::of(plan)? } else { LargeTables::default() };
+        // Dates and documents of rows that wait until all are read are those of a table's columns then.
         let column = |id: &plan::ColumnId| {
             let column = &plan.columns[id.0 as usize];
-            (column.origin.is_some(), &*column.name)
+            let is_kept = waits && (column.data_type.has_date() || column.data_type.kind == TypeKind::Json);
+            (is_kept || column.origin.is_some(), &*column.name)
         };
         let columns = node.columns.iter().map(column).collect();
         Ok(QueryRows { types: &node.types, columns, may_be_references, tables })
@@ -313,7 +315,7 @@ pub(super) fn run(
         (InsertSource::Values { row_count, cells }, _) => insertion.insert_values(*row_count, cells, ctx)?,
         (InsertSource::Query(_), None) => return Err(internal("an INSERT without its query")),
         (InsertSource::Query(node), Some(source)) => {
-            let rows = QueryRows::new(plan, node)?;
+            let rows = QueryRows::new(plan, node, insert.collect_first)?;
             insertion.insert_query(source, &rows, ctx)?;
         }
     }

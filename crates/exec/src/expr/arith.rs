@@ -16,6 +16,8 @@ pub(super) enum ArithOp {
     Sub,
     Mul,
     Div,
+    /// Division of decimals of which some have a scale of their own: digits that the quotient has more.
+    DivOwn(u8),
     IntDiv,
     Mod,
     BitOr,
@@ -161,7 +163,7 @@ impl Arith {
                     }
                 }
             }
-            ArithOp::IntDiv | ArithOp::Mod | ArithOp::Div => {
+            ArithOp::IntDiv | ArithOp::Mod | ArithOp::Div | ArithOp::DivOwn(_) => {
                 for i in 0..count {
                     if nulls.is_null(i) {
                         data.push(0);
@@ -241,7 +243,8 @@ impl Arith {
             let mut value = Decimal::ZERO;
             if !nulls.is_null(i) {
                 let (x, y) = (a.decimal(i), b.decimal(i));
-                let divides = matches!(self.op, ArithOp::Div | ArithOp::Mod | ArithOp::IntDiv);
+                let divides =
+                    matches!(self.op, ArithOp::Div | ArithOp::DivOwn(_) | ArithOp::Mod | ArithOp::IntDiv);
                 if divides && y.is_zero() {
                     run.ctx.division_by_zero()?;
                     nulls.set_null(i);
@@ -252,6 +255,7 @@ impl Arith {
                         ArithOp::Mul => x.mul(y),
                         ArithOp::Mod => x.rem(y),
                         ArithOp::IntDiv => x.div_integer(y),
+                        ArithOp::DivOwn(more) => x.div(y, more).map(|quotient| quotient.round(scale)),
                         _ => x.div(y, scale.saturating_sub(x.scale())).map(|quotient| quotient.round(scale)),
                     };
                     value = result

@@ -119,6 +119,39 @@ fn integer_of(expr: &Expr, target: &Target) -> Option<Target> {
     }
 }
 
+/// A DECIMAL that is zero without digits after the point where an operator gives zero: in a document.
+fn has_bare_zero(expr: &Expr) -> bool {
+    use FunctionId as F;
+    let ExprKind::Call { function, args, .. } = &expr.kind else { return false };
+    expr.data_type.kind == TypeKind::Decimal
+        && match function {
+            F::Sub | F::Mul | F::Div | F::Mod => true,
+            F::Neg | F::Abs | F::IfNull | F::Coalesce => has_bare_zero(&args[0]),
+            _ => false,
+        }
+}
+
+/// The number that COALESCE and its like make of BIT values.
+fn is_number_of_bits(expr: &Expr) -> bool {
+    expr.data_type.is_integer()
+        && expr.data_type.kind != TypeKind::Bit
+        && matches!(expr.kind, ExprKind::Call { .. })
+        && plan::function::bits_of(expr).is_some()
+}
+
+/// Gives one of its arguments.
+fn chooses(expr: &Expr) -> bool {
+    use FunctionId as F;
+    match &expr.kind {
+        ExprKind::Case { .. } => true,
+        ExprKind::Call { function, .. } => matches!(
+            function,
+            F::AnyValue | F::Coalesce | F::Greatest | F::If | F::IfNull | F::Least | F::NullIf
+        ),
+        _ => false,
+    }
+}
+
 /// A value without its conversion to the type of all that CASE or IF may give.
 fn own(value: &Expr) -> &Expr {
     match &value.kind {
@@ -484,6 +517,11 @@ impl Compiler {
             }
             target => target,
         };
+        let target = match target {
+            target if target.is_document() && has_bare_zero(expr) => Target::JsonResult,
+            target if target.is_document() && is_number_of_bits(expr) => Target::JsonBits,
+            target => target,
+        };
         let constant = expr.is_constant();
         let node = match node {
             // One constant is enough: the converted one.
@@ -500,6 +538,12 @@ impl Compiler {
             }
             None => {
                 let from = match expr.data_type.kind {
+                    // Only a column's bytes have the type of its size in a document.
+                    TypeKind::TinyText | TypeKind::MediumText | TypeKind::LongText
+                        if chooses(expr) && target.is_document() =>
+                    {
+                        DataType { kind: TypeKind::Text, ..expr.data_type.clone() }
+                    }
                     // Only a year that a column has is the first day of that year.
                     TypeKind::Year if target.is_temporal() && !expr.data_type.zerofill => DataType::BIGINT,
                     _ => given_type(expr),
@@ -537,6 +581,14 @@ impl Compiler {
                 otherwise: Some(Box::new(self.converted(own(&args[2]), target.clone())?)),
                 physical,
             },
+            // COALESCE passes over the dates that the session's mode refuses.
+            ExprKind::Call { function: FunctionId::Coalesce | FunctionId::IfNull, args, .. }
+                if expr.data_type.has_date() && matches!(target, Target::Checked(_)) =>
+            {
+                let items =
+                    args.iter().map(|arg| self.converted(arg, target.clone())).collect::<SqlResult<_>>()?;
+                Node::Coalesce { items, physical }
+            }
             ExprKind::Call { function: FunctionId::NullIf, args, .. } => {
                 let value = self.converted(own(&args[0]), target.clone())?;
                 self.null_if(args, value, physical)?
@@ -544,7 +596,7 @@ impl Compiler {
             // Where texts and years are compared as texts, the number is the least or greatest of their numbers.
             ExprKind::Call { function: FunctionId::Least | FunctionId::Greatest, args, option }
                 if expr.data_type.is_string()
-                    && matches!(target, Target::Double | Target::Decimal)
+                    && (target.reads_digits() && !matches!(target, Target::Int))
                     && args.iter().any(|arg| before_text(arg).data_type.kind == TypeKind::Year) =>
             {
                 let number = |arg: &Expr| plan::function::cast(before_text(arg).clone(), DataType::DOUBLE);
@@ -881,7 +933,10 @@ impl Compiler {
             F::Add => Some(ArithOp::Add),
             F::Sub => Some(ArithOp::Sub),
             F::Mul => Some(ArithOp::Mul),
-            F::Div => Some(ArithOp::Div),
+            F::Div => Some(match option {
+                CallOption::Number(more) => ArithOp::DivOwn(*more as u8),
+                _ => ArithOp::Div,
+            }),
             F::IntDiv => Some(ArithOp::IntDiv),
             F::Mod => Some(ArithOp::Mod),
             F::BitOr if !result.is_string() => Some(ArithOp::BitOr),
@@ -1040,6 +1095,28 @@ impl Compiler {
         })
     }
 
+    /// COALESCE of dates without those that are zero; `None`: it is something else.
+    fn dates_passed_over(&mut self, expr: &Expr) -> SqlResult<Option<Node>> {
+        let ExprKind::Call { function: FunctionId::Coalesce | FunctionId::IfNull, args, .. } = &expr.kind
+        else {
+            return Ok(None);
+        };
+        if !expr.data_type.has_date() {
+            return Ok(None);
+        }
+        let mut items = Vec::with_capacity(args.len());
+        for arg in args {
+            items.push(match self.dates_passed_over(arg)? {
+                Some(dates) => dates,
+                None => {
+                    let node = Box::new(self.compile(arg)?);
+                    Node::Convert { node, from: arg.data_type.clone(), to: Target::DateUnlessZero }
+                }
+            });
+        }
+        Ok(Some(Node::Coalesce { items, physical: Physical::Int }))
+    }
+
     fn row_call(
         &mut self,
         function: FunctionId,
@@ -1080,7 +1157,12 @@ impl Compiler {
                 Class::JsonValue => Some(Target::JsonValue),
                 Class::Result => Some(Target::Cast(result.clone())),
             };
+            let passed_over = match refuses_zero_dates(function, args.len()) {
+                true => self.dates_passed_over(arg)?,
+                false => None,
+            };
             nodes.push(match target {
+                _ if let Some(dates) = passed_over => dates,
                 None => self.compile(arg)?,
                 Some(target) => self.converted(arg, target)?,
             });
@@ -1100,6 +1182,30 @@ impl Compiler {
         // A call without arguments gives one row a row; what changes within a statement must be called for each.
         debug_assert!(function.stability() != Stability::Volatile || !call.name.is_empty());
         Ok(Node::Call(Box::new(call)))
+    }
+}
+
+/// Functions that ask their arguments for dates that are not zero: COALESCE passes over the others.
+fn refuses_zero_dates(function: FunctionId, count: usize) -> bool {
+    use FunctionId as F;
+    match function {
+        F::Timestamp => count == 2,
+        F::AddTime
+        | F::DateAdd
+        | F::DateDiff
+        | F::DateSub
+        | F::DayName
+        | F::DayOfWeek
+        | F::DayOfYear
+        | F::SubTime
+        | F::TimestampDiff
+        | F::ToDays
+        | F::ToSeconds
+        | F::Week
+        | F::Weekday
+        | F::WeekOfYear
+        | F::YearWeek => true,
+        _ => false,
     }
 }
 
@@ -1188,8 +1294,18 @@ fn checked(arg: &Expr, result: &DataType) -> Target {
 
 /// Operands of BETWEEN among dates that are numbers: not the same for all rows, or not the bounds of a column.
 fn has_numbers(args: &[Expr]) -> bool {
-    let is_bound_of_column = |arg: &Expr| is_fixed(arg) && is_column(&args[0]);
+    let is_bound_of_column = |arg: &Expr| is_fixed(arg) && is_column(&args[0]) && !is_beyond_dates(arg);
     args.iter().any(|arg| arg.data_type.is_numeric() && !is_bound_of_column(arg))
+}
+
+/// A number that is written and larger than that of any date.
+fn is_beyond_dates(number: &Expr) -> bool {
+    const LARGEST: f64 = 99_991_231_235_959.999_999;
+    match number.as_literal() {
+        Some(Value::Double(value)) => *value > LARGEST,
+        Some(Value::Decimal(value)) => value.to_f64() > LARGEST,
+        _ => false,
+    }
 }
 
 fn between_class(a: CompareClass, b: CompareClass) -> CompareClass {

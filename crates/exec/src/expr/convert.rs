@@ -47,6 +47,8 @@ pub(super) enum Target {
     DateTime,
     /// Packed fields, zero for what is no date.
     DateTimeOrZero,
+    /// Packed fields, NULL for the zero date.
+    DateUnlessZero,
     /// Packed fields of which only the date is wanted.
     Date,
     /// Packed fields of which some may be zero; `days`: a number may be a day alone.
@@ -87,6 +89,10 @@ pub(super) enum Target {
     JsonValue,
     /// As above, of a number: a BIT is one.
     JsonNumber,
+    /// As above, of the number that COALESCE and its like make of BIT values: its text, as bits.
+    JsonBits,
+    /// As above, of a DECIMAL that an operator gives: zero has no digits after the point.
+    JsonResult,
     /// A document: text is parsed. The number is the argument's, the name the function's, for messages.
     JsonDocument {
         argument: usize,
@@ -126,6 +132,7 @@ impl Target {
             | Target::Bound(_)
             | Target::Listed(_)
             | Target::DateTimeOrZero
+            | Target::DateUnlessZero
             | Target::ComparedTime { .. }
             | Target::BesideYear
             | Target::ListedTime
@@ -142,6 +149,8 @@ impl Target {
             | Target::JsonText
             | Target::JsonValue
             | Target::JsonNumber
+            | Target::JsonBits
+            | Target::JsonResult
             | Target::BesideBigInt { .. }
             | Target::JsonDocument { .. } => Physical::Bytes,
             Target::Cast(data_type) | Target::Stored(data_type) => data_type.physical(),
@@ -165,6 +174,12 @@ impl Target {
             Target::ComparedText("date") => Some(Target::ChosenDate { is_day: false }),
             Target::ComparedDay => Some(Target::ChosenDate { is_day: true }),
             Target::ComparedText(_) => Some(Target::DateTime),
+            // Among DOUBLE values an integer is one, too.
+            Target::JsonValue | Target::JsonNumber
+                if matches!(from.kind, TypeKind::Float | TypeKind::Double) =>
+            {
+                None
+            }
             Target::Text(_) | Target::Characters(_) | Target::JsonValue | Target::JsonNumber
                 if from.is_numeric() =>
             {
@@ -188,6 +203,15 @@ impl Target {
             | Target::Time
             | Target::Checked(_) => true,
             Target::Cast(to) => to.is_temporal(),
+            _ => false,
+        }
+    }
+
+    /// A value of a document.
+    pub(super) fn is_document(&self) -> bool {
+        match self {
+            Target::JsonValue | Target::JsonNumber | Target::JsonBits | Target::JsonResult => true,
+            Target::Cast(to) => to.kind == TypeKind::Json,
             _ => false,
         }
     }
@@ -239,6 +263,7 @@ impl Target {
             Target::ChosenDate { is_day: true } | Target::ComparedDay => from.kind == TypeKind::Date,
             Target::Checked(_)
             | Target::CheckedParameter(_)
+            | Target::DateUnlessZero
             | Target::IntInRange(_)
             | Target::IntOfColumn
             | Target::ValidCharacters(_)
@@ -250,9 +275,11 @@ impl Target {
                 from.is_string() && !from.is_binary_string() && from.collation.charset() == Charset::Utf8mb4
             }
             Target::Time | Target::ComparedTime { .. } => from.kind == TypeKind::Time,
-            Target::JsonValue | Target::JsonNumber | Target::JsonDocument { .. } => {
-                from.kind == TypeKind::Json
-            }
+            Target::JsonValue
+            | Target::JsonNumber
+            | Target::JsonBits
+            | Target::JsonResult
+            | Target::JsonDocument { .. } => from.kind == TypeKind::Json,
             Target::Cast(to) | Target::Stored(to) => to == from,
         }
     }
@@ -950,6 +977,12 @@ pub(super) fn cell(
             }
             cast(cell, from, data_type, ctx, out)?;
         }
+        Target::DateUnlessZero => match cell {
+            Cell::Int(packed) if DateTime::unpack(packed).date_part() != DateTime::ZERO => {
+                out.push_int(packed)
+            }
+            _ => out.push_null(),
+        },
         Target::ListedTime => {
             out.push_int(to_time(cell, from, ctx)?.map_or(NO_DATE, |time| time.micros));
         }
@@ -957,7 +990,18 @@ pub(super) fn cell(
             Some(time) => out.push_int(time.micros),
             None => out.push_null(),
         },
-        Target::JsonValue | Target::JsonNumber => {
+        Target::JsonBits => {
+            const BIT: u8 = 16;
+            json::Json::Opaque(BIT, text_of(cell, from)).encode(out.bytes_mut().tail());
+            out.bytes_mut().finish();
+            out.nulls.push(false);
+        }
+        Target::JsonResult if matches!(cell, Cell::Decimal(zero) if zero.is_zero()) => {
+            conv::write_json_value(Cell::Decimal(&Decimal::ZERO), from, out.bytes_mut().tail());
+            out.bytes_mut().finish();
+            out.nulls.push(false);
+        }
+        Target::JsonValue | Target::JsonNumber | Target::JsonResult => {
             let is_number = from.kind == TypeKind::Bit && matches!(to, Target::JsonNumber);
             let from = if is_number { &DataType::BIGINT_UNSIGNED } else { from };
             let tail = out.bytes_mut().tail();

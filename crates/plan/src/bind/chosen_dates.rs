@@ -31,6 +31,14 @@ fn check_one(date: &mut Expr, other: &DataType) {
     }
 }
 
+/// MIN and MAX pass over the dates that the session's mode refuses, where such dates with times of day are chosen.
+pub(super) fn check_extreme(arg: &mut Expr) {
+    if arg.is_checked_beside(&DataType::datetime(FRACTION_DIGITS_MAX)) && !is_day(&arg.data_type) {
+        let data_type = arg.data_type.clone();
+        *arg = Expr { data_type, ..checked(std::mem::replace(arg, Expr::null())) };
+    }
+}
+
 fn is_day(data_type: &DataType) -> bool {
     data_type.kind == TypeKind::Date
 }

@@ -52,7 +52,36 @@ impl Binder<'_> {
         if is_truth(&value.data_type) && (chooses(value) || self.is_of_rows(value)) {
             *value = function::cast(std::mem::replace(value, Expr::null()), DataType::BIGINT);
         }
+        if value.data_type.is_text_or_blob() && value.data_type.is_binary_string() {
+            self.bytes_of_unknown_size(value);
+        }
+        // What COALESCE and its like make of BIT values is a text of bits.
+        let is_number = value.data_type.is_integer() && value.data_type.kind != TypeKind::Bit;
+        if is_number && chooses(value) && function::bits_of(value).is_some() {
+            *value = function::cast(std::mem::replace(value, Expr::null()), DataType::JSON);
+        }
         self.note_further_out(value, &DataType::JSON);
+    }
+
+    /// Only a column's bytes have the type of its size; what is chosen, an extreme and the value of a subquery are a BLOB.
+    fn bytes_of_unknown_size(&self, value: &mut Expr) {
+        let is_kept = match &value.kind {
+            ExprKind::Column(id) => self.is_aggregate(*id),
+            ExprKind::Subquery(_) => self.is_of_rows(value),
+            _ => false,
+        };
+        let blob = DataType { kind: TypeKind::Text, ..value.data_type.clone() };
+        if is_kept {
+            let args = vec![std::mem::replace(value, Expr::null())];
+            let kind = ExprKind::Call {
+                function: FunctionId::AnyValue,
+                args,
+                option: crate::expr::CallOption::None,
+            };
+            *value = Expr::new(kind, blob, true);
+        } else if chooses(value) {
+            value.data_type = blob;
+        }
     }
 
     /// Arguments that are passed on or made texts: parameters that are computed with alone have the types of their values there.
@@ -83,7 +112,9 @@ impl Binder<'_> {
             return;
         };
         let is_parameter = |arg: &Expr| matches!(arg.kind, ExprKind::Param(_));
-        if !self.types.fixes_parameters || !args.iter().all(is_parameter) {
+        // A decimal beside it has made it one.
+        let is_given = args.iter().any(|arg| arg.data_type.kind == TypeKind::Decimal);
+        if !self.types.fixes_parameters || is_given || !args.iter().all(is_parameter) {
             return;
         }
         for arg in args {

@@ -97,6 +97,12 @@ impl<'a> Binder<'a> {
         }
         self.fold_beside_bigints(function, &mut args);
         self.fold_beside_times(function, &mut args);
+        if function == FunctionId::Strcmp {
+            self.fold_beside_years(&mut args);
+        }
+        if !matches!(option, CallOption::AsIs) {
+            self.fold_beside_decimals(function, &mut args);
+        }
         function::build(function, args, option, &self.types)
     }
 
@@ -118,6 +124,59 @@ impl<'a> Binder<'a> {
                 let data_type = of.data_type.clone();
                 let coercibility = of.coercibility;
                 args[constant] = Expr { data_type, coercibility, ..Expr::literal(value) };
+            }
+        }
+    }
+
+    /// STRCMP of a YEAR column compares texts where a constant is none or begins with no number: it reads it when the statement is planned.
+    fn fold_beside_years(&self, args: &mut [Expr]) {
+        for (column, constant) in [(0, 1), (1, 0)] {
+            let of = &args[constant];
+            let is_year = args[column].as_column().is_some() && args[column].data_type.kind == TypeKind::Year;
+            let is_document = of.data_type.kind == TypeKind::Json;
+            if !is_year || of.as_literal().is_some() || !(is_document || of.data_type.is_string()) {
+                continue;
+            }
+            let text = match self.constant(of) {
+                Some(Value::Json(document)) if types::json::string(&document).is_some() => {
+                    let mut text = Vec::new();
+                    types::json::print(&document, &mut text);
+                    Value::Bytes { bytes: text, collation: CollationId::UTF8MB4_BIN }
+                }
+                Some(value @ Value::Bytes { .. }) if !is_document => value,
+                _ => continue,
+            };
+            args[constant] = Expr { coercibility: of.coercibility, ..Expr::literal(text) };
+        }
+    }
+
+    /// A constant text beside a DECIMAL that is none is compared with all its digits.
+    fn fold_beside_decimals(&self, function: FunctionId, args: &mut [Expr]) {
+        if !function.is_comparison_operator() && function != FunctionId::NullIf {
+            return;
+        }
+        for (decimal, constant) in [(0, 1), (1, 0)] {
+            let of = &args[constant];
+            if args[decimal].data_type.kind != TypeKind::Decimal
+                || args[decimal].is_constant()
+                || !of.data_type.is_string()
+                || of.data_type.is_hex_literal()
+                || function == FunctionId::NullIf && constant == 0
+            {
+                continue;
+            }
+            let value = match of.as_literal() {
+                Some(value) => Some(value.clone()),
+                None => self.constant(of),
+            };
+            if let Some(Value::Bytes { bytes, .. }) = value
+                && let parsed = types::Decimal::parse(&bytes)
+                && !parsed.overflow
+                && !parsed.rounded
+                && parsed.consumed == bytes.len()
+                && parsed.consumed > 0
+            {
+                args[constant] = Expr::literal(Value::Decimal(parsed.value));
             }
         }
     }
@@ -422,6 +481,12 @@ impl<'a> Binder<'a> {
                 // The stored value of a subquery is a text, even if it is a literal of bytes.
                 if data_type.is_hex_literal() && !is_one_row {
                     data_type.unsigned = false;
+                }
+                // What COALESCE and its like give of BIT values is bits again where a subquery stores it.
+                if let Some(bits) = self.columns[column.0 as usize].bits.filter(|_| !is_one_row)
+                    && data_type.is_integer()
+                {
+                    data_type = DataType::bit(bits);
                 }
                 let nullable = nullable || !is_one_row;
                 let subquery =
@@ -997,6 +1062,15 @@ impl<'a> Binder<'a> {
             };
             return self.call(FunctionId::Eq, vec![signed(operand), signed(value)]);
         }
+        let is_document = |data_type: &DataType| data_type.kind == TypeKind::Json;
+        let compares_documents = is_document(of) && is_document(other);
+        // Beside a number a document is a number.
+        if is_document(of) && other.is_numeric() || of.is_numeric() && is_document(other) {
+            let number = |expr: Expr| {
+                if is_document(&expr.data_type) { function::cast(expr, DataType::DOUBLE) } else { expr }
+            };
+            return self.call_with(FunctionId::Eq, vec![number(operand), number(value)], CallOption::AsIs);
+        }
         let is_textual = |data_type: &DataType| !data_type.is_numeric() && data_type.kind != TypeKind::Null;
         if !is_textual(of) || !is_textual(other) {
             return self.call_with(FunctionId::Eq, vec![operand, value], CallOption::AsIs);
@@ -1010,12 +1084,15 @@ impl<'a> Binder<'a> {
             return function::in_list(operand, vec![value], &self.types);
         }
         if !is_document && (of.is_temporal() || !other.is_temporal()) {
-            return self.call_with(FunctionId::Eq, vec![operand, value], CallOption::AsIs);
+            let mut sides = vec![operand, value];
+            chosen_dates::check(FunctionId::Eq, &mut sides);
+            return self.call_with(FunctionId::Eq, sides, CallOption::AsIs);
         }
         let is_document_or_date =
             |expr: &Expr| expr.data_type.is_temporal() || expr.data_type.kind == TypeKind::Json;
         let mut sides = vec![operand, value];
-        if let Some(collation) = collation {
+        let documents = compares_documents.then_some(CollationId::UTF8MB4_BIN);
+        if let Some(collation) = collation.or(documents) {
             for side in sides.iter_mut().filter(|side| is_document_or_date(side)) {
                 let of = std::mem::replace(side, Expr::null());
                 *side = self.typed(FunctionId::Cast, of, DataType::varchar(u32::MAX, collation))?;
@@ -1187,6 +1264,9 @@ impl<'a> Binder<'a> {
         self.aggregate_nesting -= 1;
         self.block().in_aggregate = false;
         let (mut args, order_by) = bound?;
+        if matches!(aggregate.func, AggregateFunc::Min | AggregateFunc::Max) {
+            args.iter_mut().for_each(chosen_dates::check_extreme);
+        }
         let home = self.aggregate_block(args.iter().chain(order_by.iter().map(|key| &key.expr)))?;
         if home != innermost {
             // What its argument reads is no concern of the blocks inside: these read its result.

@@ -461,6 +461,7 @@ impl<'a> Binder<'a> {
             limit_parameters: self.limit_parameters,
             count_parameters: self.count_parameters,
             has_client_parameters: self.types.fixes_parameters,
+            pads_chars: self.session.pads_chars(),
             constant_checks,
             has_subqueries: self.subqueries > 0,
             volatile: self.volatile,

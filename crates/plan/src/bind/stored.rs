@@ -141,6 +141,10 @@ impl Binder<'_> {
     /// Gives the columns with these ordinals what the query of an INSERT gives them.
     pub(super) fn add_columns(&mut self, rows: &mut InsertRows, table: &TableDefinition, columns: &[usize]) {
         let InsertRows::Query(tree, ids) = rows else { return };
+        // Rows that wait until all are read lie in columns.
+        if self.tables.iter().skip(1).any(|other| other.entry.definition.id == table.id) {
+            return;
+        }
         let mut items = Vec::new();
         for (id, &ordinal) in ids.iter_mut().zip(columns) {
             let to = &table.columns[ordinal].data_type;

@@ -108,7 +108,8 @@ fn bits_as_number(data_type: DataType) -> DataType {
 
 /// How many bits the values have that COALESCE and its like choose among BIT values: where MySQL keeps them in a temporary table
 /// they are bits again.
-pub(crate) fn bits_of(expr: &Expr) -> Option<u32> {
+#[must_use]
+pub fn bits_of(expr: &Expr) -> Option<u32> {
     use FunctionId as F;
     if expr.data_type.kind == TypeKind::Bit {
         return Some(expr.data_type.length);
@@ -120,6 +121,7 @@ pub(crate) fn bits_of(expr: &Expr) -> Option<u32> {
             ..
         } => args.iter().collect(),
         ExprKind::Call { function: F::If, args, .. } => args[1..].iter().collect(),
+        ExprKind::Call { function: F::NullIf, args, .. } => args[..1].iter().collect(),
         ExprKind::Case { whens, otherwise } => {
             whens.iter().map(|(_, then)| then).chain(otherwise.as_deref()).collect()
         }

@@ -12,7 +12,8 @@
 //! - `Trim`, `LTrim`, `RTrim` take `(text [, remove])`, `Char(codes...)` its character set as the node's type,
 //!   `WeightString(text)` the length as [`CallOption::Number`] and `AS BINARY` as the text's type, `GetFormat(style)`
 //!   `DATE`, `TIME` or `DATETIME` as [`CallOption::Text`].
-//! - `Greatest` and `Least` beside dates take the fraction digits to show as [`CallOption::Number`].
+//! - `Greatest` and `Least` beside dates take the fraction digits to show as [`CallOption::Number`], `Div` of parameters the digits that a
+//!   quotient has more than what is divided.
 //! - `And` and `Or` take two or more arguments. `x NOT LIKE y` is `Not(Like(x, y))`, and so on.
 //! - NOW and its family take their fraction digits from the node's type; the literal argument is dropped.
 //!
@@ -39,8 +40,8 @@ use types::{CollationId, DataType, TypeKind};
 
 pub use crate::function_table::{ALL, FunctionId, Stability};
 pub(crate) use beside::{documents_beside_bigints, years_of_parameters};
-pub use infer::Typed;
-pub(crate) use infer::{aggregate_type, bits_of, computed, digits_of_sum, summed_temporal};
+pub use infer::{Typed, bits_of};
+pub(crate) use infer::{aggregate_type, computed, digits_of_sum, summed_temporal};
 pub(crate) use merge::{common_type, one_type};
 pub(crate) use open::each_parameter;
 pub(crate) use own_scale::{StoredDigits, keep_document_scale, keep_own_scale, keep_stored_scale};
@@ -184,6 +185,15 @@ pub fn build(
         beside::convert(function, &mut args, context);
     }
     let mut typed = infer::infer(function, &mut args, &option, context)?;
+    let option = match function {
+        FunctionId::Div
+            if typed.data_type.kind == TypeKind::Decimal && args.iter().any(own_scale::has_own_digits) =>
+        {
+            args.iter_mut().for_each(own_scale::keep_own_digits);
+            CallOption::Number(u64::from(context.div_precision_increment))
+        }
+        _ => option,
+    };
     typed.nullable |= infer::may_exceed_packet(function, &typed.data_type, context);
     if typed.data_type.kind == TypeKind::Json {
         args.iter_mut().for_each(keep_document_scale);

@@ -42,12 +42,20 @@ pub(crate) fn keep_own_scale(expr: &mut Expr) {
     }
 }
 
-/// As [`keep_own_scale`], of a value of a document: there what COALESCE and IFNULL give has its own scale, too.
+/// As [`keep_own_scale`], of a value of a document: there what COALESCE, GREATEST and their like give has its own scale, too.
 pub(crate) fn keep_document_scale(expr: &mut Expr) {
+    use FunctionId as F;
+    if let ExprKind::Call { function: F::Add | F::Sub | F::Mul | F::Mod | F::Neg | F::Abs, .. } = &expr.kind
+        && has_own_digits(expr)
+    {
+        return keep_own_digits(expr);
+    }
     match &mut expr.kind {
-        ExprKind::Call { function: FunctionId::IfNull | FunctionId::Coalesce, args, .. }
-            if expr.data_type.kind == TypeKind::Decimal =>
-        {
+        ExprKind::Call {
+            function: FunctionId::IfNull | FunctionId::Coalesce | FunctionId::Greatest | FunctionId::Least,
+            args,
+            ..
+        } if expr.data_type.kind == TypeKind::Decimal => {
             args.iter_mut().for_each(uncast);
         }
         _ => keep_own_scale(expr),
@@ -107,6 +115,35 @@ fn keep_in_one_row(plan: &mut Logical) {
         && matches!(**input, Logical::OneRow)
     {
         items.iter_mut().for_each(|(_, item)| keep_own_scale(item));
+    }
+}
+
+/// Whether a parameter among decimals has as many digits as the client sends.
+pub(super) fn has_own_digits(expr: &Expr) -> bool {
+    expr.data_type.kind == TypeKind::Decimal && {
+        crate::progress::step();
+        expr.any(&mut |node| {
+            matches!(node.kind, ExprKind::Param(_)) && node.data_type.kind == TypeKind::Decimal
+        })
+    }
+}
+
+/// The digits of a quotient are those of the values that are divided, not those of their types: a parameter has the scale that it is sent
+/// with, and so has what is computed of it.
+pub(super) fn keep_own_digits(expr: &mut Expr) {
+    use FunctionId as F;
+    if expr.data_type.kind != TypeKind::Decimal {
+        return;
+    }
+    match &mut expr.kind {
+        ExprKind::Call { function: F::Add | F::Sub | F::Mul | F::Mod | F::Neg | F::Abs, args, .. } => {
+            args.iter_mut().for_each(keep_own_digits);
+        }
+        ExprKind::Call { function: F::IfNull | F::Coalesce, args, .. } => {
+            args.iter_mut().for_each(uncast);
+            args.iter_mut().for_each(keep_own_digits);
+        }
+        _ => keep_own_scale(expr),
     }
 }
 

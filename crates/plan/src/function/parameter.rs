@@ -193,6 +193,7 @@ fn derive_beside(args: &mut [Expr], otherwise: Option<DataType>, context: &TypeC
 
 /// Types parameters that are compared: beside a YEAR they are numbers, of which a constant of two digits becomes a year.
 pub(crate) fn derive_compared(args: &mut [Expr], context: &TypeContext) {
+    characters_beside_null(args, context);
     let first = args.iter().find(|arg| !is_untyped(arg, context));
     if context.fixes_parameters && first.is_some_and(|first| first.data_type.kind == TypeKind::Year) {
         set_types(args, &integer(), context);
@@ -203,7 +204,12 @@ pub(crate) fn derive_compared(args: &mut [Expr], context: &TypeContext) {
 
 /// Types parameters among values of which one is chosen: where the others have a text for their common type they are texts.
 pub(crate) fn derive_chosen(args: &mut [Expr], context: &TypeContext) {
-    let known = args.iter().filter(|arg| !is_untyped(arg, context)).map(|arg| &arg.data_type);
+    // What chooses among parameters alone is one itself.
+    let is_free = |arg: &Expr| {
+        is_untyped(arg, context)
+            || context.fixes_parameters && open::is_choice(arg) && open::is_open(arg, context)
+    };
+    let known = args.iter().filter(|arg| !is_free(arg)).map(|arg| &arg.data_type);
     if let Some(data_type) = text_beside(args, context) {
         set_types(args, &data_type, context);
     } else if !merge_all(known).is_string() {
@@ -333,11 +339,58 @@ pub(crate) fn reads_time(function: FunctionId) -> bool {
     )
 }
 
+/// Parameters among which nothing but NULL is chosen are said to be bytes; what reads them reads the characters that the client sends.
+fn characters_beside_null(args: &mut [Expr], context: &TypeContext) {
+    if !context.fixes_parameters {
+        return;
+    }
+    for arg in args {
+        if arg.data_type == untyped(CollationId::BINARY) && open::is_choice(arg) && is_of_parameters(arg) {
+            let characters = untyped(context.connection_collation);
+            if let Ok(given) = open::with_type(arg.clone(), &characters, context) {
+                *arg = given;
+            }
+        }
+    }
+}
+
+/// A choice of parameters and NULL.
+fn is_of_parameters(expr: &Expr) -> bool {
+    crate::progress::step();
+    match &expr.kind {
+        ExprKind::Param(_) => true,
+        ExprKind::Literal(value) => value.is_null(),
+        ExprKind::Call { function: FunctionId::If, args, .. } => args[1..].iter().all(is_of_parameters),
+        ExprKind::Call { function: FunctionId::Coalesce | FunctionId::IfNull, args, .. } => {
+            args.iter().all(is_of_parameters)
+        }
+        ExprKind::Case { whens, otherwise } => {
+            whens.iter().map(|(_, then)| then).chain(otherwise.as_deref()).all(is_of_parameters)
+        }
+        _ => false,
+    }
+}
+
 /// Gives the parameters among a call's arguments the types that the function wants.
 pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOption, context: &TypeContext) {
     use FunctionId as F;
     if !context.fixes_parameters {
         return;
+    }
+    if !matches!(
+        function,
+        F::If
+            | F::IfNull
+            | F::Coalesce
+            | F::NullIf
+            | F::Greatest
+            | F::Least
+            | F::AnyValue
+            | F::Charset
+            | F::Collation
+            | F::Coercibility
+    ) {
+        characters_beside_null(args, context);
     }
     let has_text = args.iter().any(|arg| arg.data_type.is_string() && !is_untyped(arg, context));
     let has_bytes = args.iter().any(|arg| arg.data_type.is_binary_string() && !is_untyped(arg, context));
@@ -424,6 +477,8 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
             at(1, integer());
         }
         F::FromUnixtime | F::SecToTime => at(0, decimal()),
+        F::Char => set_types(args, &integer(), context),
+        F::Rand => at(0, DataType::DOUBLE),
         F::Conv => {
             at(1, integer());
             at(2, integer());

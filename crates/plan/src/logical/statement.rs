@@ -322,6 +322,8 @@ pub struct Bound {
     pub count_parameters: Vec<u32>,
     /// Parameters are those of a client, not literals of the text.
     pub has_client_parameters: bool,
+    /// Values of CHAR columns are read padded (sql_mode PAD_CHAR_TO_FULL_LENGTH).
+    pub pads_chars: bool,
     /// Constants that each execution computes before it reads a row, for their errors.
     pub constant_checks: Vec<Expr>,
     /// Depends on session state beyond the plan's key (variables): must not be cached.

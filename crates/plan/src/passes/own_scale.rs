@@ -159,9 +159,11 @@ fn is_one_table(rows: &Logical) -> bool {
     }
 }
 
-/// The results of the aggregation below a projection, if there is one.
+/// The results of the aggregation or of the windows below a projection, if there are some. Rows with windows go through a temporary table
+/// before.
 fn aggregates(rows: &Logical) -> Option<Vec<ColumnId>> {
     match rows {
+        Logical::Window { calls, .. } => Some(calls.iter().map(|(id, _)| *id).collect()),
         Logical::Aggregate { calls, .. } => Some(calls.iter().map(|(id, _)| *id).collect()),
         Logical::Filter { input, .. } => aggregates(input),
         _ => None,

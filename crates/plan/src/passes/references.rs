@@ -16,6 +16,7 @@ use crate::logical::{AggregateFunction, Bound, Logical, PartKind, TableIndex};
 use crate::rewrite::replace_columns;
 
 use super::parts::{Parts, Seen, can_be_large};
+use types::TypeKind;
 
 /// What is known of a class.
 #[derive(Clone, Copy, Default)]
@@ -121,7 +122,9 @@ impl<'b> Classes<'b> {
                         .flat_map(|index| &index.parts)
                         .any(|part| part.column == ordinal)
                 };
-                class.is_read = table.entry.source.as_virtual().is_some();
+                // What pads a value reads it.
+                let is_padded = bound.pads_chars && column.data_type.kind == TypeKind::Char;
+                class.is_read = table.entry.source.as_virtual().is_some() || is_padded;
                 class.is_large = can_be_large(&column.data_type);
                 class.is_bound = !column.data_type.is_string() || in_index();
             }

@@ -247,7 +247,8 @@ pub(super) fn store_year(
                 return Issue::showing(IssueKind::Incorrect { what: "integer", partly: false }, cell, from);
             }
             issue = json_integer_issue(document, value, origin);
-            (value.unwrap_or(0), false)
+            // Its text, where an expression gives it.
+            (value.unwrap_or(0), matches!(origin, Origin::Computed(_)))
         }
         (Cell::Bytes(text), _) if !from.is_hex_literal() => {
             let parsed = number::parse_integer_rounded(text);
@@ -258,8 +259,7 @@ pub(super) fn store_year(
             if !only_spaces(&text[parsed.consumed..]) {
                 issue = Issue::new(IssueKind::Truncated);
             }
-            let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
-            (parsed.value, digits < 4)
+            (parsed.value, text.len() != 4)
         }
         // Of a DOUBLE the fraction is cut off, of a DECIMAL it is rounded.
         (Cell::Double(value), _) if (0.0..=2155.0).contains(&value) => (value as i128, false),

@@ -256,6 +256,12 @@ fn is_date_before_blank(text: &[u8]) -> bool {
     false
 }
 
+/// A number and at once what is neither a digit nor between numbers: as long as a date, and none.
+fn is_number_before_letter(text: &[u8]) -> bool {
+    let digits = digit_run(text);
+    digits > 0 && text.get(digits).is_some_and(|&byte| !is_punctuation(byte) && !is_space(byte))
+}
+
 /// Reads a time, or the time of day of a whole date.
 ///
 /// # Errors
@@ -294,7 +300,7 @@ pub fn parse_time_with(text: &[u8], truncates_fraction: bool) -> Result<ParsedTi
             from_datetime: true,
         });
     }
-    if text.len() - at >= 12 && is_date_before_blank(&text[at..]) {
+    if text.len() - at >= 12 && (is_date_before_blank(&text[at..]) || is_number_before_letter(&text[at..])) {
         return Err(TemporalError::Invalid);
     }
     let number = |at: &mut usize| -> Option<u64> {

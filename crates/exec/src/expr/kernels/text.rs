@@ -196,6 +196,12 @@ fn coercibility(expr: &Expr) -> i64 {
 }
 
 fn own_coercibility(expr: &Expr) -> i64 {
+    // What IF and CASE choose of BIT values is a number.
+    let chooses =
+        matches!(expr.kind, ExprKind::Case { .. } | ExprKind::Call { function: FunctionId::If, .. });
+    if chooses && expr.data_type.kind == TypeKind::Bit {
+        return Coercibility::Numeric as i64;
+    }
     let is_column = matches!(expr.data_type.kind, TypeKind::Json | TypeKind::Bit);
     if is_column { Coercibility::Implicit as i64 } else { expr.coercibility as i64 }
 }
@@ -425,9 +431,10 @@ fn field_text(r: &mut Row<'_, '_>) -> SqlResult<()> {
     r.put_int(at.unwrap_or(0) as i64)
 }
 
+/// Takes no notice of the signs of integers.
 fn field_int(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let found = !r.is_null(0);
-    let at = (1..r.count()).find(|&i| found && !r.is_null(i) && r.wide(0) == r.wide(i));
+    let at = (1..r.count()).find(|&i| found && !r.is_null(i) && r.int(0) == r.int(i));
     r.put_int(at.unwrap_or(0) as i64)
 }
 
