@@ -979,7 +979,7 @@ pub(super) fn cell(
         }
         Target::DateUnlessZero => match cell {
             Cell::Int(packed) if DateTime::unpack(packed).date_part() != DateTime::ZERO => {
-                out.push_int(packed)
+                out.push_int(packed);
             }
             _ => out.push_null(),
         },

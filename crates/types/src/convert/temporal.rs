@@ -123,13 +123,16 @@ pub(super) fn store_datetime(
                 _ => (whole_number(cell, from).and_then(|n| i64::try_from(n).ok()).unwrap_or(-1), 0),
             };
             whole = Some(number);
+            // A date without a time of day has no fraction of a second, but for the zero date, which has no whole one.
+            let is_zero = number == 0 && to.scale > 0;
             parse::datetime_from_number(number, options.date_mode).map(|(value, has_time)| {
-                // A date alone has no fraction of a second.
-                if micros != 0 && !has_time && number != 0 {
-                    issue = Issue::showing(IssueKind::Temporal { what, out_of_range: false }, cell, from);
-                    return Some(value);
+                if has_time || is_zero {
+                    return Some(DateTime { micros, ..value });
                 }
-                Some(DateTime { micros, ..value })
+                if micros != 0 && number != 0 {
+                    issue = Issue::showing(IssueKind::Temporal { what, out_of_range: false }, cell, from);
+                }
+                Some(value)
             })
         }
     };
