@@ -5,6 +5,7 @@ mod lab;
 mod local;
 mod options;
 mod serve;
+mod shard;
 mod signals;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -33,6 +34,12 @@ enum Command {
     // Its options are those of MySQL's server, which follow rules of their own: crate::options.
     #[command(disable_help_flag = true)]
     Serve {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        options: Vec<String>,
+    },
+    /// A front door before a MySQL-protocol server; see invar shard --help
+    #[command(disable_help_flag = true)]
+    Shard {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         options: Vec<String>,
     },
@@ -90,6 +97,17 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Some(Command::Serve { options }) => match serve::run::<local::Local>(&options) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => {
+                eprintln!("invar: {why}");
+                ExitCode::FAILURE
+            }
+        },
+        Some(Command::Shard { options }) if options.iter().any(|word| word == "--help" || word == "-?") => {
+            println!("{}", shard::HELP);
+            ExitCode::SUCCESS
+        }
+        Some(Command::Shard { options }) => match shard::run(&options) {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => {
                 eprintln!("invar: {why}");

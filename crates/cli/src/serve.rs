@@ -63,6 +63,25 @@ pub(crate) struct Options {
     worker_waiters: usize,
 }
 
+impl Options {
+    /// Pollers; 0 for one per core.
+    pub(crate) fn worker_groups(&self) -> usize {
+        self.worker_groups
+    }
+}
+
+/// Whoever serves the clients that come by TCP, in front of a backend.
+pub(crate) trait Front {
+    /// Who takes them once they have logged in.
+    fn handover(&self) -> Arc<dyn server::Handover>;
+
+    /// The number of the first.
+    fn first_client(&self) -> u64;
+
+    /// Ends them.
+    fn stop(&self);
+}
+
 #[derive(Debug)]
 enum Tls {
     Off,
@@ -213,6 +232,24 @@ fn is_new(folder: &Path) -> bool {
 /// # Errors
 /// Why it did not start, or did not end in order: one line.
 pub(crate) fn run<B: Backend>(args: &[String]) -> Result<(), String> {
+    run_with::<B, _>(args, None::<fn(&Options, &B) -> Result<Box<dyn Front>, String>>)
+}
+
+/// As [`run`], but the clients that come by TCP are served by what `front` makes; those of the Unix socket by the backend.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_front<B: Backend>(
+    args: &[String],
+    front: impl FnOnce(&Options, &B) -> Result<Box<dyn Front>, String>,
+) -> Result<(), String> {
+    run_with(args, Some(front))
+}
+
+fn run_with<B: Backend, F: FnOnce(&Options, &B) -> Result<Box<dyn Front>, String>>(
+    args: &[String],
+    front: Option<F>,
+) -> Result<(), String> {
     let signals = Signals::block();
     let options = parse(args, B::variable)?;
     let root_password = std::env::var("INVAR_ROOT_PASSWORD").ok().filter(|password| !password.is_empty());
@@ -224,8 +261,10 @@ pub(crate) fn run<B: Backend>(args: &[String]) -> Result<(), String> {
     }
     let mut listeners =
         server::Listeners::bind(&options.addresses, None).map_err(|error| error.to_string())?;
+    // Of a front door, the socket is its backend's.
     if let Some(path) = &options.socket
         && !options.socket_in_data_dir
+        && front.is_none()
     {
         listeners.bind_socket(path.clone()).map_err(|error| error.to_string())?;
     }
@@ -237,7 +276,10 @@ pub(crate) fn run<B: Backend>(args: &[String]) -> Result<(), String> {
         backend.close()?;
         return Err(refusal);
     }
-    let result = serve(&options, listeners, &backend, &signals);
+    let result = match front.map(|front| front(&options, &backend)).transpose() {
+        Ok(front) => serve(&options, listeners, &backend, front.as_deref(), &signals),
+        Err(why) => Err(why),
+    };
     let closed = backend.close();
     result.and(closed)
 }
@@ -246,11 +288,17 @@ fn serve<B: Backend>(
     options: &Options,
     mut listeners: server::Listeners,
     backend: &B,
+    front: Option<&dyn Front>,
     signals: &Signals,
 ) -> Result<(), String> {
+    let mut behind = match front {
+        Some(_) => Some(server::Listeners::bind(&[], None).map_err(|error| error.to_string())?),
+        None => None,
+    };
     if let Some(path) = &options.socket
-        && options.socket_in_data_dir
+        && (options.socket_in_data_dir || behind.is_some())
     {
+        let listeners = behind.as_mut().unwrap_or(&mut listeners);
         listeners.bind_socket(path.clone()).map_err(|error| error.to_string())?;
     }
     let tls = match &options.tls {
@@ -261,12 +309,26 @@ fn serve<B: Backend>(
                 .map_err(|error| format!("cannot make a TLS certificate in the data folder: {error}"))?,
         ),
     };
-    let config = server::Config {
+    let mut config = server::Config {
         worker_groups: options.worker_groups,
         worker_waiters: options.worker_waiters,
         tls,
         key_folder: Some(options.data_dir.clone()),
+        handover: None,
+        first_connection_id: 0,
     };
+    let admin = match behind {
+        Some(listeners) => {
+            let config = server::Config { worker_groups: 1, ..config.clone() };
+            let admin = server::Server::start(listeners, config, backend.service());
+            Some(admin.map_err(|error| error.to_string())?)
+        }
+        None => None,
+    };
+    if let Some(front) = front {
+        config.handover = Some(front.handover());
+        config.first_connection_id = front.first_client();
+    }
     let server =
         server::Server::start(listeners, config, backend.service()).map_err(|error| error.to_string())?;
     if let Some(path) = &options.pid_file {
@@ -275,7 +337,13 @@ fn serve<B: Backend>(
     }
     println!("{}", ready_line(options, server.tcp_addresses(), &backend.service().server_version()));
     while !signals.wait(SHUTDOWN_CHECK_INTERVAL) && !backend.shutdown_requested() {}
-    let ended = server.stop(STOP_TIME);
+    let mut ended = server.stop(STOP_TIME);
+    if let Some(front) = front {
+        front.stop();
+    }
+    if let Some(admin) = admin {
+        ended &= admin.stop(STOP_TIME);
+    }
     if let Some(path) = &options.pid_file {
         let _ = std::fs::remove_file(path); // Somebody may have cleaned up already.
     }

@@ -17,7 +17,7 @@ use service::{ConnectionControl, Kill, Transport};
 use wire::compress::{Compressor, Decompressor, Inflater};
 
 /// Bytes read from a socket by one call.
-pub(crate) const READ_BYTES: usize = 64 * 1024;
+pub const READ_BYTES: usize = 64 * 1024;
 /// How often a thread that waits for a socket looks whether its connection was killed.
 const KILL_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -109,7 +109,7 @@ thread_local! {
 
 /// What a try to read brought.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Received {
+pub enum Received {
     /// This many plain bytes lie at the front of the scratch buffer; `drained` if the socket has no more.
     InScratch {
         /// How many.
@@ -130,7 +130,7 @@ pub(crate) enum Received {
 
 /// The socket and everything on it.
 #[derive(Debug)]
-pub(crate) struct Io {
+pub struct Io {
     pub(crate) stream: Stream,
     tls: Option<Box<ServerConnection>>,
     /// The client has closed TLS: whatever it sends now is nothing (RFC 8446, 6.1).
@@ -150,6 +150,31 @@ pub(crate) struct Io {
 }
 
 impl Io {
+    /// Of a socket to a server, to be read and written without waiting.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn of_tcp(stream: std::net::TcpStream) -> io::Result<Io> {
+        stream.set_nonblocking(true)?;
+        Ok(Io::new(Stream::Tcp(TcpStream::from_std(stream))))
+    }
+
+    /// As [`of_tcp`](Self::of_tcp), of a Unix socket.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn of_unix(stream: std::os::unix::net::UnixStream) -> io::Result<Io> {
+        stream.set_nonblocking(true)?;
+        Ok(Io::new(Stream::Unix(UnixStream::from_std(stream))))
+    }
+
+    /// Whether nothing has come from the other side, not even its end: a look that takes nothing.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        let seen = rustix::net::recv(self.stream.fd(), &mut [0; 1][..], RecvFlags::PEEK);
+        matches!(seen, Err(rustix::io::Errno::WOULDBLOCK))
+    }
+
     pub(crate) fn new(stream: Stream) -> Io {
         Io {
             stream,
@@ -163,6 +188,28 @@ impl Io {
             received_bytes: 0,
             sent_bytes: 0,
         }
+    }
+
+    /// Adds the socket to a poller, which then says when it can be read, and when it takes bytes.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn register(&mut self, registry: &mio::Registry, token: mio::Token) -> io::Result<()> {
+        self.stream.source().register(registry, token, mio::Interest::READABLE | mio::Interest::WRITABLE)
+    }
+
+    /// Takes the socket out of its poller.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn deregister(&mut self, registry: &mio::Registry) -> io::Result<()> {
+        self.stream.source().deregister(registry)
+    }
+
+    /// Takes the plain bytes that were received and not used.
+    #[must_use]
+    pub fn take_input(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.input)
     }
 
     /// Bytes received and sent since the call before.
@@ -192,12 +239,12 @@ impl Io {
     }
 
     /// Speaks zlib frames from now on.
-    pub(crate) fn start_zlib(&mut self) {
+    pub fn start_zlib(&mut self) {
         self.zlib = Some(Box::default());
     }
 
     /// Whether bytes lie before the command reader without having come from the socket just now.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         self.tls.is_none() && self.zlib.is_none()
     }
 
@@ -207,7 +254,7 @@ impl Io {
     }
 
     /// Tries to read once, or unpacks more of what was read.
-    pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> io::Result<Received> {
+    pub fn receive(&mut self, scratch: &mut [u8]) -> io::Result<Received> {
         if self.zlib.as_ref().is_some_and(|zlib| zlib.has_more) {
             self.unpack()?;
             return Ok(Received::InInput { drained: false });
@@ -298,7 +345,7 @@ impl Io {
     }
 
     /// Sends `plain` after all that is unsent, as far as the socket takes it without waiting; `false` if something is left.
-    pub(crate) fn send(&mut self, plain: &[u8]) -> io::Result<bool> {
+    pub fn send(&mut self, plain: &[u8]) -> io::Result<bool> {
         if let Some(Zlib { decompressor, .. }) = self.zlib.as_deref_mut() {
             let packed = ZLIB.with_borrow_mut(|zlib| {
                 let mut packed = std::mem::take(&mut zlib.packed);
@@ -345,12 +392,12 @@ impl Io {
     }
 
     /// Whether bytes wait for the socket to take them.
-    pub(crate) fn has_unsent(&self) -> bool {
+    pub fn has_unsent(&self) -> bool {
         self.unsent_at < self.unsent.len() || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
     /// Sends what is unsent as far as the socket takes it; `false` if something is left.
-    pub(crate) fn flush(&mut self) -> io::Result<bool> {
+    pub fn flush(&mut self) -> io::Result<bool> {
         if let Some(tls) = &mut self.tls {
             while tls.wants_write() {
                 match tls.write_tls(&mut SocketWrite(&self.stream)) {
@@ -379,7 +426,7 @@ impl Io {
     }
 
     /// Says to TLS and to the other side that nothing more comes.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
             let _ = self.flush(); // The client may be gone; the socket is closed either way.

@@ -16,6 +16,7 @@
 mod authenticate;
 mod connection;
 mod group;
+mod handover;
 mod io;
 mod link;
 mod location;
@@ -36,6 +37,8 @@ use std::time::{Duration, Instant};
 
 use service::Service;
 
+pub use handover::{Arrival, Handover, Stay};
+pub use io::{Io, READ_BYTES, Received};
 pub use secrets::{TlsFiles, make_tls_files};
 
 use authenticate::{Authority, PasswordCache};
@@ -63,7 +66,14 @@ pub struct Config {
     pub tls: Option<TlsFiles>,
     /// Where the RSA key for passwords lies; without it one is made for each run, when first needed.
     pub key_folder: Option<PathBuf>,
+    /// Who serves the clients once they have logged in; the service's sessions if absent.
+    pub handover: Option<Arc<dyn Handover>>,
+    /// The number of the first connection; 0 for 8, as lower ones are for threads of the server itself in MySQL.
+    pub first_connection_id: u64,
 }
+
+/// The number of the first connection if [`Config`] does not say.
+const FIRST_CONNECTION_ID: u64 = 8;
 
 /// Why a server did not start.
 #[derive(Debug)]
@@ -116,6 +126,7 @@ pub(crate) struct Shared {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) authority: Authority,
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
+    pub(crate) handover: Option<Arc<dyn Handover>>,
     /// Held by the server; weak here, as each group holds this.
     groups: OnceLock<Vec<Weak<Group>>>,
     pub(crate) placement: Placement,
@@ -301,6 +312,7 @@ impl Server {
             },
             service,
             tls,
+            handover: config.handover,
             groups: OnceLock::new(),
             placement: Placement::new(group_count),
             watchdog: Arc::default(),
@@ -311,7 +323,10 @@ impl Server {
             unauthenticated: Unauthenticated::default(),
             failed_logins: FailedLogins::default(),
             checks,
-            connection_ids: AtomicU64::new(8), // Lower numbers are for threads of the server itself, as in MySQL.
+            connection_ids: AtomicU64::new(match config.first_connection_id {
+                0 => FIRST_CONNECTION_ID,
+                id => id,
+            }),
             stopping: AtomicBool::new(false),
             stop_time: Mutex::new(Duration::ZERO),
         });

@@ -44,7 +44,7 @@ fn world_of(sync_time: Duration, worker_groups: usize, worker_waiters: usize) ->
         worker_groups,
         worker_waiters,
         tls: Some(server::make_tls_files(folder.path()).expect("certificates")),
-        key_folder: None,
+        ..server::Config::default()
     };
     let socket = Some(folder.path().join("sock"));
     let listeners = server::Listeners::bind(&[([127, 0, 0, 1], 0).into()], socket).expect("sockets");

@@ -91,7 +91,7 @@ impl World {
             worker_groups: 2,
             worker_waiters: 0,
             tls: Some(server::make_tls_files(folder.path()).expect("certificates")),
-            key_folder: None,
+            ..server::Config::default()
         };
         let listeners =
             server::Listeners::bind(&[([127, 0, 0, 1], 0).into()], Some(folder.path().join("sock")))

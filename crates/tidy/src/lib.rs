@@ -43,6 +43,7 @@ pub const LAYERS: &[&[&str]] = &[
     &["session"],
     &["engine"],
     &["lab", "server"],
+    &["relay"],
     &["cli"],
 ];
 
@@ -54,6 +55,7 @@ pub const OUTSIDE_ENV_ALLOWED: &[(&str, &str)] = &[
     ("crates/env/", "it is the environment"),
     ("crates/server/", "sockets and worker threads are its job"),
     ("crates/client/", "sockets are its job"),
+    ("crates/relay/", "sockets and the loops that poll them are its job"),
     ("crates/lab/", "it measures processes, sockets and time as the machine shows them"),
     ("crates/cli/", "wiring: command line, option files, signals"),
     ("crates/counts/", "measuring program, not shipped"),

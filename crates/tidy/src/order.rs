@@ -33,7 +33,15 @@ const ORDER: &[(&str, &[Level])] = &[
             Level(&["show_create"]),
         ],
     ),
-    ("cli", &[Level(&["check", "options", "signals"]), Level(&["lab", "serve"]), Level(&["local"])]),
+    (
+        "cli",
+        &[
+            Level(&["check", "options", "signals"]),
+            Level(&["lab", "serve"]),
+            Level(&["local"]),
+            Level(&["shard"]),
+        ],
+    ),
     (
         "client",
         &[
@@ -139,10 +147,21 @@ const ORDER: &[(&str, &[Level])] = &[
         ],
     ),
     (
+        "relay",
+        &[
+            Level(&["answer", "scan", "settings", "status"]),
+            Level(&["entry"]),
+            Level(&["client", "upstream"]),
+            Level(&["shared"]),
+            Level(&["connector"]),
+            Level(&["reactor"]),
+        ],
+    ),
+    (
         "server",
         &[
             Level(&["io", "location", "placement", "secrets"]),
-            Level(&["link"]),
+            Level(&["handover", "link"]),
             Level(&["logins", "password_checks"]),
             Level(&["authenticate"]),
             Level(&["connection"]),

@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// If it is cut or its length is none.
-    pub(crate) fn lenenc_bytes(&mut self) -> Result<&'a [u8], Malformed> {
+    pub fn lenenc_bytes(&mut self) -> Result<&'a [u8], Malformed> {
         match self.lenenc_bytes_or_null()? {
             Some(bytes) => Ok(bytes),
             None => malformed("NULL where a string must stand"),

@@ -9,17 +9,17 @@ pub mod byte {
     /// COM_QUIT.
     pub const QUIT: u8 = 1;
     /// COM_INIT_DB.
-    pub(crate) const INIT_DB: u8 = 2;
+    pub const INIT_DB: u8 = 2;
     /// COM_QUERY.
     pub const QUERY: u8 = 3;
     /// COM_FIELD_LIST.
-    pub(crate) const FIELD_LIST: u8 = 4;
+    pub const FIELD_LIST: u8 = 4;
     /// COM_STATISTICS.
-    pub(crate) const STATISTICS: u8 = 9;
+    pub const STATISTICS: u8 = 9;
     /// COM_PROCESS_KILL.
-    pub(crate) const PROCESS_KILL: u8 = 12;
+    pub const PROCESS_KILL: u8 = 12;
     /// COM_PING.
-    pub(crate) const PING: u8 = 14;
+    pub const PING: u8 = 14;
     /// COM_CHANGE_USER.
     pub const CHANGE_USER: u8 = 17;
     /// COM_STMT_PREPARE.
@@ -27,17 +27,17 @@ pub mod byte {
     /// COM_STMT_EXECUTE.
     pub const STMT_EXECUTE: u8 = 23;
     /// COM_STMT_SEND_LONG_DATA.
-    pub(crate) const STMT_SEND_LONG_DATA: u8 = 24;
+    pub const STMT_SEND_LONG_DATA: u8 = 24;
     /// COM_STMT_CLOSE.
     pub const STMT_CLOSE: u8 = 25;
     /// COM_STMT_RESET.
     pub const STMT_RESET: u8 = 26;
     /// COM_SET_OPTION.
-    pub(crate) const SET_OPTION: u8 = 27;
+    pub const SET_OPTION: u8 = 27;
     /// COM_STMT_FETCH.
-    pub(crate) const STMT_FETCH: u8 = 28;
+    pub const STMT_FETCH: u8 = 28;
     /// COM_RESET_CONNECTION.
-    pub(crate) const RESET_CONNECTION: u8 = 31;
+    pub const RESET_CONNECTION: u8 = 31;
 }
 
 /// One command.

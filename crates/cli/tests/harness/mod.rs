@@ -51,15 +51,33 @@ impl Server {
         Self::start_with(folder, options, &[])
     }
 
+    /// Starts `invar shard` before this backend.
+    pub(crate) fn relay(backend: &Options, options: &[&str]) -> Server {
+        let Address::Tcp { host, port } = &backend.address else { panic!("a backend has a port") };
+        let (user, password) = (&backend.user, String::from_utf8_lossy(&backend.password).into_owned());
+        let url = format!("--backend=mysql://{user}:{password}@{host}:{port}");
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        Self::spawn(folder, "shard", &[&["--skip-ssl", &url][..], options].concat(), &[])
+    }
+
     /// The same with these variables of the environment.
     pub(crate) fn start_with(
         folder: Arc<tempfile::TempDir>,
         options: &[&str],
         variables: &[(&str, &str)],
     ) -> Server {
+        Self::spawn(folder, "serve", options, variables)
+    }
+
+    fn spawn(
+        folder: Arc<tempfile::TempDir>,
+        command: &str,
+        options: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Server {
         let binary = std::env::var_os("INVAR_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_invar").into());
         let mut child = Command::new(binary)
-            .args(["serve", "--no-defaults", "--port=0", "--data-dir"])
+            .args([command, "--no-defaults", "--port=0", "--data-dir"])
             .arg(folder.path().join("data"))
             // Plans do not change in the middle of a test.
             .arg("--innodb-stats-auto-recalc=OFF")

@@ -12,7 +12,7 @@ use service::{
 use wire::handshake::{ChangeUser, FirstPacket, HandshakeResponse};
 use wire::{OkPacket, message};
 
-use super::{Connection, End, GREETING_COLLATION, Pending, Phase, Scratch, broken_session};
+use super::{Connection, End, GREETING_COLLATION, Leaving, Pending, Phase, Scratch, broken_session};
 use crate::Shared;
 use crate::authenticate::{Exchange, Step, bad_handshake, insecure};
 
@@ -198,6 +198,23 @@ impl Connection {
                 shared.service.login_denied(&self.control, &error);
                 Err(error)
             }
+            Step::Done(account) if shared.handover.is_some() => {
+                return match self.take_place(&account, shared) {
+                    Ok(()) => {
+                        let SessionStart { database, collation, .. } = *start;
+                        let sequence = self.output.sequence();
+                        self.leaving = Some(Box::new(Leaving {
+                            account: *account,
+                            user: exchange.user,
+                            database,
+                            collation: collation.unwrap_or(u16::from(GREETING_COLLATION)),
+                            sequence,
+                        }));
+                        self.flush(scratch)
+                    }
+                    Err(error) => self.refuse_handshake(&error, scratch, shared),
+                };
+            }
             Step::Done(account) => self.start_session(*account, exchange.user, *start, shared),
         };
         match connected {
@@ -216,6 +233,17 @@ impl Connection {
         }
     }
 
+    /// Takes one of the `max_connections`, or the one more for an administrator.
+    fn take_place(&mut self, account: &Account, shared: &Shared) -> Result<(), Box<SqlError>> {
+        if !shared.take_place(account.connection_admin) {
+            shared.service.note(ConnectionEvent::RefusedTooMany);
+            return Err(ER_CON_COUNT_ERROR.bare());
+        }
+        self.has_place = true;
+        shared.unauthenticated.remove(self.control.connection_id);
+        Ok(())
+    }
+
     fn start_session(
         &mut self,
         account: Account,
@@ -223,12 +251,7 @@ impl Connection {
         start: SessionStart,
         shared: &Shared,
     ) -> Result<Box<dyn Session>, Box<SqlError>> {
-        if !shared.take_place(account.connection_admin) {
-            shared.service.note(ConnectionEvent::RefusedTooMany);
-            return Err(ER_CON_COUNT_ERROR.bare());
-        }
-        self.has_place = true;
-        shared.unauthenticated.remove(self.control.connection_id);
+        self.take_place(&account, shared)?;
         let tls = self.io.tls().map(|tls| TlsDetails {
             version: match tls.protocol_version() {
                 Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",

@@ -21,7 +21,7 @@ use service::error::{
     ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER,
 };
 use service::{
-    Capabilities, ClientHost, ConnectionControl, ConnectionEvent, Kill, Limits, Session, SqlError,
+    Account, Capabilities, ClientHost, ConnectionControl, ConnectionEvent, Kill, Limits, Session, SqlError,
     StatusFlags,
 };
 use wire::handshake::{CHALLENGE_BYTES, Greeting, HANDSHAKE_BYTES_MAX};
@@ -30,6 +30,7 @@ use wire::packet::{FRAME_PAYLOAD_BYTES_MAX, Incoming, PacketBuffer, PacketError,
 
 use crate::Shared;
 use crate::authenticate::{Exchange, Step, new_challenge};
+use crate::handover::{Arrival, Handover, Stay};
 use crate::io::{Io, READ_BYTES, Received, Stream};
 use crate::location::Location;
 use crate::password_checks::Check;
@@ -103,6 +104,8 @@ pub(crate) enum Next {
     Requeued,
     /// Nothing: it has ended.
     Closed,
+    /// Nothing here: it has logged in, and somebody else serves it.
+    Leaves,
 }
 
 /// Why a connection ends.
@@ -184,6 +187,15 @@ enum Phase {
     Commands,
 }
 
+/// What a client that leaves has said of itself.
+struct Leaving {
+    account: Account,
+    user: String,
+    database: Option<Vec<u8>>,
+    collation: u16,
+    sequence: u8,
+}
+
 /// One client.
 pub(crate) struct Connection {
     pub(crate) io: Io,
@@ -198,6 +210,8 @@ pub(crate) struct Connection {
     challenge: [u8; CHALLENGE_BYTES],
     long_packet: Option<Box<PacketReader>>,
     next_handshake_sequence: u8,
+    /// Who it is, once it has logged in and somebody else is to serve it.
+    leaving: Option<Box<Leaving>>,
     wait_position: u64,
     requeued: Option<Box<Requeued>>,
     /// What its login waits for.
@@ -254,6 +268,7 @@ impl Connection {
             challenge: new_challenge(),
             long_packet: None,
             next_handshake_sequence: 1,
+            leaving: None,
             wait_position: 0,
             requeued: None,
             pending: None,
@@ -269,7 +284,11 @@ impl Connection {
             active: now,
             ended: false,
         };
-        let version = shared.service.server_version();
+        let handover = shared.handover.as_deref();
+        if let Some(handover) = handover {
+            connection.capabilities = handover.offered(connection.capabilities);
+        }
+        let version = handover.map_or_else(|| shared.service.server_version(), Handover::server_version);
         let greeting = Greeting {
             server_version: version.as_bytes(),
             connection_id: connection.control.connection_id as u32,
@@ -313,6 +332,8 @@ impl Connection {
     fn next(&self) -> Next {
         if self.ended {
             Next::Closed
+        } else if self.leaving.is_some() {
+            Next::Leaves
         } else if self.wait_position != 0 {
             Next::Durable(self.wait_position)
         } else if self.requeued.is_some() {
@@ -328,6 +349,7 @@ impl Connection {
             || self.io.has_unsent()
             || self.requeued.is_some()
             || self.pending.is_some()
+            || self.leaving.is_some()
     }
 
     /// Whether others may wait for what its session holds: its commands go first.
@@ -797,6 +819,18 @@ impl Connection {
             }
             _ => 0,
         }
+    }
+
+    /// Gives a client that has logged in to whoever serves it; its socket is in no poller.
+    pub(crate) fn leave(mut self: Box<Self>, shared: &Arc<Shared>) {
+        let (Some(leaving), Some(handover)) = (self.leaving.take(), &shared.handover) else { return };
+        let Leaving { account, user, database, collation, sequence } = *leaving;
+        let Connection { mut io, control, host, capabilities, .. } = *self;
+        io.watches_room = false;
+        let stay = Stay::new(shared);
+        let arrival =
+            Arrival { io, control, account, user, host, database, capabilities, collation, sequence, stay };
+        handover.take(Box::new(arrival));
     }
 
     /// Ends the session and the conversation; what the session does at its end may take time.

@@ -290,6 +290,16 @@ impl Reactor {
                 group.connection_count.fetch_sub(1, Ordering::Relaxed);
                 group.shared.connection_closed();
             }
+            Next::Leaves => {
+                if connection.io.stream.source().deregister(self.poll.registry()).is_err() {
+                    connection.shut(&group.shared);
+                    group.shared.connection_closed();
+                } else {
+                    connection.leave(&group.shared);
+                }
+                self.empty(slot);
+                group.connection_count.fetch_sub(1, Ordering::Relaxed);
+            }
             Next::Socket => {
                 if connection.wants_drive() {
                     self.ready.push_back(slot);

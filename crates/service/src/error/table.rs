@@ -342,6 +342,8 @@ table! {
     1426 ER_TOO_BIG_PRECISION "42000" "Too-big precision %d specified for '%-.192s'. Maximum is %lu.";
     1427 ER_M_BIGGER_THAN_D "42000" "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '%-.192s').";
     1428 ER_WRONG_LOCK_OF_SYSTEM_TABLE "HY000" "You can't combine write-locking of system tables with other tables or lock types";
+    1429 ER_CONNECT_TO_FOREIGN_DATA_SOURCE "HY000" "Unable to connect to foreign data source: %.64s";
+    1430 ER_QUERY_ON_FOREIGN_DATA_SOURCE "HY000" "There was a problem processing the query on the foreign data source. Data source error: %-.64s";
     1435 ER_TRG_IN_WRONG_SCHEMA "HY000" "Trigger in wrong schema";
     1436 ER_STACK_OVERRUN_NEED_MORE "HY000" "Thread stack overrun:  %ld bytes used of a %ld byte stack, and %ld bytes needed.  Use 'mysqld --thread_stack=#' to specify a bigger stack.";
     1437 ER_TOO_LONG_BODY "42000" "Routine body for '%-.100s' is too long";
