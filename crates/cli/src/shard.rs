@@ -113,6 +113,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             name,
             connections_max,
             wait_max: Duration::from_secs(wait_s),
+            write_timeout: Duration::from_secs(service.limits().net_write_timeout_s.into()),
             loops: options.worker_groups(),
             packet_bytes_max: service.limits().max_allowed_packet as usize,
             version: service.server_version(),

@@ -440,6 +440,22 @@ fn a_slow_reader_holds_up_nobody_and_costs_no_memory() {
 }
 
 #[test]
+fn who_stops_reading_gives_its_connection_up() {
+    let backend = Server::start(&["--skip-ssl"]);
+    let options = ["--backend-connections=1", "--net-write-timeout=1", "--backend-wait=20"];
+    let relay = Server::relay(&backend.options(), &options);
+    let mut slow = Connection::connect(&relay.options()).expect("the relay lets root in");
+    let sql = b"\x03WITH RECURSIVE n AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM n WHERE a < 1000) \
+                SELECT REPEAT('z', 100000) FROM n";
+    slow.send_raw(&framed(sql, 0)).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let mut quick = Connection::connect(&relay.options()).expect("the relay lets root in");
+    let started = Instant::now();
+    assert_eq!(cell(&mut quick, "SELECT 1").unwrap(), "1");
+    assert!(started.elapsed() < Duration::from_secs(15));
+}
+
+#[test]
 fn clients_never_mix() {
     Backends::start().each(&["--backend-connections=20", "--max-connections=3000", "--backend-wait=100"], |relay| {
         let mut setup = client(relay);

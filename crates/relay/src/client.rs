@@ -240,6 +240,8 @@ pub(crate) struct Client {
     pub(crate) lost: Option<String>,
     /// What it ran before is on a connection.
     pub(crate) has_run: bool,
+    /// Since when it takes nothing of what it is sent, as the last looks saw it.
+    pub(crate) stuck_since: Option<Instant>,
     /// When it became idle with pins that others may break.
     pub(crate) idle_since: Instant,
     /// Its place among `max_connections`.

@@ -20,8 +20,11 @@ pub(crate) const BASE: &str = "SET SESSION session_track_state_change=1, SESSION
 pub(crate) struct Queues {
     pub(crate) jobs: Sender<Job>,
     pub(crate) kills: Sender<Job>,
-    receivers: (Receiver<Job>, Receiver<Job>),
+    pub(crate) receivers: Receivers,
 }
+
+/// The other ends of [`Queues`]: logins, kills.
+pub(crate) type Receivers = (Receiver<Job>, Receiver<Job>);
 
 pub(crate) fn queues() -> Queues {
     let (jobs, jobs_out) = channel();
@@ -30,7 +33,7 @@ pub(crate) fn queues() -> Queues {
 }
 
 /// Starts the threads. They end when nobody can ask them any more.
-pub(crate) fn start(shared: &Arc<Shared>, receivers: (Receiver<Job>, Receiver<Job>)) -> std::io::Result<()> {
+pub(crate) fn start(shared: &Arc<Shared>, receivers: Receivers) -> std::io::Result<()> {
     let jobs = Arc::new(Mutex::new(receivers.0));
     let kills = Arc::new(Mutex::new(receivers.1));
     let queues = std::iter::repeat_n(jobs, LOGIN_THREADS).chain([kills]);
@@ -49,12 +52,6 @@ pub(crate) fn start(shared: &Arc<Shared>, receivers: (Receiver<Job>, Receiver<Jo
         })?;
     }
     Ok(())
-}
-
-impl Queues {
-    pub(crate) fn split(self) -> (Sender<Job>, Sender<Job>, (Receiver<Job>, Receiver<Job>)) {
-        (self.jobs, self.kills, self.receivers)
-    }
 }
 
 fn work(shared: &Arc<Shared>, job: Job) {

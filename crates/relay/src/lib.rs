@@ -50,6 +50,8 @@ pub struct Config {
     pub connections_max: usize,
     /// How long a client waits for one.
     pub wait_max: Duration,
+    /// How long a client may take nothing of what it is sent.
+    pub write_timeout: Duration,
     /// Loops; 0 for one per CPU.
     pub loops: usize,
     /// The longest command taken, bytes.
@@ -84,7 +86,7 @@ impl Relay {
         config.backend.query_attributes = false;
         config.backend.compress = false;
         config.backend.get_server_public_key = true;
-        let (jobs, kills, receivers) = connector::queues().split();
+        let connector::Queues { jobs, kills, receivers } = connector::queues();
         let shared = Arc::new(Shared::new(config, jobs, kills));
         let mut polls = Vec::new();
         let mut mailboxes = Vec::new();

@@ -45,6 +45,9 @@ impl Effects {
     /// It may insert rows: those without a generated number leave LAST_INSERT_ID() as it was.
     pub(crate) const INSERTS: Effects = Effects(1 << 13);
 
+    /// The backend closes the connection behind it: COMMIT RELEASE.
+    pub(crate) const RELEASES: Effects = Effects(1 << 14);
+
     pub(crate) const fn has(self, other: Effects) -> bool {
         self.0 & other.0 != 0
     }
@@ -95,6 +98,8 @@ pub(crate) struct Scanner {
     names_accounts: bool,
     is_show: bool,
     is_end: bool,
+    /// Behind NO.
+    is_denied: bool,
     no_backslash: bool,
     effects: Effects,
 }
@@ -111,6 +116,7 @@ impl Scanner {
             names_accounts: false,
             is_show: false,
             is_end: false,
+            is_denied: false,
             no_backslash,
             effects: Effects::default(),
         }
@@ -215,6 +221,7 @@ impl Scanner {
                 self.names_accounts = false;
                 self.is_show = false;
                 self.is_end = false;
+                self.is_denied = false;
             }
             _ => {}
         }
@@ -296,7 +303,8 @@ impl Scanner {
             b"warnings" | b"errors" if self.is_show => self.effects.add(Effects::READS_PREVIOUS),
             b"last_insert_id" | b"identity" | b"insert_id" => self.effects.add(Effects::INSERT_ID),
             b"sql_calc_found_rows" => self.effects.add(Effects::FOUND_ROWS),
-            b"release" if self.is_end => self.effects.add(Effects::SESSION),
+            b"no" => self.is_denied = true,
+            b"release" if self.is_end && !self.is_denied => self.effects.add(Effects::RELEASES),
             // BEGIN NOT ATOMIC of MariaDB.
             b"atomic" => self.effects.add(Effects::SESSION),
             // INTO @x, `a`@`b` and the like are found by their `@`.
@@ -364,7 +372,8 @@ mod tests {
             ("begin;", none),
             ("  # c\n begin ; -- x", none),
             ("select 5-3, 1--1, 4/2", none),
-            ("commit release", Effects(Effects::ENDS.0 | Effects::SESSION.0)),
+            ("commit release", Effects(Effects::ENDS.0 | Effects::RELEASES.0)),
+            ("commit and chain no release", Effects::ENDS),
             ("select connection_id()", Effects(Effects::SESSION.0 | Effects::CONNECTION_ID.0)),
         ] {
             assert_eq!(cut(text), effects, "{text}");

@@ -261,6 +261,7 @@ impl Reactor {
             is_closing: false,
             lost: None,
             has_run: false,
+            stuck_since: None,
             idle_since: self.now,
             _stay: stay,
         });
@@ -338,6 +339,7 @@ impl Reactor {
         if self.shared.mailboxes().iter().any(|mailbox| mailbox.oldest.load(Ordering::SeqCst) != NOBODY) {
             self.break_brief_pins();
         }
+        self.end_stuck();
         if self.shared.stopping.load(Ordering::SeqCst) {
             let since = *self.stopping_since.get_or_insert(self.now);
             let is_late = self.now.saturating_duration_since(since) > STOP_TIME;
@@ -349,6 +351,22 @@ impl Reactor {
         }
         self.must_serve = true;
         self.go_on();
+    }
+
+    /// Ends clients that have stopped to read: their connections are others'.
+    fn end_stuck(&mut self) {
+        for slot in 0..self.clients.slots.len() {
+            let now = self.now;
+            let Some(client) = self.clients.get(slot) else { continue };
+            if !client.io.has_unsent() {
+                client.stuck_since = None;
+            } else {
+                let since = *client.stuck_since.get_or_insert(now);
+                if now.saturating_duration_since(since) >= self.shared.config.write_timeout {
+                    self.close_client(slot);
+                }
+            }
+        }
     }
 
     fn publish_oldest(&mut self) {

@@ -17,7 +17,7 @@ use wire::{OkPacket, StatusFlags, message};
 
 /// A command longer than this passes in pieces.
 const WHOLE_BYTES_MAX: usize = 256 * 1024;
-/// A client sends so many statements that are never closed at most.
+/// Prepared statements of one client that are not closed.
 const STATEMENTS_MAX: usize = 16_382;
 /// An idle client keeps an input buffer up to this size.
 const INPUT_KEPT_BYTES_MAX: usize = 4096;
@@ -27,6 +27,7 @@ impl Reactor {
     pub(super) fn client_event(&mut self, slot: usize) {
         let Some(client) = self.clients.get(slot) else { return };
         if client.io.has_unsent() {
+            client.stuck_since = None;
             match client.io.flush() {
                 Ok(true) => {}
                 Ok(false) => return,

@@ -74,6 +74,7 @@ pub(super) fn settle(client: &mut Client, upstream: &mut Upstream, command: &Com
     if command.byte == byte::SET_OPTION || client.profile.is_multi_byte_unsafe() {
         pins.set(Pins::SESSION, true);
     }
+    client.is_closing |= effects.has(Effects::RELEASES) && !failed;
     if effects.has(Effects::LOCK_TABLES) {
         pins.set(Pins::LOCK_TABLES, true);
     } else if effects.has(Effects::UNLOCK_TABLES) && !failed {
