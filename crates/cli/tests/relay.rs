@@ -381,10 +381,7 @@ fn bytes_may_come_one_by_one_and_commands_all_at_once() {
             std::thread::sleep(Duration::from_millis(2));
             one.send_raw(&command[at..command.len() - 1]).unwrap();
             let stream = one.into_stream().unwrap();
-            let mut stream = match stream {
-                client::Stream::Tcp(stream) => stream,
-                _ => panic!("TCP"),
-            };
+            let client::Stream::Tcp(mut stream) = stream else { panic!("TCP") };
             stream.write_all(&command[command.len() - 1..]).unwrap();
             let mut answer = [0; 512];
             let mut got = 0;
@@ -548,7 +545,7 @@ fn a_backend_that_is_killed_gives_errors_and_no_wrong_answers() {
         }
         for _ in 0..5 {
             std::thread::sleep(Duration::from_millis(300));
-            backend = None; // Killed.
+            drop(backend.take()); // Killed.
             std::thread::sleep(Duration::from_millis(100));
             backend = Some(Server::start_in(Arc::clone(&folder), &["--skip-ssl", &port]));
         }
