@@ -322,7 +322,9 @@ fn gives_truth(expr: &Expr) -> bool {
 
 fn leaves(source: &Source, found: &mut Vec<Source>) {
     match source {
-        Source::Table { .. } | Source::Derived { .. } | Source::JsonTable { .. } => found.push(source.clone()),
+        Source::Table { .. } | Source::Derived { .. } | Source::JsonTable { .. } => {
+            found.push(source.clone());
+        }
         Source::Join { left, right, .. } => {
             leaves(left, found);
             leaves(right, found);

@@ -57,7 +57,8 @@ impl Generator {
         let (rows, columns) = *self.random.pick(&ROWS);
         let alias = self.fresh("j");
         let info = |family| Info { family, is_stable: true, is_small: false, is_unsigned: false };
-        let columns = columns.iter().map(|(name, family)| Visible { name: (*name).into(), info: info(*family) });
+        let columns =
+            columns.iter().map(|(name, family)| Visible { name: (*name).into(), info: info(*family) });
         let relation = Relation { alias: alias.clone(), columns: columns.collect() };
         (Source::JsonTable { document, rows, alias }, relation)
     }

@@ -313,7 +313,8 @@ impl Insert<'_, '_> {
             let storing = &self.storing_changes;
             let mut new = NewRow::new(definition, input, None, self.row_number);
             trigger.before(TriggerEvent::Update, Some(before), Some(&mut new), Some(storing), ctx)?;
-            let rules = NullRules { storing, ignore: self.plan.ignore, numbered: None, missing: &[], view: None };
+            let rules =
+                NullRules { storing, ignore: self.plan.ignore, numbered: None, missing: &[], view: None };
             if !settle_nulls(&mut new, &rules, &mut self.warned, ctx.eval.warnings)? {
                 return Ok(Some(false));
             }

@@ -87,7 +87,7 @@ impl<'p> JsonTable<'p> {
         let mut maker = Maker {
             types: self.types,
             defaults: &defaults,
-            row: self.types.iter().map(|data_type| null_of(data_type)).collect(),
+            row: self.types.iter().map(null_of).collect(),
             full: Batch::new(self.types.iter().map(DataType::physical)),
             made: MaterializedRows::default(),
             count: 0,
@@ -224,8 +224,7 @@ impl Maker<'_> {
         let [default_on_empty, default_on_error] = &self.defaults[column.output];
         let is_document = data_type.kind == TypeKind::Json;
         // Several values are an array of them.
-        let found =
-            if is_document { all(path, view, ctx)?.into() } else { first_two(path, view, ctx)? };
+        let found = if is_document { all(path, view, ctx)?.into() } else { first_two(path, view, ctx)? };
         let value = match found.as_slice() {
             [] => {
                 let error = || {

@@ -504,8 +504,9 @@ impl<'a> Binder<'a> {
 
     /// A join. One whose right side is made for each left row keeps its sides.
     fn joined(&self, kind: JoinKind, left: Logical, right: Logical, conditions: Vec<Expr>) -> Logical {
-        let is_dependent =
-            self.has_lateral && kind == JoinKind::Inner && right.has_subquery_over(&left.output(&self.tables));
+        let is_dependent = self.has_lateral
+            && kind == JoinKind::Inner
+            && right.has_subquery_over(&left.output(&self.tables));
         let kind = if is_dependent { JoinKind::Straight } else { kind };
         Logical::Join { kind, left: Box::new(left), right: Box::new(right), conditions }
     }
