@@ -540,6 +540,14 @@ impl<'a> Binder<'a> {
                 }
             }
             let Some((mentioned, ordinal)) = found else {
+                let is_named = |shown: &&ScopeTable| {
+                    qualifier.as_ref().is_none_or(|qualifier| **qualifier == *shown.alias)
+                        && shown.find(&name).is_some()
+                };
+                // A derived table or CTE.
+                if let Some(shown) = self.block().tables.iter().find(is_named) {
+                    return Err(not_updatable(&shown.alias, "UPDATE"));
+                }
                 let text = format!("Unknown column '{}' in 'field list'", written_name(&assignment.column));
                 return Err(PlanError::new(1054, text));
             };

@@ -523,6 +523,7 @@ impl<'a> Binder<'a> {
         let clause = std::mem::replace(&mut block.clause, "on clause");
         let before: Vec<ScopeTable> = block.tables.drain(..first).collect();
         let hidden = std::mem::take(&mut block.hidden);
+        let unseen = std::mem::take(&mut block.unseen);
         let shift = first as u32;
         block.hidden = hidden
             .iter()
@@ -533,6 +534,7 @@ impl<'a> Binder<'a> {
         let block = self.block();
         block.tables.splice(0..0, before);
         block.hidden = hidden;
+        block.unseen = unseen;
         block.clause = clause;
         bound
     }

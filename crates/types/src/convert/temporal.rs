@@ -124,7 +124,7 @@ pub(super) fn store_datetime(
             };
             whole = Some(number);
             // A date without a time of day has no fraction of a second, but for the zero date, which has no whole one.
-            let is_zero = number == 0 && to.scale > 0;
+            let is_zero = number == 0;
             parse::datetime_from_number(number, options.date_mode).map(|(value, has_time)| {
                 if has_time || is_zero {
                     return Some(DateTime { micros, ..value });
