@@ -16,8 +16,6 @@ pub(super) enum ArithOp {
     Sub,
     Mul,
     Div,
-    /// Division of decimals of which some have a scale of their own: digits that the quotient has more.
-    DivOwn(u8),
     IntDiv,
     Mod,
     BitOr,
@@ -41,6 +39,11 @@ pub(super) enum ArithClass {
     Decimal {
         scale: u8,
         unsigned: bool,
+    },
+    /// Division of decimals of which some have a scale of their own: how many digits more the quotient has.
+    OwnScales {
+        scale: u8,
+        more_digits: u8,
     },
 }
 
@@ -66,7 +69,7 @@ impl Arith {
             ArithClass::Int { unsigned: true, .. } => "BIGINT UNSIGNED",
             ArithClass::Int { .. } => "BIGINT",
             ArithClass::Double => "DOUBLE",
-            ArithClass::Decimal { .. } => "DECIMAL",
+            ArithClass::Decimal { .. } | ArithClass::OwnScales { .. } => "DECIMAL",
         };
         ER_DATA_OUT_OF_RANGE.with(&[&kind, &self.text])
     }
@@ -91,7 +94,7 @@ impl Arith {
             (_, ArithOp::IntDiv) => Physical::Int,
             (ArithClass::Int { .. }, _) => Physical::Int,
             (ArithClass::Double, _) => Physical::Double,
-            (ArithClass::Decimal { .. }, _) => Physical::Decimal,
+            (ArithClass::Decimal { .. } | ArithClass::OwnScales { .. }, _) => Physical::Decimal,
         };
         let mut out = run.scratch.pool.take(physical);
         // Two constants make one row.
@@ -103,6 +106,9 @@ impl Arith {
             ArithClass::Int { .. } => self.ints(a, b, count, &mut out, run)?,
             ArithClass::Double => self.doubles(a, b, count, &mut out, run)?,
             ArithClass::Decimal { scale, .. } => self.decimals(a, b, count, scale, &mut out, run)?,
+            ArithClass::OwnScales { scale, more_digits } => {
+                self.quotients((a, b), count, (scale, more_digits), &mut out, run)?;
+            }
         }
         run.scratch.pool.release(left);
         run.scratch.pool.release(right);
@@ -163,7 +169,7 @@ impl Arith {
                     }
                 }
             }
-            ArithOp::IntDiv | ArithOp::Mod | ArithOp::Div | ArithOp::DivOwn(_) => {
+            ArithOp::IntDiv | ArithOp::Mod | ArithOp::Div => {
                 for i in 0..count {
                     if nulls.is_null(i) {
                         data.push(0);
@@ -243,8 +249,7 @@ impl Arith {
             let mut value = Decimal::ZERO;
             if !nulls.is_null(i) {
                 let (x, y) = (a.decimal(i), b.decimal(i));
-                let divides =
-                    matches!(self.op, ArithOp::Div | ArithOp::DivOwn(_) | ArithOp::Mod | ArithOp::IntDiv);
+                let divides = matches!(self.op, ArithOp::Div | ArithOp::Mod | ArithOp::IntDiv);
                 if divides && y.is_zero() {
                     run.ctx.division_by_zero()?;
                     nulls.set_null(i);
@@ -255,7 +260,6 @@ impl Arith {
                         ArithOp::Mul => x.mul(y),
                         ArithOp::Mod => x.rem(y),
                         ArithOp::IntDiv => x.div_integer(y),
-                        ArithOp::DivOwn(more) => x.div(y, more).map(|quotient| quotient.round(scale)),
                         _ => x.div(y, scale.saturating_sub(x.scale())).map(|quotient| quotient.round(scale)),
                     };
                     value = result
@@ -271,6 +275,39 @@ impl Arith {
                     let value = value.to_units(0).ok_or_else(clipped)?;
                     data.push(narrow(value, unsigned).ok_or_else(clipped)?);
                 }
+                _ => return Err(crate::error::internal("a decimal result has another shape")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Quotients of decimals of which some have a scale of their own.
+    #[cold]
+    fn quotients(
+        &self,
+        (a, b): (View<'_>, View<'_>),
+        count: usize,
+        (scale, more_digits): (u8, u8),
+        out: &mut Column,
+        run: &mut Run<'_, '_>,
+    ) -> SqlResult<()> {
+        for i in 0..count {
+            let mut value = Decimal::ZERO;
+            if !out.nulls.is_null(i) {
+                let (x, y) = (a.decimal(i), b.decimal(i));
+                if y.is_zero() {
+                    run.ctx.division_by_zero()?;
+                    out.nulls.set_null(i);
+                } else {
+                    value = x
+                        .div(y, more_digits)
+                        .map(|quotient| quotient.round(scale))
+                        .filter(|value| value.integer_digits() <= 65)
+                        .ok_or_else(|| self.out_of_range())?;
+                }
+            }
+            match &mut out.data {
+                ColumnData::Decimal(data) => data.push(value),
                 _ => return Err(crate::error::internal("a decimal result has another shape")),
             }
         }

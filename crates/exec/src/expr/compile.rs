@@ -887,7 +887,14 @@ impl Compiler {
         Ok(Node::In { value, items, slot })
     }
 
-    fn arith(&mut self, op: ArithOp, args: &[Expr], result: &DataType, text: String) -> SqlResult<Node> {
+    fn arith(
+        &mut self,
+        op: ArithOp,
+        args: &[Expr],
+        option: &CallOption,
+        result: &DataType,
+        text: String,
+    ) -> SqlResult<Node> {
         let class_of = |data_type: &DataType| match data_type.kind {
             TypeKind::Decimal => 1,
             TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp if data_type.scale > 0 => 1,
@@ -909,6 +916,10 @@ impl Compiler {
             // DIV of anything but integers divides decimals.
             (ArithOp::IntDiv, ..) => {
                 (ArithClass::Decimal { scale: 0, unsigned: result.unsigned }, Target::Decimal)
+            }
+            (ArithOp::Div, Physical::Decimal, _) if matches!(option, CallOption::Number(_)) => {
+                let more_digits = if let CallOption::Number(more) = option { *more as u8 } else { 0 };
+                (ArithClass::OwnScales { scale: result.scale, more_digits }, Target::Decimal)
             }
             (_, Physical::Decimal, _) => {
                 (ArithClass::Decimal { scale: result.scale, unsigned: result.unsigned }, Target::Decimal)
@@ -933,10 +944,7 @@ impl Compiler {
             F::Add => Some(ArithOp::Add),
             F::Sub => Some(ArithOp::Sub),
             F::Mul => Some(ArithOp::Mul),
-            F::Div => Some(match option {
-                CallOption::Number(more) => ArithOp::DivOwn(*more as u8),
-                _ => ArithOp::Div,
-            }),
+            F::Div => Some(ArithOp::Div),
             F::IntDiv => Some(ArithOp::IntDiv),
             F::Mod => Some(ArithOp::Mod),
             F::BitOr if !result.is_string() => Some(ArithOp::BitOr),
@@ -947,7 +955,7 @@ impl Compiler {
             _ => None,
         };
         if let Some(op) = arith_op {
-            return self.arith(op, args, result, show(expr));
+            return self.arith(op, args, option, result, show(expr));
         }
         let compare_op = match function {
             F::Eq => Some(CompareOp::Eq),
