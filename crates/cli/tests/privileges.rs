@@ -296,7 +296,11 @@ fn privilege_matrix() {
     let mut wrong = String::new();
 
     if let Some(oracle) = harness::oracle("INVAR_ORACLE") {
+        // Nothing here writes a binary log, for whose sake 9.7 refuses triggers and functions of accounts without SUPER (1419).
+        let mut root = Connection::connect(&oracle).expect("the administrator is let in");
+        must(&mut root, "SET GLOBAL log_bin_trust_function_creators = 1");
         let answers = run(&oracle, &trials);
+        must(&mut root, "SET GLOBAL log_bin_trust_function_creators = DEFAULT");
         for (trial, answers) in trials.iter_mut().zip(&answers) {
             if rewrite {
                 trial.answers = gathered(answers);
