@@ -308,7 +308,7 @@ impl Insert<'_, '_> {
         }
         if let Some(trigger) = trigger {
             if runs {
-                self.generate_changed(&compiled.affected, input, ctx)?;
+                self.generate_changed(&compiled.affected, false, input, ctx)?;
             }
             let storing = &self.storing_changes;
             let mut new = NewRow::new(definition, input, None, self.row_number);
@@ -324,7 +324,7 @@ impl Insert<'_, '_> {
                 return Ok(Some(false));
             }
         }
-        self.generate_changed(&compiled.affected, input, ctx)?;
+        self.generate_changed(&compiled.affected, true, input, ctx)?;
         if let Some(check) = &self.compiled.view_check
             && !check.admits(&mut self.view_check, &mut self.queries, input, self.plan.ignore, ctx)?
         {
@@ -379,15 +379,18 @@ impl Insert<'_, '_> {
     fn generate_changed(
         &mut self,
         affected: &[bool],
+        is_final: bool,
         input: &mut Batch,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
         let definition = self.writer.definition;
+        // No trigger may replace a NULL any more.
+        let settled = (is_final && affected.contains(&true)).then(|| self.storing_changes.settled());
+        let storing = settled.as_ref().unwrap_or(&self.storing_changes);
         let rules = self.compiled.rules.generated.iter().zip(&mut self.running.generated);
         for ((generated, program), _) in rules.zip(affected).filter(|(_, is_affected)| **is_affected) {
             let target =
                 Target { definition, ordinal: generated.ordinal, row: self.row_number, null_allowed: false };
-            let storing = &self.storing_changes;
             let at = generated.ordinal;
             rules::put_generated((generated, program), input, at, target, storing, &mut ctx.eval)?;
         }

@@ -598,7 +598,7 @@ impl<'p> Insert<'p, '_> {
                 self.row.columns[ordinal].push_null();
             }
             if compiled.rules.defaults_read_generated {
-                self.put_generated(ctx)?;
+                self.put_generated(false, ctx)?;
             }
             for &ordinal in &compiled.expression_defaults {
                 self.put_expression_default(ordinal, ctx)?;
@@ -607,7 +607,7 @@ impl<'p> Insert<'p, '_> {
         if let Some(trigger) = trigger {
             if self.delays_nulls {
                 // Triggers see what they would be without them.
-                self.put_generated(ctx)?;
+                self.put_generated(false, ctx)?;
             }
             let storing = &self.storing;
             let mut new = NewRow::new(self.writer.definition, &mut self.row, None, self.row_number);
@@ -627,7 +627,7 @@ impl<'p> Insert<'p, '_> {
             }
         }
         if !compiled.rules.generated.is_empty() {
-            self.put_generated(ctx)?;
+            self.put_generated(true, ctx)?;
         }
         if let Some(check) = &compiled.view_check
             && !check.admits(&mut self.view_check, &mut self.queries, &self.row, self.plan.ignore, ctx)?
@@ -698,13 +698,15 @@ impl<'p> Insert<'p, '_> {
         Ok(())
     }
 
-    /// Computes the generated columns.
-    fn put_generated(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+    /// Computes the generated columns. `is_final`: no trigger may replace a NULL any more.
+    fn put_generated(&mut self, is_final: bool, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        let settled = (is_final && self.delays_nulls).then(|| self.storing.settled());
+        let storing = settled.as_ref().unwrap_or(&self.storing);
         for (generated, running) in self.compiled.rules.generated.iter().zip(&mut self.running.generated) {
             let ordinal = generated.ordinal;
             let definition = self.writer.definition;
             let target = Target { definition, ordinal, row: self.row_number, null_allowed: false };
-            let (row, storing) = (&mut self.row, &self.storing);
+            let row = &mut self.row;
             rules::put_generated((generated, running), row, ordinal, target, storing, &mut ctx.eval)?;
         }
         Ok(())

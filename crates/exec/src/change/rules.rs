@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use catalog::{ColumnDefault, ColumnDefinition, IndexDefinition, TableEntry};
+use catalog::{ColumnDefault, ColumnDefinition, IndexDefinition, TableEntry, TriggerEvent};
 use plan::function::FunctionId;
 use plan::{Expr, ExprKind};
 use service::error::SqlError;
@@ -250,7 +250,10 @@ impl Rules {
         position: &dyn Fn(usize) -> Option<u32>,
     ) -> Vec<bool> {
         // A trigger may write any column.
-        if entry.source.row_trigger().is_some() {
+        let triggers = &entry.definition.triggers;
+        if entry.source.row_trigger().is_some()
+            || triggers.iter().any(|trigger| trigger.event == TriggerEvent::Update)
+        {
             return vec![true; self.generated.len()];
         }
         let mut affected = Vec::with_capacity(self.generated.len());

@@ -385,7 +385,8 @@ impl Target<'_> {
                 return Ok(false);
             }
         }
-        self.generate(input, number, storing, ctx)?;
+        let settled = self.delays_nulls.then(|| storing.settled());
+        self.generate(input, number, settled.as_ref().unwrap_or(storing), ctx)?;
         if let Some(check) = &compiled.view_check
             && !check.admits(&mut self.view_check, queries, input, ignore, ctx)?
         {

@@ -102,6 +102,11 @@ impl<'a> Storing<'a> {
         Storing { delays_nulls, ..self }
     }
 
+    /// The same settings once BEFORE triggers have run: no NULL is left in a NOT NULL column.
+    pub(super) fn settled(&self) -> Storing<'a> {
+        Storing { delays_nulls: false, now: self.now.clone(), ..*self }
+    }
+
     /// The same settings for other rows of the statement.
     pub(super) fn for_rows(&self, ignore: bool, several_rows: bool) -> Storing<'a> {
         let lenient_null = !self.strict && (several_rows || ignore);
