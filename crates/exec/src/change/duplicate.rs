@@ -340,6 +340,14 @@ impl Insert<'_, '_> {
             .filter(|&ordinal| differs(ordinal, input))
             .map(|ordinal| (ordinal, input.columns[ordinal].cell(0)))
             .collect();
+        if let Some(trigger) = trigger
+            && changes.is_empty()
+        {
+            // It set generated columns, which have their own values again.
+            let after = RowAt { batch: input, row: 0, positions: None };
+            trigger.after(TriggerEvent::Update, Some(before), Some(after), ctx)?;
+            return Ok(Some(false));
+        }
         let writer = &self.writer;
         match writer.update(&duplicate.locator, &changes, ctx)? {
             Ok(Updated::Changed) => {

@@ -410,6 +410,14 @@ impl Target<'_> {
             let row = row.filter(|&(_, position)| differs(position, input));
             changes = row.map(|(ordinal, position)| (ordinal, input.columns[position].cell(0))).collect();
         }
+        if let Some(trigger) = trigger
+            && changes.is_empty()
+        {
+            // It set generated columns, which have their own values again.
+            let after = RowAt { batch: input, row: 0, positions };
+            trigger.after(TriggerEvent::Update, Some(before), Some(after), ctx)?;
+            return Ok(false);
+        }
         let writer = &self.writer;
         match writer.update(locator, &changes, ctx)? {
             Ok(Updated::Changed) => {
