@@ -393,7 +393,7 @@ impl Answer {
 /// What is needed of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Wanted {
-    /// So many bytes, header included, which are then read.
+    /// Its first bytes: their number, header included. They are read.
     Bytes(usize),
     /// Its header: the rest is passed on.
     Pass,

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! 1. `open` counts each connection to the backend from before it is made until after it is closed.
-//! 2. A client waits in one loop; the oldest ticket of each loop is published, and who has a connection to give serves the oldest.
+//! 2. A client waits in one loop; each loop publishes its oldest ticket, and a loop with a free connection serves the oldest of all.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -45,7 +45,7 @@ pub(crate) enum ViewColumn {
     Derived,
 }
 
-/// The place of an assignment.
+/// The column of a table that an assignment changes.
 pub(crate) struct ChangedColumn {
     pub(crate) table: TableIndex,
     pub(crate) ordinal: usize,

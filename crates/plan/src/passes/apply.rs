@@ -205,8 +205,8 @@ fn call(function: F, arg: Expr) -> Expr {
     Expr::new(kind, DataType::BOOL, false)
 }
 
-/// At most so many conditions are kept for which a subquery is needed, each with at most so many nodes: one more or less only decides whether a
-/// value that nothing reads is computed.
+/// Maximum number of conditions that are kept with a subquery, and of nodes in each of them. Beyond it the subquery is computed for rows that do
+/// not read its value.
 const NEEDED_IF_MAX: usize = 16;
 const NEEDED_IF_NODES_MAX: usize = 64;
 
