@@ -340,27 +340,22 @@ impl Insert<'_, '_> {
             .filter(|&ordinal| differs(ordinal, input))
             .map(|ordinal| (ordinal, input.columns[ordinal].cell(0)))
             .collect();
-        if let Some(trigger) = trigger
-            && changes.is_empty()
-        {
-            // It set generated columns, which have their own values again.
-            let after = RowAt { batch: input, row: 0, positions: None };
-            trigger.after(TriggerEvent::Update, Some(before), Some(after), ctx)?;
-            return Ok(Some(false));
-        }
         let writer = &self.writer;
         match writer.update(&duplicate.locator, &changes, ctx)? {
-            Ok(Updated::Changed) => {
-                self.counts.copied += 1;
-                self.counts.updated += 1;
-                ctx.status.add(StatusKind::Update, 1);
-                if let Some(numbers) = &mut self.numbers
-                    && let Cell::Int(value) = input.columns[numbers.ordinal].cell(0)
-                {
-                    self.counts.last_updated = Some(value as u64);
-                    if compiled.assigned.contains(&numbers.ordinal) {
-                        let signed = !definition.columns[numbers.ordinal].data_type.unsigned;
-                        numbers.observe(&*writer.table, value as u64, signed).map_err(access_error)?;
+            // A row that triggers have left as it was fires AFTER triggers, too.
+            Ok(updated @ (Updated::Changed | Updated::Same)) => {
+                if updated == Updated::Changed {
+                    self.counts.copied += 1;
+                    self.counts.updated += 1;
+                    ctx.status.add(StatusKind::Update, 1);
+                    if let Some(numbers) = &mut self.numbers
+                        && let Cell::Int(value) = input.columns[numbers.ordinal].cell(0)
+                    {
+                        self.counts.last_updated = Some(value as u64);
+                        if compiled.assigned.contains(&numbers.ordinal) {
+                            let signed = !definition.columns[numbers.ordinal].data_type.unsigned;
+                            numbers.observe(&*writer.table, value as u64, signed).map_err(access_error)?;
+                        }
                     }
                 }
                 if let Some(trigger) = trigger {
@@ -369,7 +364,6 @@ impl Insert<'_, '_> {
                 }
                 Ok(Some(false))
             }
-            Ok(Updated::Same) => Ok(Some(false)),
             Ok(Updated::Absent) => Ok(None),
             Err(Error::DuplicateKey(duplicate)) if self.plan.ignore => {
                 warn_duplicate(&duplicate, ctx.eval.warnings);
@@ -393,7 +387,7 @@ impl Insert<'_, '_> {
     ) -> SqlResult<()> {
         let definition = self.writer.definition;
         // No trigger may replace a NULL any more.
-        let settled = (is_final && affected.contains(&true)).then(|| self.storing_changes.settled());
+        let settled = if is_final { self.storing_changes.settled() } else { None };
         let storing = settled.as_ref().unwrap_or(&self.storing_changes);
         let rules = self.compiled.rules.generated.iter().zip(&mut self.running.generated);
         for ((generated, program), _) in rules.zip(affected).filter(|(_, is_affected)| **is_affected) {

@@ -700,7 +700,7 @@ impl<'p> Insert<'p, '_> {
 
     /// Computes the generated columns. `is_final`: no trigger may replace a NULL any more.
     fn put_generated(&mut self, is_final: bool, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-        let settled = (is_final && self.delays_nulls).then(|| self.storing.settled());
+        let settled = if is_final { self.storing.settled() } else { None };
         let storing = settled.as_ref().unwrap_or(&self.storing);
         for (generated, running) in self.compiled.rules.generated.iter().zip(&mut self.running.generated) {
             let ordinal = generated.ordinal;

@@ -385,7 +385,7 @@ impl Target<'_> {
                 return Ok(false);
             }
         }
-        let settled = self.delays_nulls.then(|| storing.settled());
+        let settled = storing.settled();
         self.generate(input, number, settled.as_ref().unwrap_or(storing), ctx)?;
         if let Some(check) = &compiled.view_check
             && !check.admits(&mut self.view_check, queries, input, ignore, ctx)?
@@ -410,19 +410,14 @@ impl Target<'_> {
             let row = row.filter(|&(_, position)| differs(position, input));
             changes = row.map(|(ordinal, position)| (ordinal, input.columns[position].cell(0))).collect();
         }
-        if let Some(trigger) = trigger
-            && changes.is_empty()
-        {
-            // It set generated columns, which have their own values again.
-            let after = RowAt { batch: input, row: 0, positions };
-            trigger.after(TriggerEvent::Update, Some(before), Some(after), ctx)?;
-            return Ok(false);
-        }
         let writer = &self.writer;
         match writer.update(locator, &changes, ctx)? {
-            Ok(Updated::Changed) => {
-                ctx.status.add(StatusKind::Update, 1);
-                if let Some(position) = compiled.numbered
+            // A row that triggers have left as it was fires AFTER triggers, too.
+            Ok(updated @ (Updated::Changed | Updated::Same)) => {
+                let is_changed = updated == Updated::Changed;
+                ctx.status.add(StatusKind::Update, u64::from(is_changed));
+                if is_changed
+                    && let Some(position) = compiled.numbered
                     && let Cell::Int(value) = input.columns[position].cell(0)
                     && value > 0
                 {
@@ -432,9 +427,9 @@ impl Target<'_> {
                     let after = Some(RowAt { batch: input, row: 0, positions });
                     trigger.after(TriggerEvent::Update, Some(before), after, ctx)?;
                 }
-                Ok(true)
+                Ok(is_changed)
             }
-            Ok(Updated::Same | Updated::Absent) => Ok(false),
+            Ok(Updated::Absent) => Ok(false),
             Err(Error::DuplicateKey(duplicate)) => {
                 // Gone or not by now, it was in the way.
                 writer.keep_duplicate(&duplicate, ctx)?;

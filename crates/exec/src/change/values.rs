@@ -88,12 +88,7 @@ impl<'a> Storing<'a> {
             several_rows,
             delays_nulls: false,
             now: OnceCell::new(),
-            options: StoreOptions {
-                date_mode: settings.date_mode(),
-                truncate_fraction: settings.has(sql_mode::TIME_TRUNCATE_FRACTIONAL),
-                time_zone: &settings.time_zone,
-                now_utc_micros: settings.now_utc_micros,
-            },
+            options: settings.store_options(),
         }
     }
 
@@ -102,9 +97,9 @@ impl<'a> Storing<'a> {
         Storing { delays_nulls, ..self }
     }
 
-    /// The same settings once BEFORE triggers have run: no NULL is left in a NOT NULL column.
-    pub(super) fn settled(&self) -> Storing<'a> {
-        Storing { delays_nulls: false, now: self.now.clone(), ..*self }
+    /// The settings once BEFORE triggers have run, if they are others: no NULL is left in a NOT NULL column.
+    pub(super) fn settled(&self) -> Option<Storing<'a>> {
+        self.delays_nulls.then(|| Storing { delays_nulls: false, now: self.now.clone(), ..*self })
     }
 
     /// The same settings for other rows of the statement.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use access::{NewRowCells, RowCells, Snapshot, Transaction};
 use catalog::{TableDefinition, TriggerDefinition};
 use service::error::{Code, Diagnostic, SqlError};
+use types::convert::StoreOptions;
+use types::json::Stopped;
 use types::locale::LocaleId;
 use types::temporal::parse::DateMode;
 use types::temporal::zone::TimeZone;
@@ -84,6 +86,18 @@ impl EvalSettings {
             no_zero_in_date: self.has(sql_mode::NO_ZERO_IN_DATE),
             no_zero_date: self.has(sql_mode::NO_ZERO_DATE),
             truncates_fraction: self.has(sql_mode::TIME_TRUNCATE_FRACTIONAL),
+        }
+    }
+
+    /// How values are stored.
+    #[inline]
+    #[must_use]
+    pub fn store_options(&self) -> StoreOptions<'_> {
+        StoreOptions {
+            date_mode: self.date_mode(),
+            truncate_fraction: self.has(sql_mode::TIME_TRUNCATE_FRACTIONAL),
+            time_zone: &self.time_zone,
+            now_utc_micros: self.now_utc_micros,
         }
     }
 }
@@ -323,6 +337,20 @@ pub struct EvalContext<'a> {
 }
 
 impl EvalContext<'_> {
+    /// What was found along a path, unless the search had to end before.
+    ///
+    /// # Errors
+    /// Why the statement has to end.
+    pub(crate) fn searched<T>(&mut self, found: Result<T, Stopped>) -> SqlResult<T> {
+        match found {
+            Ok(found) => Ok(found),
+            Err(Stopped) => {
+                self.session.check_killed()?;
+                Err(service::error::ER_QUERY_INTERRUPTED.bare())
+            }
+        }
+    }
+
     /// A warning of `code`.
     #[cold]
     pub fn warn(&mut self, code: Code, arguments: &[&dyn Display]) {

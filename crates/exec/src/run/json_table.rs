@@ -7,13 +7,15 @@
 //!    that made it.
 //! 2. A row without rows of its nested paths is one row, with NULL in their columns.
 
-use plan::logical::{JsonColumn, JsonRows, JsonSource, JsonTableAnswer};
+use plan::expr::JsonAnswer;
+use plan::logical::{JsonColumn, JsonRows, JsonSource};
 use plan::physical::{Node, PhysicalPlan};
 use service::SqlError;
+use service::error::{ER_JT_VALUE_OUT_OF_RANGE, ER_MISSING_JSON_TABLE_VALUE, ER_WRONG_JSON_TABLE_VALUE};
 use smallvec::SmallVec;
-use types::convert::{self, Given, Origin, Severity, StoreOptions};
-use types::json::{Json, Kind, Path, Stopped, View};
-use types::{Batch, Cell, CollationId, Column, DataType, Physical, TypeKind};
+use types::convert::{self, Given, Origin, Severity};
+use types::json::{Json, Kind, Path, View};
+use types::{Batch, Cell, CollationId, Column, DataType, Physical, TypeKind, Value};
 
 use super::{Operator, Source};
 use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
@@ -66,7 +68,7 @@ impl<'p> JsonTable<'p> {
         self.rows.each_column(&mut |column| {
             let JsonSource::Value { on_empty, on_error, .. } = &column.source else { return };
             for (at, answer) in [on_empty, on_error].into_iter().enumerate() {
-                let JsonTableAnswer::Default(document) = answer else { continue };
+                let JsonAnswer::Default(Value::Json(document)) = answer else { continue };
                 let data_type = &self.types[column.output];
                 let mut value = Column::new(data_type.physical());
                 match store(View::new(document), column, data_type, settings, &mut value) {
@@ -215,7 +217,7 @@ impl Maker<'_> {
                 let exists = i64::from(!first_two(path, view, ctx)?.is_empty());
                 let given = Given { data_type: &DataType::BIGINT, origin: Origin::Computed(&column.name) };
                 // What does not fit is cut off, as without strict mode.
-                convert::store(Cell::Int(exists), given, data_type, &options(ctx.eval.settings), out);
+                convert::store(Cell::Int(exists), given, data_type, &ctx.eval.settings.store_options(), out);
                 return Ok(());
             }
             JsonSource::Value { path, on_empty, on_error } => (path, on_empty, on_error),
@@ -227,10 +229,7 @@ impl Maker<'_> {
         let found = if is_document { all(path, view, ctx)?.into() } else { first_two(path, view, ctx)? };
         let value = match found.as_slice() {
             [] => {
-                let error = || {
-                    let text = format!("Missing value for JSON_TABLE column '{name}'");
-                    SqlError::new(3665, *b"22035", text)
-                };
+                let error = || ER_MISSING_JSON_TABLE_VALUE.with(&[&name]);
                 return answer(on_empty, default_on_empty.as_ref(), error, out);
             }
             [value] => *value,
@@ -265,31 +264,21 @@ fn null_of(data_type: &DataType) -> Column {
 
 #[cold]
 fn not_scalar(name: &str) -> Box<SqlError> {
-    let text = format!("Can't store an array or an object in the scalar JSON_TABLE column '{name}'");
-    SqlError::new(3666, *b"2203F", text)
+    ER_WRONG_JSON_TABLE_VALUE.with(&[&name])
 }
 
 fn answer(
-    answer: &JsonTableAnswer,
+    answer: &JsonAnswer,
     default: Option<&Column>,
     error: impl FnOnce() -> Box<SqlError>,
     out: &mut Column,
 ) -> SqlResult<()> {
     match (answer, default) {
-        (JsonTableAnswer::Error, _) => return Err(error()),
-        (JsonTableAnswer::Default(_), Some(value)) => out.push_cell(value.cell(0)),
+        (JsonAnswer::Error, _) => return Err(error()),
+        (JsonAnswer::Default(_), Some(value)) => out.push_cell(value.cell(0)),
         _ => out.push_null(),
     }
     Ok(())
-}
-
-fn options(settings: &EvalSettings) -> StoreOptions<'_> {
-    StoreOptions {
-        date_mode: settings.date_mode(),
-        truncate_fraction: settings.has(crate::expr::sql_mode::TIME_TRUNCATE_FRACTIONAL),
-        time_zone: &settings.time_zone,
-        now_utc_micros: settings.now_utc_micros,
-    }
 }
 
 /// Stores a value as the column holds it.
@@ -306,7 +295,7 @@ fn store(
     let mut bytes = Vec::new();
     value.copy_to(&mut bytes);
     let origin = Origin::Column(&column.name);
-    let options = options(settings);
+    let options = settings.store_options();
     let given = Given { data_type: &DataType::JSON, origin };
     let issue = match data_type.kind {
         TypeKind::Bit => {
@@ -352,8 +341,7 @@ fn store(
 
 #[cold]
 fn out_of_range(column: &JsonColumn) -> Box<SqlError> {
-    let text = format!("Value is out of range for JSON_TABLE's column '{}'", column.name);
-    SqlError::new(3669, *b"22003", text)
+    ER_JT_VALUE_OUT_OF_RANGE.with(&[&column.name])
 }
 
 /// All values that a path names.
@@ -363,7 +351,7 @@ fn all<'v>(path: &Path, view: View<'v>, ctx: &mut ExecContext<'_>) -> SqlResult<
         found.push(value);
         true
     });
-    finished(searched, ctx)?;
+    ctx.eval.searched(searched)?;
     Ok(found)
 }
 
@@ -378,16 +366,6 @@ fn first_two<'v>(
         found.push(value);
         found.len() < 2
     });
-    finished(searched, ctx)?;
+    ctx.eval.searched(searched)?;
     Ok(found)
-}
-
-/// # Errors
-/// The search has ended before its end, because the statement has to.
-fn finished(searched: Result<(), Stopped>, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
-    if searched.is_err() {
-        ctx.check()?;
-        return Err(service::error::ER_QUERY_INTERRUPTED.bare());
-    }
-    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use types::{DataType, TypeKind};
 
+use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::{self, FunctionId};
 use crate::logical::Logical;
@@ -148,4 +149,23 @@ impl Binder<'_> {
     fn is_of_derived_table(&self, id: ColumnId) -> bool {
         self.columns[id.0 as usize].origin.is_none() && self.derived_name(id).is_some()
     }
+}
+
+/// Refuses what cannot be the document of a function.
+///
+/// # Errors
+/// 3146.
+pub(super) fn check_document(document: &Expr, function: &str) -> PlanResult<()> {
+    let of = &document.data_type;
+    let may_be_document = of.is_string()
+        || of.members.is_some()
+        || matches!(of.kind, TypeKind::Json | TypeKind::Null)
+        || matches!(document.kind, ExprKind::Param(_));
+    if may_be_document {
+        return Ok(());
+    }
+    let text = format!(
+        "Invalid data type for JSON data in argument 1 to function {function}; a JSON string or JSON type is required."
+    );
+    Err(PlanError::new(3146, text))
 }

@@ -1477,18 +1477,7 @@ impl<'a> Binder<'a> {
 
     fn json_value(&mut self, call: &'a ast::JsonValue<'a>) -> PlanResult<Expr> {
         let doc = self.expr(&call.doc)?;
-        let of = &doc.data_type;
-        let may_be_document = of.is_string()
-            || of.members.is_some()
-            || matches!(of.kind, TypeKind::Json | TypeKind::Null)
-            || matches!(doc.kind, ExprKind::Param(_));
-        if !may_be_document {
-            return Err(PlanError::new(
-                3146,
-                "Invalid data type for JSON data in argument 1 to function json_value; a JSON string or JSON type is \
-                 required.",
-            ));
-        }
+        super::documents::check_document(&doc, "json_value")?;
         let data_type = match &call.returning {
             Some(to @ CastType::Char { charset: None, .. }) => {
                 DataType { collation: CollationId::UTF8MB4_0900_BIN, ..self.cast_type(to)? }

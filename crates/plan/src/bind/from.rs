@@ -25,9 +25,20 @@ pub(crate) const CTE_COPIES_MAX: u32 = 1024;
 impl<'a> Binder<'a> {
     /// Binds FROM into the current block and gives its tree.
     pub(crate) fn from(&mut self, from: &'a [TableRef<'a>]) -> PlanResult<Logical> {
+        let (tree, star) = self.table_refs(from)?;
+        self.block().star = star;
+        if self.block().tables.len() > JOIN_TABLES_MAX {
+            let text = format!("Too many tables; MySQL can only use {JOIN_TABLES_MAX} tables in a join");
+            return Err(PlanError::new(1116, text));
+        }
+        Ok(tree)
+    }
+
+    /// References with commas between them: an inner join.
+    fn table_refs(&mut self, tables: &'a [TableRef<'a>]) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
         let mut tree: Option<Logical> = None;
         let mut star = Vec::new();
-        for table in from {
+        for table in tables {
             let first = self.block().tables.len();
             let (right, columns) = self.table_ref(table)?;
             if tree.is_some() {
@@ -39,12 +50,7 @@ impl<'a> Binder<'a> {
                 Some(left) => self.joined(JoinKind::Inner, left, right, Vec::new()),
             });
         }
-        self.block().star = star;
-        if self.block().tables.len() > JOIN_TABLES_MAX {
-            let text = format!("Too many tables; MySQL can only use {JOIN_TABLES_MAX} tables in a join");
-            return Err(PlanError::new(1116, text));
-        }
-        Ok(tree.unwrap_or(Logical::OneRow))
+        Ok((tree.unwrap_or(Logical::OneRow), star))
     }
 
     /// One reference; also the columns `*` shows of it.
@@ -59,23 +65,7 @@ impl<'a> Binder<'a> {
             }
             TableRef::JsonTable(table) => self.json_table(table),
             TableRef::Join(join) => self.join(join),
-            TableRef::List(list) => {
-                let mut tree: Option<Logical> = None;
-                let mut star = Vec::new();
-                for table in *list {
-                    let first = self.block().tables.len();
-                    let (right, columns) = self.table_ref(table)?;
-                    if tree.is_some() {
-                        self.block().mark_later(first..);
-                    }
-                    star.extend(columns);
-                    tree = Some(match tree {
-                        None => right,
-                        Some(left) => self.joined(JoinKind::Inner, left, right, Vec::new()),
-                    });
-                }
-                Ok((tree.unwrap_or(Logical::OneRow), star))
-            }
+            TableRef::List(list) => self.table_refs(list),
         }
     }
 
@@ -399,13 +389,13 @@ impl<'a> Binder<'a> {
         let (mut left, mut left_star) = self.table_ref(&join.left)?;
         let of_left = self.block().error.take();
         let right_first = self.block().tables.len();
-        let unseen = self.block().unseen.clone();
+        let unseen = self.block().unseen.len();
         if join.kind == AstJoin::Right {
             // There is no left row yet when the right side is made.
             self.block().unseen.push(left_first..right_first);
         }
         let (mut right, mut right_star) = self.table_ref(&join.right)?;
-        self.block().unseen = unseen;
+        self.block().unseen.truncate(unseen);
         let of_right = self.block().error.take();
         let end = self.block().tables.len();
         let block = self.block();

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use syntax::ast::{self, JsonOn};
 use types::json::{self, Path};
-use types::{DataType, TypeKind};
+use types::{DataType, TypeKind, Value};
 
+use super::documents::check_document;
 use super::{Binder, NamedColumns, utf8};
 use crate::error::{PlanError, PlanResult};
-use crate::expr::{Coercibility, Expr, ExprKind};
-use crate::logical::{JsonColumn, JsonRows, JsonSource, JsonTableAnswer, Logical};
+use crate::expr::{Coercibility, Expr, JsonAnswer};
+use crate::logical::{JsonColumn, JsonRows, JsonSource, Logical};
 
 impl<'a> Binder<'a> {
     pub(super) fn json_table(
@@ -56,19 +57,8 @@ impl<'a> Binder<'a> {
         if bound.has_subquery() {
             return Err(PlanError::new(1210, "Incorrect arguments to JSON_TABLE"));
         }
-        let of = &bound.data_type;
-        let may_be_document = of.is_string()
-            || of.members.is_some()
-            || matches!(of.kind, TypeKind::Json | TypeKind::Null)
-            || matches!(bound.kind, ExprKind::Param(_));
-        if !may_be_document {
-            return Err(PlanError::new(
-                3146,
-                "Invalid data type for JSON data in argument 1 to function json_table; a JSON string or JSON type is \
-                 required.",
-            ));
-        }
-        if of.is_hex_literal() {
+        check_document(&bound, "json_table")?;
+        if bound.data_type.is_hex_literal() {
             let text = "Cannot create a JSON value from a string with CHARACTER SET 'binary'.";
             return Err(PlanError::new(3144, text));
         }
@@ -125,14 +115,10 @@ fn parse_path(text: &[u8]) -> PlanResult<Path> {
     })
 }
 
-fn answer(
-    on: Option<JsonOn<'_>>,
-    data_type: &DataType,
-    name: &ast::Ident<'_>,
-) -> PlanResult<JsonTableAnswer> {
+fn answer(on: Option<JsonOn<'_>>, data_type: &DataType, name: &ast::Ident<'_>) -> PlanResult<JsonAnswer> {
     let default = match on {
-        None | Some(JsonOn::Null) => return Ok(JsonTableAnswer::Null),
-        Some(JsonOn::Error) => return Ok(JsonTableAnswer::Error),
+        None | Some(JsonOn::Null) => return Ok(JsonAnswer::Null),
+        Some(JsonOn::Error) => return Ok(JsonAnswer::Error),
         Some(JsonOn::Default(default)) => default,
     };
     let ast::ExprKind::Literal(ast::Literal::String { value, .. }) = default.kind else {
@@ -152,5 +138,5 @@ fn answer(
     if data_type.kind != TypeKind::Json && !is_scalar {
         return Err(PlanError::new(1067, format!("Invalid default value for '{}'", utf8(name.text))));
     }
-    Ok(JsonTableAnswer::Default(document.into()))
+    Ok(JsonAnswer::Default(Value::Json(document)))
 }

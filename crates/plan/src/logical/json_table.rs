@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use types::json::Path;
 
+use super::expr::JsonAnswer;
+
 /// Rows made of the values that a path names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonRows {
@@ -41,22 +43,10 @@ pub enum JsonSource {
         /// Names it, from the row.
         path: Path,
         /// Where there is none.
-        on_empty: JsonTableAnswer,
+        on_empty: JsonAnswer,
         /// Where the column cannot hold it.
-        on_error: JsonTableAnswer,
+        on_error: JsonAnswer,
     },
-}
-
-/// What JSON_TABLE gives for a value that is missing or does not fit.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum JsonTableAnswer {
-    /// NULL, the default.
-    #[default]
-    Null,
-    /// An error.
-    Error,
-    /// This document, in binary form, as a value of the column.
-    Default(Arc<[u8]>),
 }
 
 impl JsonRows {

@@ -18,7 +18,7 @@ use types::DataType;
 use expr::{Coercibility, ColumnId, Expr, Subquery};
 
 pub use crate::needs::{ColumnNeed, Definer, Needs, TableIndex, TableNeed};
-pub use json_table::{JsonColumn, JsonRows, JsonSource, JsonTableAnswer};
+pub use json_table::{JsonColumn, JsonRows, JsonSource};
 pub use part::{PartKind, TablePart, TextPredicate, TextPredicateKind};
 pub use statement::{
     Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundRowQuery, BoundTable, BoundTargetView,

@@ -680,8 +680,11 @@ table! {
     3658 ER_FEATURE_UNSUPPORTED "HY000" "Feature %s is unsupported (%s).";
     3659 ER_ATTRIBUTE_IGNORED "HY000" "Attribute %s is ignored (%s).";
     3662 ER_INVALID_USE_OF_FORCE_OPTION "HY000" "Option FORCE invalid as DISABLE option is not specified.";
+    3665 ER_MISSING_JSON_TABLE_VALUE "22035" "Missing value for JSON_TABLE column '%s'";
+    3666 ER_WRONG_JSON_TABLE_VALUE "2203F" "Can't store an array or an object in the scalar JSON_TABLE column '%s'";
     3667 ER_TF_MUST_HAVE_ALIAS "42000" "Every table function must have an alias";
     3668 ER_TF_FORBIDDEN_JOIN_TYPE "HY000" "INNER or LEFT JOIN must be used for LATERAL references made by '%.192s'";
+    3669 ER_JT_VALUE_OUT_OF_RANGE "22003" "Value is out of range for JSON_TABLE's column '%s'";
     3671 ER_PASSWORD_EXPIRATION_NOT_SUPPORTED_BY_AUTH_METHOD "HY000" "The selected authentication method %.*s does not support password expiration";
     3673 ER_BAD_NULL_ERROR_NOT_IGNORED "23000" "Column '%-.192s' cannot be null";
     3675 ER_DISK_FULL_NOWAIT "HY000" "Create table/tablespace '%-.192s' failed, as disk is full";

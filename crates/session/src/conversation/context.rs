@@ -1,13 +1,15 @@
 //! What operators are given to run: settings, snapshot, limits, and what functions may ask of the session.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use access::LockWait;
-use catalog::{Catalog, Privileges};
+use catalog::{AccountId, Catalog, Privileges};
+use env::disk::Folder;
 use exec::expr::{
     EvalContext, EvalSettings, FiredRow, Firing, SessionState, SqlResult, StatementGround, Warnings,
 };
-use exec::{ChangeSettings, ExecContext, MemoryLimits, Prepared};
+use exec::{ChangeSettings, ExecContext, MemoryLimits, Prepared, SpillCounts};
 use plan::physical::PlanKind;
 use service::Capabilities;
 use service::error::ER_INTERNAL_ERROR;
@@ -23,6 +25,7 @@ use crate::backend::{Access, Backend, LockWaits, SessionTransaction};
 use crate::core::Core;
 use crate::plans::CachedPlan;
 use crate::privilege;
+use crate::session_context::SessionContext;
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
 
@@ -42,6 +45,63 @@ struct Rules {
     limits: MemoryLimits,
     change: ChangeSettings,
     lock_wait: LockWait,
+}
+
+/// What an execution's context has of its session, besides what it computes with.
+struct ContextSettings {
+    limits: MemoryLimits,
+    change: ChangeSettings,
+    lock_wait: LockWait,
+    lock_reads: bool,
+    read_uncommitted: bool,
+    connection_id: u64,
+    account: AccountId,
+    spill: Option<Arc<dyn Folder>>,
+}
+
+impl ContextSettings {
+    #[inline(always)]
+    fn of<B: Backend>(
+        session: &Session<B>,
+        plan: &CachedPlan<B>,
+        (limits, change, lock_wait): (MemoryLimits, ChangeSettings, LockWait),
+    ) -> ContextSettings {
+        ContextSettings {
+            limits,
+            change,
+            lock_wait,
+            lock_reads: session.tables.transaction.locks_reads(plan.physical()),
+            read_uncommitted: session.tables.transaction.reads_uncommitted(),
+            connection_id: session.shared.control.connection_id,
+            account: session.account.id,
+            spill: session.shared.core.spill_folder(),
+        }
+    }
+
+    #[inline(always)]
+    fn put(self, context: &mut ExecContext<'_>) {
+        context.read_uncommitted = self.read_uncommitted;
+        context.lock_reads = self.lock_reads;
+        context.lock_wait = self.lock_wait;
+        context.connection_id = self.connection_id;
+        context.account = Some(self.account);
+        context.limits = self.limits;
+        context.change = self.change;
+        context.spill = self.spill;
+    }
+}
+
+/// What system tables may ask of the session; nothing where the plan reads none.
+fn asked_by_system_tables(session_context: Option<&SessionContext>) -> &dyn Any {
+    session_context.map_or(&() as &dyn Any, |session_context| session_context)
+}
+
+/// Adds what an execution has read and spilled to the counters.
+#[inline(always)]
+fn count<B: Backend>(session: &mut Session<B>, examined: u64, spilled: &SpillCounts) {
+    session.shared.core.counters.add_spilled(spilled);
+    session.shared.process.counts.add_spilled(spilled);
+    session.tables.transaction.add_rows_examined(examined);
 }
 
 impl Rules {
@@ -117,19 +177,14 @@ pub(super) fn with_context_of<B: Backend, R>(
     }
     let Rules { settings, limits, change, lock_wait } = Rules::of(session, plan);
     let session_context = plan.reads_system_tables().then(|| session.session_context());
-    let no_context = ();
-    let session_context: &dyn std::any::Any = match &session_context {
-        Some(session_context) => session_context,
-        None => &no_context,
-    };
+    let session_context = asked_by_system_tables(session_context.as_ref());
     let rules = session.variables.settings().diagnostics;
     let mut warnings = Warnings::new(rules.kept_max);
     let borrows_view = !session.tables.transaction.has_view();
     if borrows_view {
         session.tables.transaction.view_now()?;
     }
-    let lock_reads = session.tables.transaction.locks_reads(plan.physical());
-    let uncommitted = session.tables.transaction.reads_uncommitted();
+    let context_settings = ContextSettings::of(session, plan, (limits, change, lock_wait));
     let Some(Access { mut rows, snapshot, waits }) = session.tables.transaction.start_access() else {
         return Err(ER_INTERNAL_ERROR.with(&[&"a statement without a snapshot"]));
     };
@@ -160,14 +215,7 @@ pub(super) fn with_context_of<B: Backend, R>(
     let mut context = ExecContext::new(eval, catalog, session_context, &session.shared.process.counts.status);
     context.snapshot = Some(&snapshot);
     context.transaction = Some(&mut rows);
-    context.read_uncommitted = uncommitted;
-    context.lock_reads = lock_reads;
-    context.lock_wait = lock_wait;
-    context.connection_id = session.shared.control.connection_id;
-    context.account = Some(session.account.id);
-    context.limits = limits;
-    context.change = change;
-    context.spill = session.shared.core.spill_folder();
+    context_settings.put(&mut context);
     if !session.running.long_values().is_empty() && !session.routines.are_running() {
         context.long_values = session.running.long_values().to_vec();
     }
@@ -177,9 +225,7 @@ pub(super) fn with_context_of<B: Backend, R>(
     // What holds the transaction ends before the transaction goes on.
     drop(context);
     drop((rows, snapshot));
-    session.shared.core.counters.add_spilled(&spilled);
-    session.shared.process.counts.add_spilled(&spilled);
-    session.tables.transaction.add_rows_examined(examined);
+    count(session, examined, &spilled);
     let released = if borrows_view { session.tables.transaction.park() } else { Ok(()) };
     let total = warnings.total();
     session.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, rules);
@@ -260,18 +306,11 @@ fn over<B: Backend, R>(
     let Rules { mut settings, limits, change, lock_wait } = Rules::of(session, plan);
     settings.now_utc_micros = lent.now_micros;
     let session_context = plan.reads_system_tables().then(|| session.session_context());
-    let no_context = ();
-    let session_context: &dyn std::any::Any = match &session_context {
-        Some(session_context) => session_context,
-        None => &no_context,
-    };
+    let session_context = asked_by_system_tables(session_context.as_ref());
     let rules = session.variables.settings().diagnostics;
     let mut warnings = Warnings::new(rules.kept_max);
-    let lock_reads = session.tables.transaction.locks_reads(plan.physical());
-    let uncommitted = session.tables.transaction.reads_uncommitted();
+    let context_settings = ContextSettings::of(session, plan, (limits, change, lock_wait));
     let process = session.shared.process.entry();
-    let (connection_id, account) = (session.shared.control.connection_id, session.account.id);
-    let spill = session.shared.core.spill_folder();
     let fires = plan.fires().then(|| session.routines.firing().enter(plan.physical()));
     let mut calling = Calling { session, now_micros: lent.now_micros };
     let eval = EvalContext {
@@ -284,14 +323,7 @@ fn over<B: Backend, R>(
     let mut context = ExecContext::new(eval, catalog, session_context, &process.counts.status);
     context.snapshot = Some(lent.snapshot);
     context.transaction = Some(&mut *lent.rows);
-    context.read_uncommitted = uncommitted;
-    context.lock_reads = lock_reads;
-    context.lock_wait = lock_wait;
-    context.connection_id = connection_id;
-    context.account = Some(account);
-    context.limits = limits;
-    context.change = change;
-    context.spill = spill;
+    context_settings.put(&mut context);
     let result = run(plan.prepared(), &mut context);
     let examined = context.rows_examined;
     let spilled = context.spill_counts();
@@ -299,9 +331,7 @@ fn over<B: Backend, R>(
     if let Some(mark) = fires {
         session.routines.firing().leave(mark);
     }
-    session.shared.core.counters.add_spilled(&spilled);
-    session.shared.process.counts.add_spilled(&spilled);
-    session.tables.transaction.add_rows_examined(examined);
+    count(session, examined, &spilled);
     let total = warnings.total();
     session.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, rules);
     result

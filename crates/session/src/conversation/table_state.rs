@@ -185,13 +185,20 @@ impl<B: Backend> TableState<B> {
         });
         if let Err(stop) = &locked {
             self.transaction.release_tables_to(mark);
-            let forgotten = self.transaction.forget_statement();
-            if matches!(&**stop, Stop::Failed(error) if error.number == ER_LOCK_DEADLOCK.number) {
-                self.roll_back(shared)?;
-            }
-            forgotten?;
+            let is_deadlock =
+                matches!(&**stop, Stop::Failed(error) if error.number == ER_LOCK_DEADLOCK.number);
+            self.forget_unlocked(shared, is_deadlock)?;
         }
         locked
+    }
+
+    /// Ends a statement that did not get its metadata locks; a deadlock rolls the transaction back.
+    fn forget_unlocked(&mut self, shared: &Shared<B>, is_deadlock: bool) -> Outcome {
+        let forgotten = self.transaction.forget_statement();
+        if is_deadlock {
+            self.roll_back(shared)?;
+        }
+        forgotten
     }
 
     /// Takes the metadata lock of a table that a statement uses by its triggers, for the rest of the transaction.
@@ -212,11 +219,7 @@ impl<B: Backend> TableState<B> {
             self.transaction.lock_table(entry, mode, lock_wait)
         });
         if let Err(error) = &locked {
-            let forgotten = self.transaction.forget_statement();
-            if error.number == ER_LOCK_DEADLOCK.number {
-                self.roll_back(shared)?;
-            }
-            forgotten?;
+            self.forget_unlocked(shared, error.number == ER_LOCK_DEADLOCK.number)?;
         }
         locked
     }

@@ -193,13 +193,7 @@ fn object(r: &mut Row<'_, '_>) -> SqlResult<()> {
 
 /// What was found along a path, unless the search had to end before.
 fn whole<T>(r: &mut Row<'_, '_>, found: Result<T, Stopped>) -> SqlResult<T> {
-    match found {
-        Ok(found) => Ok(found),
-        Err(Stopped) => {
-            r.ctx.session.check_killed()?;
-            Err(service::error::ER_QUERY_INTERRUPTED.bare())
-        }
-    }
+    r.ctx.searched(found)
 }
 
 fn extract(r: &mut Row<'_, '_>) -> SqlResult<()> {
