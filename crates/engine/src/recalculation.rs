@@ -1,7 +1,8 @@
 //! What is known of tables is found again by itself when a tenth of a table has changed (`innodb_stats_auto_recalc`).
 //!
-//! One thread looks at all tables now and then: two numbers of each, without a lock. A table that changed enough is looked at as ANALYZE TABLE does, and the
-//! thread then rests for twenty times the processor time that took, so that it never takes more than a twentieth of a core.
+//! One thread looks at all tables now and then: two numbers of each, without a lock. A table that changed enough is sampled as ANALYZE TABLE does, and the
+//! thread then rests for a hundred times the processor time that took: rows that change all the time cost others at most a hundredth of a core. A table sampled
+//! for the first time, as after a bulk load, is worth a twentieth, because plans without statistics are worse than plans with old ones.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -24,8 +25,10 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const CHANGE_MOST: f64 = 4.0;
 /// Until the next look after one that failed.
 const REST_AFTER_ERROR: Duration = Duration::from_secs(30);
-/// How many times the time of work is rest.
-const REST_FACTOR: u32 = 20;
+/// How many times the processor time of a first sample of a table is rest.
+const REST_FACTOR_FIRST: u32 = 20;
+/// The same of a table that has statistics.
+const REST_FACTOR_AGAIN: u32 = 100;
 
 /// The thread. It ends with the server.
 #[derive(Debug, Default)]
@@ -92,6 +95,10 @@ fn run(env: &Env, ended: &(Mutex<bool>, Condvar), core: &Weak<Core>, backend: &W
         let sample_pages = globals.unsigned(known::innodb_stats_persistent_sample_pages());
         drop(globals);
         let Some(entry) = changed_table(&core) else { continue };
+        let rest_factor = match Table::of(&entry.source) {
+            Some(table) if table.has_collected() => REST_FACTOR_AGAIN,
+            _ => REST_FACTOR_FIRST,
+        };
         let before = env.threads.own_cpu_time();
         let now = env.clock.wall_micros();
         let go_on = &mut || if *ended.0.lock() { Err(Closed) } else { Ok(()) };
@@ -111,7 +118,7 @@ fn run(env: &Env, ended: &(Mutex<bool>, Condvar), core: &Weak<Core>, backend: &W
             }
         }
         let took = env.threads.own_cpu_time().saturating_sub(before);
-        rest = (took * REST_FACTOR).max(INTERVAL);
+        rest = (took * rest_factor).max(INTERVAL);
     }
 }
 

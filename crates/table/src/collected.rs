@@ -43,7 +43,8 @@ impl Table {
     }
 
     /// Whether a record of statistics is stored for the table: looked up once.
-    pub(crate) fn has_collected(&self) -> bool {
+    #[must_use]
+    pub fn has_collected(&self) -> bool {
         let kept = &self.counters().statistics.kept;
         if kept.load(Ordering::Relaxed) == UNKNOWN {
             let record = chunks::read(&self.store, STATISTICS_TREE, self.definition.id);
