@@ -294,5 +294,20 @@ fn find_ascii<R: CharRules>(rules: R, text: &[u8], literal: &[u8]) -> Option<usi
         return (0..text.len()).find(|&at| match_front(rules, &text[at..], literal).is_some());
     }
     let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
-    memchr::memchr2_iter(lower, upper, text).find(|&at| match_front(rules, &text[at..], literal).is_some())
+    let mut starts = text.get(..(text.len() + 1).checked_sub(literal.len())?)?;
+    let mut at = 0;
+    // A search costs more than a look: where one candidate stands, the next often follows at once.
+    while let Some(&found) = starts.first() {
+        let skipped = match found == lower || found == upper {
+            true => 0,
+            false => memchr::memchr2(lower, upper, starts)?,
+        };
+        at += skipped;
+        if match_front(rules, &text[at..], literal).is_some() {
+            return Some(at);
+        }
+        at += 1;
+        starts = &starts[skipped + 1..];
+    }
+    None
 }

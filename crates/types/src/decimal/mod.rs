@@ -220,6 +220,9 @@ impl Decimal {
     /// The sum, scale the larger of both. `None` if it has too many digits.
     #[must_use]
     pub fn add(&self, other: &Decimal) -> Option<Decimal> {
+        if self.scale == other.scale && self.is_short() && other.is_short() {
+            return Some(self.add_short(other));
+        }
         if let Some((a, b, scale)) = self.short_aligned(other) {
             return Some(Decimal::from_small(a + b, scale));
         }
@@ -239,6 +242,21 @@ impl Decimal {
         } else {
             Decimal::checked(wide::sub(&b, &a), scale, other.negative)
         }
+    }
+
+    /// The sum of two short numbers of the same scale.
+    #[inline]
+    fn add_short(&self, other: &Decimal) -> Decimal {
+        let (a, b) = (self.coefficient[0], other.coefficient[0]);
+        let (coefficient, negative) = if self.negative == other.negative {
+            let (low, carry) = a.overflowing_add(b);
+            ([low, u64::from(carry), 0, 0], self.negative)
+        } else if a >= b {
+            ([a - b, 0, 0, 0], self.negative && a != b)
+        } else {
+            ([b - a, 0, 0, 0], other.negative)
+        };
+        Decimal { coefficient, scale: self.scale, negative }
     }
 
     /// A sum whose exact form has too many digits: gives up digits after the 30th.
@@ -541,10 +559,21 @@ impl Decimal {
     /// coefficient, highest bit set for values not below zero, all bits inverted for negative ones.
     /// The value must fit; one that does not is clipped.
     pub fn write_key(&self, precision: u32, scale: u8, out: &mut Vec<u8>) {
+        let len = Decimal::key_bytes(precision);
+        // As nearly all values of a column are: short, of its scale, and with no more digits than it has.
+        if len <= size_of::<u64>()
+            && self.scale == scale
+            && self.is_short()
+            && self.coefficient[0] < POW10[precision as usize][0]
+        {
+            let positive = self.coefficient[0] | 1 << (8 * len - 1);
+            let bits = if self.negative { !positive } else { positive };
+            out.extend_from_slice(&bits.to_be_bytes()[size_of::<u64>() - len..]);
+            return;
+        }
         let value = match self.fit(precision, scale) {
             Ok((value, _)) | Err(Clipped(value)) => value,
         };
-        let len = Decimal::key_bytes(precision);
         let mut bytes = [0u8; 32];
         for (i, limb) in value.coefficient.iter().rev().enumerate() {
             bytes[i * 8..i * 8 + 8].copy_from_slice(&limb.to_be_bytes());
