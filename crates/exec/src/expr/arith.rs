@@ -7,6 +7,7 @@ use super::context::SqlResult;
 use super::program::{Node, Run, prepare_nulls};
 use super::vector::{Operand, Rows, View};
 use service::error::ER_DATA_OUT_OF_RANGE;
+use types::vector::Nulls;
 use types::{Batch, Column, ColumnData, Decimal, Physical};
 
 /// What is computed.
@@ -144,30 +145,19 @@ impl Arith {
                 };
                 shifted as i64
             })),
+            ArithOp::Add if signed => self.each_int((a, b), count, data, nulls, i64::checked_add)?,
+            ArithOp::Sub if signed => self.each_int((a, b), count, data, nulls, i64::checked_sub)?,
+            ArithOp::Mul if signed => self.each_int((a, b), count, data, nulls, i64::checked_mul)?,
             ArithOp::Add | ArithOp::Sub | ArithOp::Mul => {
-                for i in 0..count {
-                    let (x, y) = (a.int(i), b.int(i));
-                    let value = if signed {
-                        match self.op {
-                            ArithOp::Add => x.checked_add(y),
-                            ArithOp::Sub => x.checked_sub(y),
-                            _ => x.checked_mul(y),
-                        }
-                    } else {
-                        let (x, y) = (wide(x, left_unsigned), wide(y, right_unsigned));
-                        let value = match self.op {
-                            ArithOp::Add => x + y,
-                            ArithOp::Sub => x - y,
-                            _ => x.saturating_mul(y),
-                        };
-                        narrow(value, unsigned)
+                self.each_int((a, b), count, data, nulls, |x, y| {
+                    let (x, y) = (wide(x, left_unsigned), wide(y, right_unsigned));
+                    let value = match self.op {
+                        ArithOp::Add => x + y,
+                        ArithOp::Sub => x - y,
+                        _ => x.saturating_mul(y),
                     };
-                    match value {
-                        Some(value) => data.push(value),
-                        None if nulls.is_null(i) => data.push(0),
-                        None => return Err(self.out_of_range()),
-                    }
-                }
+                    narrow(value, unsigned)
+                })?;
             }
             ArithOp::IntDiv | ArithOp::Mod | ArithOp::Div => {
                 for i in 0..count {
@@ -185,6 +175,27 @@ impl Arith {
                     let value = if self.op == ArithOp::Mod { x % y } else { x / y };
                     data.push(narrow(value, unsigned).ok_or_else(|| self.out_of_range())?);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// `compute` for each row: a loop for each operation. `None`: the result is no BIGINT.
+    #[inline]
+    fn each_int(
+        &self,
+        (a, b): (View<'_>, View<'_>),
+        count: usize,
+        data: &mut Vec<i64>,
+        nulls: &Nulls,
+        compute: impl Fn(i64, i64) -> Option<i64>,
+    ) -> SqlResult<()> {
+        data.reserve(count);
+        for i in 0..count {
+            match compute(a.int(i), b.int(i)) {
+                Some(value) => data.push(value),
+                None if nulls.is_null(i) => data.push(0),
+                None => return Err(self.out_of_range()),
             }
         }
         Ok(())

@@ -904,15 +904,18 @@ impl<'b> Pieces<'b> {
 
     fn assemble(self, physical: Physical, run: &mut Run<'_, '_>) -> Operand<'b> {
         let mut out = run.scratch.pool.take(physical);
+        // A bare NULL has another shape.
+        let of_shape = |operand: &Operand<'b>| operand.column().physical() == physical;
+        let views: smallvec::SmallVec<[Option<View<'_>>; 4]> =
+            self.operands.iter().map(|operand| of_shape(operand).then(|| operand.view())).collect();
         for &(part, row) in &self.choice {
-            match self.operands.get(part as usize) {
-                Some(operand) if operand.column().physical() == physical => {
-                    out.push_cell(operand.view().cell(row as usize));
-                }
-                // A bare NULL of another shape, or no arm.
+            match views.get(part as usize) {
+                Some(Some(view)) => out.push_cell(view.cell(row as usize)),
+                // Such a NULL, or no arm.
                 _ => out.push_null(),
             }
         }
+        drop(views);
         for operand in self.operands {
             run.scratch.pool.release(operand);
         }
