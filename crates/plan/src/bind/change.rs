@@ -193,7 +193,7 @@ impl<'a> Binder<'a> {
 
     /// A value with subqueries as a query of its own.
     pub(super) fn row_query(&mut self, expr: Expr) -> u32 {
-        let column = self.new_column(&"".into(), expr.data_type.clone(), expr.nullable);
+        let column = self.new_column(&self.no_name(), expr.data_type.clone(), expr.nullable);
         let tree = Logical::Project { input: Box::new(Logical::OneRow), items: vec![(column, expr)] };
         self.row_queries.push(BoundRowQuery { tree, column });
         self.row_queries.len() as u32 - 1

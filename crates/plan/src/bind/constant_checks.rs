@@ -23,7 +23,7 @@
 //! A column that an outer join fills with NULL is no constant except beside `=`, whatever computes it, nor is a row of a set operation that comes from
 //! no table.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId as F;
@@ -140,7 +140,7 @@ pub(super) struct Columns<'c> {
 pub(super) fn of(kind: &BoundKind, columns: Columns<'_>, parameters: Parameters<'_>) -> Vec<Expr> {
     let Columns { all: columns, materialized, of_having, session } = columns;
     let literals_are_parameters = matches!(parameters, Parameters::Literals);
-    let mut found = Found { parameters, session: Some(session), ..Found::default() };
+    let mut found = Found { parameters, session: Some(session), columns, ..Found::default() };
     found.statement(kind);
     found.drop_conditions();
     if found.comparisons.is_empty() && found.conditions.is_empty() {
@@ -254,18 +254,19 @@ struct Condition<'t> {
 #[derive(Default)]
 struct Found<'t> {
     parameters: Parameters<'t>,
+    columns: &'t [ColumnInfo],
     session: Option<&'t dyn Session>,
     comparisons: Vec<Comparison<'t>>,
     conditions: Vec<Condition<'t>>,
     projections: Vec<&'t [(ColumnId, Expr)]>,
     /// Those of `projections`, by column.
-    items: HashMap<ColumnId, &'t Expr>,
+    items: BTreeMap<ColumnId, &'t Expr>,
     /// The columns of the sides of UNION, EXCEPT and INTERSECT, by column of the result.
-    unions: HashMap<ColumnId, (ColumnId, ColumnId)>,
+    unions: BTreeMap<ColumnId, (ColumnId, ColumnId)>,
     /// Columns of queries without a table.
-    tableless: HashSet<ColumnId>,
+    tableless: BTreeSet<ColumnId>,
     /// Columns that an outer join fills with NULL.
-    padded: HashSet<ColumnId>,
+    padded: BTreeSet<ColumnId>,
     /// Subqueries that are joins: what is looked for in another is no column any more.
     joined: Vec<&'t Subquery>,
     /// Those that would be, but a constant in their conditions, or those beside them, leaves no row: MySQL compares nothing then.
@@ -328,6 +329,17 @@ impl<'t> Found<'t> {
                 let sides = left_columns.iter().copied().zip(right_columns.iter().copied());
                 self.unions.extend(columns.iter().copied().zip(sides));
             }
+            Logical::Filter { conditions: parts, .. } | Logical::Join { conditions: parts, .. }
+                if parts.iter().all(|part| self.is_of_numbers(part)) =>
+            {
+                match tree {
+                    Logical::Join { kind: JoinKind::Left, left, right, .. } => {
+                        self.padded_join(left, right);
+                    }
+                    _ => tree.each_input(&mut |input| self.tree(input)),
+                }
+                return;
+            }
             Logical::Filter { conditions: parts, .. } | Logical::Join { conditions: parts, .. } => {
                 if !matches!(tree, Logical::Filter { input, .. } if is_grouped(input)) {
                     let is_removed = parts.iter().any(|part| self.is_never_true(part));
@@ -350,12 +362,7 @@ impl<'t> Found<'t> {
                     });
                 }
                 if let Logical::Join { kind: JoinKind::Left, left, right, .. } = tree {
-                    self.tree(left);
-                    self.padding_depth += 1;
-                    self.outer_joins += 1;
-                    self.tree(right);
-                    self.outer_joins -= 1;
-                    self.padding_depth -= 1;
+                    self.padded_join(left, right);
                     tree.each_expr(&mut |expr| self.expr(expr));
                     return;
                 }
@@ -381,6 +388,41 @@ impl<'t> Found<'t> {
             tree.each_input(&mut |input| self.tree(input));
         }
         tree.each_expr(&mut |expr| self.expr(expr));
+    }
+
+    /// Visits the sides of LEFT JOIN.
+    fn padded_join(&mut self, left: &'t Logical, right: &'t Logical) {
+        self.tree(left);
+        self.padding_depth += 1;
+        self.outer_joins += 1;
+        self.tree(right);
+        self.outer_joins -= 1;
+        self.padding_depth -= 1;
+    }
+
+    /// A comparison of columns of tables with such and with literals, all of them plain numbers, or several by AND: nothing in it is a
+    /// constant, and nothing is converted. Most conditions are.
+    fn is_of_numbers(&self, condition: &Expr) -> bool {
+        let Some((function, args)) = condition.as_call() else { return false };
+        let is_plain = |of: &DataType| {
+            let is_text_of_some = matches!(of.kind, TypeKind::Year | TypeKind::Bit);
+            of.is_numeric() && !is_text_of_some
+        };
+        let is_of_table = |arg: &Expr| {
+            arg.as_column().is_some_and(|id| {
+                self.columns.get(id.0 as usize).is_some_and(|column| column.origin.is_some())
+            })
+        };
+        match function {
+            F::And => args.iter().all(|arg| self.is_of_numbers(arg)),
+            F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Between => {
+                args.iter().any(is_of_table)
+                    && args.iter().all(|arg| {
+                        is_plain(&arg.data_type) && (is_of_table(arg) || arg.as_literal().is_some())
+                    })
+            }
+            _ => false,
+        }
     }
 
     /// Visits what MySQL does not join with the tables beside it.

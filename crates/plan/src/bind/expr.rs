@@ -10,7 +10,9 @@ use types::{CollationId, DataType, TypeKind, Value};
 
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
-use crate::expr::{CallOption, Coercibility, Expr, ExprKind, JsonAnswer, Subquery, SubqueryKind};
+use crate::expr::{
+    CallOption, Coercibility, Expr, ExprKind, JsonAnswer, JsonValueOption, Subquery, SubqueryKind,
+};
 use crate::function::{self, FunctionId, Typed};
 use crate::logical::{AggregateCall, Logical, SortKey};
 
@@ -69,18 +71,22 @@ impl<'a> Binder<'a> {
         mut args: Vec<Expr>,
         option: CallOption,
     ) -> PlanResult<Expr> {
-        if self.types.fixes_parameters && takes_charset(function) {
-            self.note_charsets(if function == FunctionId::If { &args[1..] } else { &args });
-        }
-        if self.types.fixes_parameters {
+        if self.has_open_parameters() {
+            if takes_charset(function) {
+                self.note_charsets(if function == FunctionId::If { &args[1..] } else { &args });
+            }
             self.read_documents(function, &mut args);
+            self.with_types(&mut args, |args| function::derive(function, args, &option, &self.types));
         }
-        self.with_types(&mut args, |args| function::derive(function, args, &option, &self.types));
         self.call_typed(function, args, option)
     }
 
     /// As above; parameters among the arguments stay what they are.
-    fn call_typed(&self, function: FunctionId, mut args: Vec<Expr>, option: CallOption) -> PlanResult<Expr> {
+    fn call_typed(&self, function: FunctionId, args: Vec<Expr>, option: CallOption) -> PlanResult<Expr> {
+        let (mut args, option) = match function::of_numbers(function, args, option, &self.types) {
+            Ok(call) => return Ok(call),
+            Err(parts) => parts,
+        };
         self.document_values(function, &mut args);
         self.passed_values(function, &args);
         self.times_beside_texts(function, &mut args)?;
@@ -103,7 +109,7 @@ impl<'a> Binder<'a> {
         if !matches!(option, CallOption::AsIs) {
             self.fold_beside_decimals(function, &mut args);
         }
-        function::build(function, args, option, &self.types)
+        function::build_any(function, args, option, &self.types)
     }
 
     /// STRCMP and NULLIF read a text beside a BIGINT column when the statement is planned, if it is known then.
@@ -242,8 +248,8 @@ impl<'a> Binder<'a> {
 
     /// Notes a parameter whose time of day a function reads.
     fn note_time(&self, function: FunctionId, arg: &Expr) {
-        if self.types.fixes_parameters
-            && let ExprKind::Param(ordinal) = arg.kind
+        if let ExprKind::Param(ordinal) = arg.kind
+            && self.types.fixes_parameters
             && function::reads_time(function)
         {
             self.time_parameters.borrow_mut().push(ordinal);
@@ -281,7 +287,7 @@ impl<'a> Binder<'a> {
             bound.iter_mut().for_each(|bound| function::derive_condition(bound, &self.types));
         });
         crate::rewrite::conjuncts(bound, &mut conditions);
-        if self.types.fixes_parameters && self.block().clause != "having clause" {
+        if self.has_open_parameters() && self.block().clause != "having clause" {
             for condition in &mut conditions {
                 function::years_of_parameters(condition, &self.types);
             }
@@ -1497,7 +1503,8 @@ impl<'a> Binder<'a> {
         };
         let on_empty = answer(self, &call.on_empty)?;
         let on_error = answer(self, &call.on_error)?;
-        let option = CallOption::JsonValue { path: call.path.into(), on_empty, on_error };
+        let option = JsonValueOption { path: call.path.into(), on_empty, on_error };
+        let option = CallOption::JsonValue(Box::new(option));
         function::build_typed(FunctionId::JsonValue, vec![doc], data_type, option, &self.types)
     }
 

@@ -37,14 +37,16 @@ impl<'a> Binder<'a> {
     /// References with commas between them: an inner join.
     fn table_refs(&mut self, tables: &'a [TableRef<'a>]) -> PlanResult<(Logical, Vec<(u32, u32)>)> {
         let mut tree: Option<Logical> = None;
-        let mut star = Vec::new();
+        let mut star: Vec<(u32, u32)> = Vec::new();
         for table in tables {
             let first = self.block().tables.len();
             let (right, columns) = self.table_ref(table)?;
             if tree.is_some() {
                 self.block().mark_later(first..);
+                star.extend(columns);
+            } else {
+                star = columns;
             }
-            star.extend(columns);
             tree = Some(match tree {
                 None => right,
                 Some(left) => self.joined(JoinKind::Inner, left, right, Vec::new()),
@@ -155,7 +157,10 @@ impl<'a> Binder<'a> {
     pub(super) fn shown_last(&mut self) -> Vec<(u32, u32)> {
         let tables = &self.block().tables;
         let position = tables.len() as u32 - 1;
-        tables[position as usize].shown().into_iter().map(|ordinal| (position, ordinal)).collect()
+        let table = &tables[position as usize];
+        let mut shown = Vec::with_capacity(table.width() as usize);
+        table.each_shown(&mut |ordinal| shown.push((position, ordinal)));
+        shown
     }
 
     fn derived(

@@ -34,7 +34,7 @@ impl<'a> Binder<'a> {
         document.each_column(&mut |id| outer.push(id));
         outer.sort_unstable();
         outer.dedup();
-        let id = self.new_column(&"".into(), document.data_type.clone(), document.nullable);
+        let id = self.new_column(&self.no_name(), document.data_type.clone(), document.nullable);
         let input = Logical::Project { input: Box::new(Logical::OneRow), items: vec![(id, document)] };
         let mut plan = Logical::JsonTable {
             input: Box::new(input),

@@ -167,6 +167,11 @@ impl Binder<'_> {
         types[position] = data_type;
     }
 
+    /// Whether some operand may have a parameter whose type comes from what stands beside it.
+    pub(crate) fn has_open_parameters(&self) -> bool {
+        self.types.fixes_parameters && !self.parameters.borrow().is_empty()
+    }
+
     /// Notes the parameters among operands that take the character set of another one.
     pub(crate) fn note_charsets(&self, operands: &[Expr]) {
         if let Some(collation) = function::charset_beside(operands, &self.types) {
@@ -205,10 +210,11 @@ impl Binder<'_> {
 
     /// Lets `derive` give types to the parameters among operands, and notes them, those of calls that get another type, too.
     pub(crate) fn with_types(&self, exprs: &mut [Expr], derive: impl FnOnce(&mut [Expr])) {
-        if !self.types.fixes_parameters {
-            return derive(exprs);
+        if !self.has_open_parameters() {
+            return;
         }
-        let before: Vec<DataType> = exprs.iter().map(|expr| expr.data_type.clone()).collect();
+        let before: smallvec::SmallVec<[DataType; 4]> =
+            exprs.iter().map(|expr| expr.data_type.clone()).collect();
         derive(exprs);
         for (expr, before) in exprs.iter().zip(before) {
             if matches!(expr.kind, ExprKind::Param(_)) || expr.data_type != before {

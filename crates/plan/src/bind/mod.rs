@@ -271,6 +271,8 @@ struct VisibleCte<'a> {
 }
 
 pub(crate) struct Binder<'a> {
+    /// The name of what has none.
+    no_name: std::cell::OnceCell<Arc<str>>,
     /// Where the trees of views lie.
     arena: &'a bumpalo::Bump,
     text: &'a [u8],
@@ -375,6 +377,7 @@ impl<'a> Binder<'a> {
         arena: &'a bumpalo::Bump,
     ) -> Binder<'a> {
         Binder {
+            no_name: std::cell::OnceCell::new(),
             arena,
             text,
             catalog,
@@ -562,6 +565,11 @@ impl<'a> Binder<'a> {
         if self.in_view() { None } else { self.session.literal_parameter(start) }
     }
 
+    /// The name of what has none: one for the statement.
+    fn no_name(&self) -> Arc<str> {
+        Arc::clone(self.no_name.get_or_init(|| "".into()))
+    }
+
     /// A new column.
     fn new_column(&mut self, name: &Arc<str>, data_type: DataType, nullable: bool) -> ColumnId {
         let id = ColumnId(self.columns.len() as u32);
@@ -642,6 +650,7 @@ impl<'a> Binder<'a> {
     fn add_table(&mut self, entry: Arc<TableEntry>, alias: Arc<str>) -> TableIndex {
         let index = TableIndex(self.tables.len() as u32);
         let first_column = ColumnId(self.columns.len() as u32);
+        self.columns.reserve(entry.definition.columns.len());
         for (ordinal, column) in entry.definition.columns.iter().enumerate() {
             self.columns.push(ColumnInfo {
                 name: column.name.clone(),
@@ -683,7 +692,7 @@ impl<'a> Binder<'a> {
         let mut items = Vec::new();
         for expr in exprs {
             let bound = self.expr(expr)?;
-            let id = self.new_column(&"".into(), bound.data_type.clone(), bound.nullable);
+            let id = self.new_column(&self.no_name(), bound.data_type.clone(), bound.nullable);
             items.push((id, bound));
         }
         let windows = self.blocks.pop().map(|block| block.windows).unwrap_or_default();

@@ -104,18 +104,22 @@ impl ScopeTable {
         }
     }
 
+    /// Calls `visit` with the ordinals that `*` shows.
+    pub(crate) fn each_shown(&self, visit: &mut dyn FnMut(u32)) {
+        match &self.columns {
+            ScopeColumns::Base { definition, .. } => {
+                let columns = definition.columns.iter().zip(0..);
+                columns.filter(|(column, _)| !column.invisible).for_each(|(_, ordinal)| visit(ordinal));
+            }
+            ScopeColumns::Derived { columns, .. } => (0..columns.len() as u32).for_each(visit),
+        }
+    }
+
     /// Ordinals that `*` shows.
     pub(crate) fn shown(&self) -> Vec<u32> {
-        match &self.columns {
-            ScopeColumns::Base { definition, .. } => definition
-                .columns
-                .iter()
-                .enumerate()
-                .filter(|(_, column)| !column.invisible)
-                .map(|(ordinal, _)| ordinal as u32)
-                .collect(),
-            ScopeColumns::Derived { columns, .. } => (0..columns.len() as u32).collect(),
-        }
+        let mut shown = Vec::with_capacity(self.width() as usize);
+        self.each_shown(&mut |ordinal| shown.push(ordinal));
+        shown
     }
 
     fn is(&self, schema: Option<&str>, alias: &str) -> bool {

@@ -214,7 +214,7 @@ impl<'a> Binder<'a> {
                 let own = key.as_column().filter(|id| !is_repeated && !self.block().outer.contains(id));
                 let id = match own {
                     Some(id) => id,
-                    None => self.new_column(&"".into(), key.data_type.clone(), key.nullable),
+                    None => self.new_column(&self.no_name(), key.data_type.clone(), key.nullable),
                 };
                 let is_written =
                     position_of(&item.expr).is_none() && !matches!(item.expr.kind, ast::ExprKind::Column(_));
@@ -401,22 +401,28 @@ impl<'a> Binder<'a> {
                 if let Some(alias) = alias {
                     self.warn_of_blanks(&utf8(alias.text));
                 }
-                let name = shown_name(&match (alias, &expr.kind) {
-                    (Some(alias), _) => utf8(alias.text),
-                    // A variable of a stored program is named as it is written, parentheses too.
-                    (None, ast::ExprKind::Column(_)) if matches!(bound.kind, ExprKind::Param(_)) => {
-                        utf8(source.of(self.text).trim_ascii())
-                    }
-                    (None, ast::ExprKind::Column(name)) => match self.name_as_defined(&bound) {
-                        Some(name) => name.to_string().into(),
-                        None => utf8(name.name.text),
-                    },
-                    (None, ast::ExprKind::Literal(ast::Literal::Null)) => "NULL".into(),
-                    // Not its parentheses.
-                    (None, ast::ExprKind::Literal(ast::Literal::Number(_, text))) => utf8(text),
-                    (None, ast::ExprKind::Param(_)) => "?".into(),
-                    (None, ast::ExprKind::Literal(ast::Literal::String { value, .. })) => utf8(value),
-                    (None, _) => utf8(source.of(self.text).trim_ascii()),
+                let own = match (alias, &expr.kind) {
+                    (None, ast::ExprKind::Column(name)) => self.own_name(&bound, name.name.text),
+                    _ => None,
+                };
+                let name = own.unwrap_or_else(|| {
+                    shown_name(&match (alias, &expr.kind) {
+                        (Some(alias), _) => utf8(alias.text),
+                        // A variable of a stored program is named as it is written, parentheses too.
+                        (None, ast::ExprKind::Column(_)) if matches!(bound.kind, ExprKind::Param(_)) => {
+                            utf8(source.of(self.text).trim_ascii())
+                        }
+                        (None, ast::ExprKind::Column(name)) => match self.name_as_defined(&bound) {
+                            Some(name) => name.to_string().into(),
+                            None => utf8(name.name.text),
+                        },
+                        (None, ast::ExprKind::Literal(ast::Literal::Null)) => "NULL".into(),
+                        // Not its parentheses.
+                        (None, ast::ExprKind::Literal(ast::Literal::Number(_, text))) => utf8(text),
+                        (None, ast::ExprKind::Param(_)) => "?".into(),
+                        (None, ast::ExprKind::Literal(ast::Literal::String { value, .. })) => utf8(value),
+                        (None, _) => utf8(source.of(self.text).trim_ascii()),
+                    })
                 });
                 self.note_name(source.start, &name);
                 let mut column = match bound.as_column() {
@@ -427,7 +433,7 @@ impl<'a> Binder<'a> {
                         self.columns[id.0 as usize].coercibility = Some(bound.coercibility);
                         self.columns[id.0 as usize].bits = function::bits_of(&bound);
                         let mut column =
-                            plain_output(id, name.clone(), bound.data_type.clone(), bound.nullable);
+                            self.plain_output(id, name.clone(), bound.data_type.clone(), bound.nullable);
                         column.created = created(&bound);
                         if column.created == Created::IfNull
                             && let Some(bits) = function::bits_of(&bound)
@@ -454,6 +460,13 @@ impl<'a> Binder<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// The name of the column that an item is, where that is what the result shows of its name as written.
+    fn own_name(&self, bound: &Expr, written: &[u8]) -> Option<Arc<str>> {
+        let own = &self.columns[bound.as_column()?.0 as usize].name;
+        let is_shown = own.as_bytes() == written && own.is_ascii() && own.len() <= NAME_BYTES_MAX;
+        (is_shown && without_leading_blanks(own).len() == own.len()).then(|| Arc::clone(own))
     }
 
     /// The name of a column of this block whose table shows it as defined, however it was written.
@@ -497,26 +510,60 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// An output column that is no table's.
+    pub(super) fn plain_output(
+        &self,
+        id: ColumnId,
+        name: Arc<str>,
+        data_type: DataType,
+        nullable: bool,
+    ) -> OutputColumn {
+        let empty = self.no_name();
+        OutputColumn {
+            id,
+            name,
+            table: empty.clone(),
+            original_table: empty.clone(),
+            original_name: empty.clone(),
+            schema: empty,
+            data_type,
+            nullable,
+            flags: 0,
+            source: OutputSource::Expression,
+            created: Created::Column,
+            created_type: None,
+            described_type: None,
+            text: None,
+        }
+    }
+
     fn output_of_column(&mut self, id: ColumnId, expr: &Expr) -> OutputColumn {
         let info = &self.columns[id.0 as usize];
-        let mut column = plain_output(id, info.name.clone(), expr.data_type.clone(), expr.nullable);
-        let scope_alias =
-            self.blocks.last().and_then(|block| block.tables.iter().find(|table| table.holds(id)));
-        if let Some(table) = scope_alias {
-            column.table = table.alias.clone();
-            let is_merged = info.origin.is_none() && !self.materialized_columns.contains(&id);
-            if !is_merged {
-                column.source = OutputSource::Column;
-            }
-        }
-        if let Some((table, ordinal)) = info.origin {
-            let table = &self.tables[table.0 as usize];
-            let definition = &table.entry.definition;
-            column.original_table = definition.name.clone();
-            column.schema = definition.schema.clone();
-            column.original_name = info.name.clone();
-            column.flags = column_flags(definition, ordinal as usize);
-        }
+        let shown = self.blocks.last().and_then(|block| block.tables.iter().find(|table| table.holds(id)));
+        let is_merged = info.origin.is_none() && !self.materialized_columns.contains(&id);
+        let origin = info
+            .origin
+            .map(|(table, ordinal)| (&self.tables[table.0 as usize].entry.definition, ordinal as usize));
+        let named = |name: Option<&Arc<str>>| name.map_or_else(|| self.no_name(), Arc::clone);
+        let mut column = OutputColumn {
+            id,
+            name: info.name.clone(),
+            table: named(shown.map(|table| &table.alias)),
+            original_table: named(origin.map(|(definition, _)| &definition.name)),
+            original_name: named(origin.map(|_| &info.name)),
+            schema: named(origin.map(|(definition, _)| &definition.schema)),
+            data_type: expr.data_type.clone(),
+            nullable: expr.nullable,
+            flags: origin.map_or(0, |(definition, ordinal)| column_flags(definition, ordinal)),
+            source: match shown {
+                Some(_) if !is_merged => OutputSource::Column,
+                _ => OutputSource::Expression,
+            },
+            created: Created::Column,
+            created_type: None,
+            described_type: None,
+            text: None,
+        };
         if let Some(held) = self.temporary_columns.get(&id) {
             column.data_type = held.data_type.clone();
             column.flags = held.flags;
@@ -913,32 +960,6 @@ fn stored_bits(items: &[(ColumnId, Expr)], output: &[OutputColumn]) -> HashMap<C
     bits
 }
 
-/// An output column that is no table's.
-pub(super) fn plain_output(
-    id: ColumnId,
-    name: Arc<str>,
-    data_type: DataType,
-    nullable: bool,
-) -> OutputColumn {
-    let empty: Arc<str> = "".into();
-    OutputColumn {
-        id,
-        name,
-        table: empty.clone(),
-        original_table: empty.clone(),
-        original_name: empty.clone(),
-        schema: empty,
-        data_type,
-        nullable,
-        flags: 0,
-        source: OutputSource::Expression,
-        created: Created::Column,
-        created_type: None,
-        described_type: None,
-        text: None,
-    }
-}
-
 /// How this item of a select list is computed.
 fn created(item: &Expr) -> Created {
     match &item.kind {
@@ -1066,11 +1087,16 @@ fn table_ref_references(table: &TableRef<'_>, name: &[u8]) -> bool {
     }
 }
 
+/// Bytes of the longest name of a column of a result.
+const NAME_BYTES_MAX: usize = 255;
+
 /// The name of a column of a result: MySQL leaves leading blanks and control characters out, has no characters beyond the
 /// basic plane in names, and cuts what is longer, such as a literal of 64 MB.
 fn shown_name(text: &str) -> Arc<str> {
-    const NAME_BYTES_MAX: usize = 255;
     let text = without_leading_blanks(text);
+    if text.len() <= NAME_BYTES_MAX && text.is_ascii() {
+        return text.into();
+    }
     let end = (0..=NAME_BYTES_MAX.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     let end = end.unwrap_or(0);
     if text[..end].chars().all(is_in_names) {

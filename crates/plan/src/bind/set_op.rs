@@ -9,7 +9,7 @@ use syntax::ast::{Ident, OrderItem, Query, SetOp, ValuesRows};
 use types::data_type::{SCALE_NOT_FIXED, column_flag};
 use types::{DataType, TypeKind};
 
-use super::select::{BoundQuery, plain_output};
+use super::select::BoundQuery;
 use super::set_members::{Member, Recursion};
 use super::temporary::TemporaryColumn;
 use super::{Binder, NamedColumns};
@@ -227,7 +227,7 @@ impl<'a> Binder<'a> {
             }
             let id = self.new_column(&left_column.name, data_type.clone(), nullable);
             self.columns[id.0 as usize].coercibility = Some(coercibility);
-            let mut column = plain_output(id, left_column.name.clone(), data_type, nullable);
+            let mut column = self.plain_output(id, left_column.name.clone(), data_type, nullable);
             // Texts of columns stay what they are.
             if matches!(column.data_type.kind, TypeKind::VarChar | TypeKind::Null) {
                 super::temporary::store_text(&mut column.data_type);
@@ -332,7 +332,7 @@ impl<'a> Binder<'a> {
             let name: Arc<str> = format!("column_{position}").into();
             let id = self.new_column(&name, data_type.clone(), nullable);
             self.columns[id.0 as usize].coercibility = Some(coercibility);
-            output.push(plain_output(id, name, data_type, nullable));
+            output.push(self.plain_output(id, name, data_type, nullable));
         }
         let columns = output.iter().map(|column| column.id).collect();
         let outer = block.map(|block| block.outer).unwrap_or_default();

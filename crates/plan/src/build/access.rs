@@ -111,11 +111,15 @@ impl Builder<'_> {
         let mut read = needed.clone();
         conditions.iter().for_each(|condition| read.add_expr(condition));
         let columns: Vec<usize> = (0..bound.width()).filter(|&at| read.has(bound.column(at))).collect();
-        let candidates = self.candidates(table, conditions, &columns, order);
+        let mut known = vec![(table, self.sargs(bound, conditions))];
+        let candidates = self.candidates_by(table, &known[0].1, &columns, order);
         let keyed = candidates.iter().any(|candidate| candidate.access.ranges.is_some());
-        let selectivity = self.conditions_selectivity(conditions);
-        let rows = (self.table_rows(table) * selectivity).max(0.0);
-        let best = self.choose(table, candidates, rows, order);
+        let mut rows_of_all =
+            || (self.table_rows(table) * self.selectivity_by(conditions, &mut known)).max(0.0);
+        // Without an order to choose for, only a filter that keeps all conditions asks for it.
+        let rows = order.map(|_| rows_of_all());
+        let best = self.choose(table, candidates, rows.unwrap_or(0.0), order);
+        let rows = rows.or_else(|| best.consumed.is_empty().then(rows_of_all));
         let locator = needed.has(self.locator(table));
         let Candidate { access, rows: read_rows, cost, consumed, ordered, .. } = best;
         let mut output: Vec<ColumnId> = columns.iter().map(|&ordinal| bound.column(ordinal)).collect();
@@ -128,8 +132,17 @@ impl Builder<'_> {
             .filter(|(position, _)| !consumed.contains(position))
             .map(|(_, condition)| condition.clone())
             .collect();
-        let left = self.conditions_selectivity(&filter);
-        let early = if read_rows >= EARLY_ROWS_MIN { self.early_ranges(table, &filter) } else { Vec::new() };
+        let rows = match rows {
+            Some(rows) if consumed.is_empty() => rows,
+            _ => read_rows * self.conditions_selectivity(&filter),
+        };
+        let early = match read_rows >= EARLY_ROWS_MIN {
+            true => {
+                let sargs = known.swap_remove(0).1.into_iter();
+                self.early_ranges(table, sargs.filter(|sarg| !consumed.contains(&sarg.condition)))
+            }
+            false => Vec::new(),
+        };
         let filter = self.translate(&filter, &output);
         let access = self.translate_access(access, &[]);
         let scan = Scan {
@@ -144,12 +157,11 @@ impl Builder<'_> {
             keyed,
             rows_read: read_rows,
         };
-        let rows = if consumed.is_empty() { rows } else { read_rows * left };
         (self.node(Op::Scan(scan), output, rows, cost), ordered)
     }
 
     /// What conditions say of single columns against constants, column by column.
-    fn early_ranges(&mut self, table: TableIndex, conditions: &[Expr]) -> Vec<EarlyRanges> {
+    fn early_ranges(&mut self, table: TableIndex, sargs: impl Iterator<Item = Sarg>) -> Vec<EarlyRanges> {
         let bound = &self.bound.tables[table.0 as usize];
         if !self.switches.early_conditions
             || bound.lock.is_some()
@@ -158,7 +170,7 @@ impl Builder<'_> {
             return Vec::new();
         }
         let mut early = Vec::new();
-        for Sarg { column, limit, is_expression, .. } in self.sargs(bound, conditions) {
+        for Sarg { column, limit, is_expression, .. } in sargs {
             if is_expression {
                 continue;
             }
@@ -247,10 +259,21 @@ impl Builder<'_> {
         columns: &[usize],
         order: Option<&RowOrder<'_>>,
     ) -> Vec<Candidate> {
+        let sargs = self.sargs(&self.bound.tables[table.0 as usize], conditions);
+        self.candidates_by(table, &sargs, columns, order)
+    }
+
+    /// The same, where it is known what the conditions say of single columns.
+    fn candidates_by(
+        &self,
+        table: TableIndex,
+        sargs: &[Sarg],
+        columns: &[usize],
+        order: Option<&RowOrder<'_>>,
+    ) -> Vec<Candidate> {
         let bound = &self.bound.tables[table.0 as usize];
         let definition = &bound.entry.definition;
         let rows = self.table_rows(table);
-        let sargs = self.sargs(bound, conditions);
         let is_changed = self.changes_rows && bound.lock.is_some_and(|(is_exclusive, _)| is_exclusive);
         let mut candidates = Vec::new();
         for (position, index) in definition.indexes.iter().enumerate() {
@@ -259,11 +282,11 @@ impl Builder<'_> {
             {
                 continue;
             }
-            let Some(mut candidate) = self.index_candidate(table, position, &sargs, columns, rows) else {
+            let Some(mut candidate) = self.index_candidate(table, position, sargs, columns, rows) else {
                 continue;
             };
             if let Some(order) = order {
-                match self.index_order(bound, position, &sargs, order) {
+                match self.index_order(bound, position, sargs, order) {
                     Some(backward)
                         if candidate.access.ranges.as_ref().is_none_or(|ranges| ranges.len() <= 1) =>
                     {
@@ -295,7 +318,7 @@ impl Builder<'_> {
                 per_row: cost::ROW,
             };
             if let (Some(order), Some(clustered)) = (order, definition.clustered)
-                && let Some(backward) = self.index_order(bound, clustered, &sargs, order)
+                && let Some(backward) = self.index_order(bound, clustered, sargs, order)
             {
                 whole.ordered = true;
                 whole.access.backward = backward;

@@ -109,8 +109,16 @@ impl Builder<'_> {
     }
 
     pub(crate) fn conditions_selectivity(&self, conditions: &[Expr]) -> f64 {
-        let mut used = vec![false; conditions.len()];
-        let mut known = Vec::new();
+        self.selectivity_by(conditions, &mut Vec::new())
+    }
+
+    /// The same, with what the conditions say of single columns of some tables in `known`.
+    pub(super) fn selectivity_by(
+        &self,
+        conditions: &[Expr],
+        known: &mut Vec<(TableIndex, Vec<Sarg>)>,
+    ) -> f64 {
+        let mut used: smallvec::SmallVec<[bool; 16]> = smallvec::smallvec![false; conditions.len()];
         let mut share = 1.0;
         for at in 0..conditions.len() {
             if used[at] {
@@ -120,11 +128,11 @@ impl Builder<'_> {
                 share *= of_all;
                 continue;
             }
-            if let Some(of_all) = self.equalities_share(conditions, at, &mut used, &mut known) {
+            if let Some(of_all) = self.equalities_share(conditions, at, &mut used, known) {
                 share *= of_all;
                 continue;
             }
-            share *= match self.known_share(conditions, at, &mut used, &mut known) {
+            share *= match self.known_share(conditions, at, &mut used, known) {
                 Some(share) => share,
                 None => self.share_by_rule(&conditions[at]),
             };

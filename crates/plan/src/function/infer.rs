@@ -435,6 +435,36 @@ fn read_digits(expr: &Expr, context: &TypeContext) -> u8 {
     }
 }
 
+/// The type of a comparison of numbers, of their sum, difference or product, or of logic on them, as most calls are: no argument is
+/// converted, and no collation decides. `None`: it is none of these, or something beside plain numbers is among the arguments.
+pub(super) fn of_numbers(function: FunctionId, args: &[Expr], context: &TypeContext) -> Option<Typed> {
+    use FunctionId as F;
+    let (least, most) = match function {
+        F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Add | F::Sub | F::Mul => (2, 2),
+        F::Between => (3, 3),
+        F::And | F::Or => (2, usize::MAX),
+        F::Not => (1, 1),
+        _ => return None,
+    };
+    // A YEAR makes a year of a constant, and bits are texts to some.
+    let is_number = |arg: &Expr| {
+        use TypeKind as K;
+        matches!(
+            arg.data_type.kind,
+            K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt | K::Float | K::Double | K::Decimal
+        )
+    };
+    if args.len() < least || args.len() > most || !args.iter().all(is_number) {
+        return None;
+    }
+    let data_type = match function {
+        F::Add | F::Sub | F::Mul => arithmetic(function, args, context),
+        _ => DataType::BOOL,
+    };
+    let nullable = function != F::NullSafeEq && args.iter().any(|arg| arg.nullable);
+    Some(Typed { data_type, nullable, coercibility: Coercibility::Numeric })
+}
+
 pub(super) fn infer(
     function: FunctionId,
     args: &mut Vec<Expr>,

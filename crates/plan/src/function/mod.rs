@@ -150,6 +150,34 @@ pub fn lookup(name: &[u8]) -> Option<FunctionId> {
 /// them.
 pub fn build(
     function: FunctionId,
+    args: Vec<Expr>,
+    option: CallOption,
+    context: &TypeContext,
+) -> PlanResult<Expr> {
+    match of_numbers(function, args, option, context) {
+        Ok(call) => Ok(call),
+        Err((args, option)) => build_any(function, args, option, context),
+    }
+}
+
+/// The call, if it is one of plain numbers that nothing has to be looked at for ([`infer::of_numbers`]); else what it would be made of.
+pub(crate) fn of_numbers(
+    function: FunctionId,
+    args: Vec<Expr>,
+    option: CallOption,
+    context: &TypeContext,
+) -> Result<Expr, (Vec<Expr>, CallOption)> {
+    match infer::of_numbers(function, &args, context) {
+        Some(Typed { data_type, nullable, coercibility }) => {
+            Ok(Expr { kind: ExprKind::Call { function, args, option }, data_type, nullable, coercibility })
+        }
+        None => Err((args, option)),
+    }
+}
+
+/// As [`build`], of a call that is none of plain numbers.
+pub(crate) fn build_any(
+    function: FunctionId,
     mut args: Vec<Expr>,
     option: CallOption,
     context: &TypeContext,

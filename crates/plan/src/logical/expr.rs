@@ -135,16 +135,23 @@ pub enum CallOption {
     Text(Arc<[u8]>),
     /// A length in characters or bytes (WEIGHT_STRING), fraction digits.
     Number(u64),
-    /// JSON_VALUE's answers.
-    JsonValue {
-        /// The path.
-        path: Arc<[u8]>,
-        /// When nothing is found.
-        on_empty: JsonAnswer,
-        /// When something goes wrong.
-        on_error: JsonAnswer,
-    },
+    /// JSON_VALUE's path and answers. In a box: every expression would be as large as these otherwise.
+    JsonValue(Box<JsonValueOption>),
 }
+
+/// What JSON_VALUE looks for, and what it gives where that is not there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonValueOption {
+    /// The path.
+    pub path: Arc<[u8]>,
+    /// When nothing is found.
+    pub on_empty: JsonAnswer,
+    /// When something goes wrong.
+    pub on_error: JsonAnswer,
+}
+
+/// Expressions are moved and copied all the time while a statement is bound.
+const _: () = assert!(size_of::<Expr>() <= 88);
 
 /// What JSON_VALUE and JSON_TABLE give in a bad case.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,7 +6,7 @@ use super::super::compile::{Class, ScalarKernel};
 use super::super::context::SqlResult;
 use super::super::convert::{self, Target, as_utf8};
 use super::super::program::{Kernel, Row};
-use plan::expr::{CallOption, Expr, JsonAnswer};
+use plan::expr::{CallOption, Expr, JsonAnswer, JsonValueOption};
 use plan::function::FunctionId;
 use service::error::{
     ER_INCORRECT_TYPE, ER_INVALID_JSON_CHARSET, ER_INVALID_JSON_PATH, ER_INVALID_JSON_PATH_ARRAY_CELL,
@@ -477,9 +477,10 @@ fn value(r: &mut Row<'_, '_>) -> SqlResult<()> {
     if r.is_null(0) {
         return r.null();
     }
-    let CallOption::JsonValue { path, on_empty, on_error } = &r.call.option else {
+    let CallOption::JsonValue(option) = &r.call.option else {
         return Err(crate::error::internal("JSON_VALUE without its path"));
     };
+    let JsonValueOption { path, on_empty, on_error } = &**option;
     let mut document = Column::new(Physical::Bytes);
     let target = Target::JsonDocument { argument: 1, function: r.call.name };
     let read = convert::cell(r.args[0].cell(r.row), &r.call.types[0], &target, r.ctx, &mut document);
