@@ -23,7 +23,8 @@
 //! A column that an outer join fills with NULL is no constant except beside `=`, whatever computes it, nor is a row of a set operation that comes from
 //! no table.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId as F;
@@ -138,6 +139,13 @@ pub(super) struct Columns<'c> {
 
 /// The checks of a statement, each an expression that is computed once before a row is read.
 pub(super) fn of(kind: &BoundKind, columns: Columns<'_>, parameters: Parameters<'_>) -> Vec<Expr> {
+    if let BoundKind::Insert(insert) = kind
+        && !matches!(insert.rows, InsertRows::Query(..))
+        && insert.row_queries.is_empty()
+        && insert.on_duplicate.is_empty()
+    {
+        return Vec::new(); // It has no tree, and compares nothing.
+    }
     let Columns { all: columns, materialized, of_having, session } = columns;
     let literals_are_parameters = matches!(parameters, Parameters::Literals);
     let mut found = Found { parameters, session: Some(session), columns, ..Found::default() };
@@ -250,6 +258,10 @@ struct Condition<'t> {
     is_unread: bool,
 }
 
+/// By numbers that binding has chosen, so that no key is needed to hash them.
+type ByColumn<V> = HashMap<ColumnId, V, BuildHasherDefault<DefaultHasher>>;
+type ColumnSet = HashSet<ColumnId, BuildHasherDefault<DefaultHasher>>;
+
 /// What the trees of a statement hold.
 #[derive(Default)]
 struct Found<'t> {
@@ -260,13 +272,13 @@ struct Found<'t> {
     conditions: Vec<Condition<'t>>,
     projections: Vec<&'t [(ColumnId, Expr)]>,
     /// Those of `projections`, by column.
-    items: BTreeMap<ColumnId, &'t Expr>,
+    items: ByColumn<&'t Expr>,
     /// The columns of the sides of UNION, EXCEPT and INTERSECT, by column of the result.
-    unions: BTreeMap<ColumnId, (ColumnId, ColumnId)>,
+    unions: ByColumn<(ColumnId, ColumnId)>,
     /// Columns of queries without a table.
-    tableless: BTreeSet<ColumnId>,
+    tableless: ColumnSet,
     /// Columns that an outer join fills with NULL.
-    padded: BTreeSet<ColumnId>,
+    padded: ColumnSet,
     /// Subqueries that are joins: what is looked for in another is no column any more.
     joined: Vec<&'t Subquery>,
     /// Those that would be, but a constant in their conditions, or those beside them, leaves no row: MySQL compares nothing then.
@@ -400,8 +412,8 @@ impl<'t> Found<'t> {
         self.padding_depth -= 1;
     }
 
-    /// A comparison of columns of tables with such and with literals, all of them plain numbers, or several by AND: nothing in it is a
-    /// constant, and nothing is converted. Most conditions are.
+    /// A comparison of columns of tables with such, with literals and with parameters, all of them plain numbers, or several by AND: nothing
+    /// in it is a constant, and nothing is converted. Most conditions are.
     fn is_of_numbers(&self, condition: &Expr) -> bool {
         let Some((function, args)) = condition.as_call() else { return false };
         let is_plain = |of: &DataType| {
@@ -413,13 +425,19 @@ impl<'t> Found<'t> {
                 self.columns.get(id.0 as usize).is_some_and(|column| column.origin.is_some())
             })
         };
+        let is_value = |arg: &Expr| match (&arg.kind, self.parameters) {
+            (ExprKind::Literal(_), _) | (ExprKind::Param(_), Parameters::Literals) => true,
+            // What a client sends for a number may be a text that is none.
+            (ExprKind::Param(ordinal), Parameters::OfClient(session)) => {
+                session.reads_as_number(*ordinal, &arg.data_type)
+            }
+            _ => false,
+        };
         match function {
             F::And => args.iter().all(|arg| self.is_of_numbers(arg)),
             F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Between => {
                 args.iter().any(is_of_table)
-                    && args.iter().all(|arg| {
-                        is_plain(&arg.data_type) && (is_of_table(arg) || arg.as_literal().is_some())
-                    })
+                    && args.iter().all(|arg| is_plain(&arg.data_type) && (is_of_table(arg) || is_value(arg)))
             }
             _ => false,
         }
