@@ -403,11 +403,15 @@ impl Store {
                 if std::mem::take(&mut leaves_taken) * 2 > DESCENTS_MAX {
                     // Going down may wait for pages.
                     held = None;
-                    let mut some = [key; DESCENTS_MAX];
-                    for (number, of) in some.iter_mut().enumerate().take(end - first) {
-                        *of = keys[index_at(first + number)];
-                    }
-                    let some = &some[..end - first];
+                    let mut ordered = [key; DESCENTS_MAX];
+                    let some = match &order {
+                        None => &keys[first..end],
+                        Some(order) => {
+                            let of_group = order[first..end].iter().map(|&index| keys[index as usize]);
+                            ordered.iter_mut().zip(of_group).for_each(|(to, key)| *to = key);
+                            &ordered[..end - first]
+                        }
+                    };
                     inner.with_tree(&tree.state, || root.guess_leaves(&inner.pool, some, &mut leaves))?;
                 }
             }
@@ -422,12 +426,17 @@ impl Store {
                 None => {
                     leaves_taken += 1;
                     let guess = if leaf == PageId(0) { None } else { inner.pool.shared(leaf).ok() };
-                    let guard = match guess {
-                        Some(guard) if node::covers(guard.body(), tree.id(), key) => guard,
-                        _ => inner.leaf(&tree.state, Seek::At(key))?,
-                    };
-                    held_leaf = inner.pool.page_of(&guard);
-                    guard
+                    match guess {
+                        Some(guard) if node::covers(guard.body(), tree.id(), key) => {
+                            held_leaf = leaf;
+                            guard
+                        }
+                        _ => {
+                            let guard = inner.leaf(&tree.state, Seek::At(key))?;
+                            held_leaf = inner.pool.page_of(&guard);
+                            guard
+                        }
+                    }
                 }
             };
             let body = guard.body();
