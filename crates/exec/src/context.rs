@@ -124,6 +124,12 @@ pub struct NodeCounter {
     pub rows: u64,
     /// Microseconds spent in it and below.
     pub micros: u64,
+    /// Those of them until the first row, over all loops.
+    pub first_micros: u64,
+    /// Rows of tables that it and those below read.
+    pub examined: u64,
+    /// [`NodeCounter::micros`] when the loop began whose first row has not come yet.
+    pub(crate) waits_since: Option<u64>,
     /// Some of its rows were spilled to disk.
     pub spilled: bool,
 }

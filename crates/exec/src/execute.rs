@@ -9,6 +9,7 @@ use crate::error::internal;
 use crate::expr::SqlResult;
 use crate::output::{LargeColumns, RowSink};
 use crate::prepare::Prepared;
+use crate::programs::Programs;
 use crate::run::{self, Source};
 
 /// Runs a query (or DO) and gives its rows to `sink`. Answers how many there were; with SQL_CALC_FOUND_ROWS how many there
@@ -46,6 +47,24 @@ pub fn run_query(prepared: &Prepared, ctx: &mut ExecContext<'_>, sink: &mut dyn 
         }
     }
     Ok(ctx.rows_found.take().unwrap_or(count))
+}
+
+/// Reads the rows that a change would change, and changes nothing (EXPLAIN ANALYZE). Rows that are written out are not read.
+///
+/// # Errors
+/// The client's.
+pub fn run_source(prepared: &Prepared, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+    let plan = &**prepared.plan();
+    let Some(node) = plan.kind.source() else { return Ok(()) };
+    run::enter(plan, ctx);
+    prepared.check_constants(&mut ctx.eval)?;
+    // Programs of a change are in the order in which the whole change is built.
+    let mut source = Source::new(plan, node, &mut Programs::new(&[]))?;
+    source.start(ctx)?;
+    while source.next(ctx)? {
+        ctx.check()?;
+    }
+    Ok(())
 }
 
 /// Runs a change in the context's transaction. On an error the caller undoes the statement (a savepoint taken before).

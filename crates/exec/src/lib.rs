@@ -64,7 +64,7 @@ mod stored_table;
 pub use change::{Changed, RowChecks, RowDefaults, bind_stored_expression};
 pub use context::{ChangeSettings, ExecContext, FileLine, MemoryLimits, NodeCounter, SpillCounts};
 pub use error::{access_error, stack_overrun};
-pub use execute::{run_change, run_query};
+pub use execute::{run_change, run_query, run_source};
 pub use long_data::{LongData, LongParameter};
 pub use output::{ReplySink, RowSink};
 pub use planned::PlannedConstants;

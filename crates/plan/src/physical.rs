@@ -132,6 +132,20 @@ pub enum PlanKind {
 }
 
 impl PlanKind {
+    /// The operator whose rows the statement gives, stores or changes; none if they are written out.
+    #[must_use]
+    pub fn source(&self) -> Option<&Node> {
+        match self {
+            PlanKind::Query(node) | PlanKind::Do(node) => Some(node),
+            PlanKind::Insert(insert) => match &insert.rows {
+                InsertSource::Query(node) => Some(node),
+                InsertSource::Values { .. } => None,
+            },
+            PlanKind::Update(update) => Some(&update.source),
+            PlanKind::Delete(delete) => Some(&delete.source),
+        }
+    }
+
     /// The tables whose rows the statement changes.
     pub fn changed_tables(&self) -> impl Iterator<Item = TableIndex> {
         let (one, updated, deleted) = match self {

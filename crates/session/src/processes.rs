@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 
 use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
+use plan::physical::PhysicalPlan;
 use service::ConnectionControl;
 
 use crate::session_counts::{CountSums, SessionCounts};
@@ -109,7 +110,15 @@ pub struct ProcessEntry {
     pub counts: SessionCounts,
     /// Changed by USE and COM_CHANGE_USER.
     pub identity: Mutex<Identity>,
-    statement: Mutex<Vec<u8>>,
+    statement: Mutex<ShownStatement>,
+}
+
+/// The statement that a connection runs, or ran last.
+#[derive(Debug, Default)]
+struct ShownStatement {
+    text: Vec<u8>,
+    /// Its plan, from when it runs (EXPLAIN FOR CONNECTION).
+    plan: Option<Arc<PhysicalPlan>>,
 }
 
 /// What lists of transactions tell of a connection's, beside what the store knows.
@@ -179,8 +188,19 @@ impl ProcessEntry {
     pub fn begin(&self, activity: Activity, wall_micros: i64, statement: &[u8]) {
         self.begin_again(activity, wall_micros);
         let mut kept = self.statement.lock();
-        kept.clear();
-        kept.extend_from_slice(&statement[..statement.len().min(STATEMENT_BYTES_KEPT_MAX)]);
+        kept.plan = None;
+        kept.text.clear();
+        kept.text.extend_from_slice(&statement[..statement.len().min(STATEMENT_BYTES_KEPT_MAX)]);
+    }
+
+    /// Says by which plan the statement runs.
+    pub(crate) fn show_plan(&self, plan: &Arc<PhysicalPlan>) {
+        self.statement.lock().plan = Some(Arc::clone(plan));
+    }
+
+    /// The plan that the statement runs by, if it runs and was shown.
+    pub(crate) fn plan(&self) -> Option<Arc<PhysicalPlan>> {
+        self.statement.lock().plan.clone()
     }
 
     /// The same for the statement whose text was written last.
@@ -207,7 +227,7 @@ impl ProcessEntry {
     /// The statement it runs, as far as it is kept.
     #[must_use]
     pub fn statement(&self) -> Vec<u8> {
-        self.statement.lock().clone()
+        self.statement.lock().text.clone()
     }
 }
 

@@ -17,6 +17,7 @@
 pub mod ast;
 mod digest;
 mod error;
+pub mod hints;
 mod keywords;
 mod lexer;
 mod mode;

@@ -270,7 +270,7 @@ const ORDER: &[(&str, &[Level])] = &[
         "syntax",
         &[
             Level(&["ast", "error", "keywords", "mode"]),
-            Level(&["lexer"]),
+            Level(&["hints", "lexer"]),
             Level(&["print"]),
             Level(&["parser"]),
             Level(&["digest"]),

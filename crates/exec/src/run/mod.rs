@@ -105,11 +105,15 @@ impl<'p> Source<'p> {
     }
 
     pub(crate) fn start(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        self.pieces = None;
+        if ctx.node_counters.is_empty() {
+            return self.operator.start(ctx);
+        }
         if let Some(counter) = ctx.node_counters.get_mut(self.number as usize) {
             counter.loops += 1;
+            counter.waits_since = Some(counter.micros);
         }
-        self.pieces = None;
-        self.operator.start(ctx)
+        self.measured(ctx, |source, ctx| source.operator.start(ctx))
     }
 
     /// Fills `batch` with the next rows.
@@ -133,17 +137,35 @@ impl<'p> Source<'p> {
         if ctx.node_counters.is_empty() {
             return self.operator.next(ctx, &mut self.batch);
         }
+        let more = self.measured(ctx, |source, ctx| source.operator.next(ctx, &mut source.batch))?;
+        if let Some(counter) = ctx.node_counters.get_mut(self.number as usize) {
+            counter.rows += self.batch.row_count as u64;
+            if let Some(since) = counter.waits_since.take() {
+                counter.first_micros += counter.micros - since;
+            }
+        }
+        Ok(more)
+    }
+
+    /// Runs a part of the operator and counts what it takes (EXPLAIN ANALYZE).
+    #[cold]
+    fn measured<R>(
+        &mut self,
+        ctx: &mut ExecContext<'_>,
+        run: impl FnOnce(&mut Self, &mut ExecContext<'_>) -> SqlResult<R>,
+    ) -> SqlResult<R> {
         let before = ctx.eval.session.clock_utc_micros();
+        let examined = ctx.rows_examined;
         let above = std::mem::take(&mut ctx.node_spilled);
-        let more = self.operator.next(ctx, &mut self.batch)?;
+        let result = run(self, ctx)?;
         let spilled = std::mem::replace(&mut ctx.node_spilled, above);
         let after = ctx.eval.session.clock_utc_micros();
         if let Some(counter) = ctx.node_counters.get_mut(self.number as usize) {
-            counter.rows += self.batch.row_count as u64;
             counter.spilled |= spilled;
             counter.micros += (after - before).max(0) as u64;
+            counter.examined += ctx.rows_examined - examined;
         }
-        Ok(more)
+        Ok(result)
     }
 }
 

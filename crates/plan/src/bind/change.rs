@@ -617,6 +617,9 @@ impl<'a> Binder<'a> {
         self.blocks.push(Block::new("field list"));
         let before = self.tables.len();
         let mut source = self.from(update.tables)?;
+        if self.may_have_hints && self.note_hints(0, update.hints) {
+            super::select::fix_join_order(&mut source);
+        }
         let own = before..self.tables.len();
         let mut bases = Vec::new();
         for (position, table) in self.block().tables.iter().enumerate() {
@@ -690,6 +693,9 @@ impl<'a> Binder<'a> {
         self.blocks.push(Block::new("field list"));
         let before = self.tables.len();
         let mut source = self.from(delete.from)?;
+        if self.may_have_hints && self.note_hints(0, delete.hints) {
+            super::select::fix_join_order(&mut source);
+        }
         let own = before..self.tables.len();
         let mut targets = Vec::new();
         if delete.targets.is_empty() {

@@ -16,6 +16,7 @@ mod documents;
 mod expr;
 pub mod from;
 mod group;
+mod hints;
 mod json_table;
 mod left_side;
 mod literal;
@@ -322,6 +323,10 @@ pub(crate) struct Binder<'a> {
     recursion_count: u32,
     calc_found_rows: bool,
     warnings: Vec<PlanError>,
+    /// The query blocks of a text that has optimizer hints.
+    hinted_blocks: Vec<hints::HintedBlock>,
+    /// The text may have optimizer hints.
+    may_have_hints: bool,
     /// Aggregates whose arguments are being bound, of all blocks.
     aggregate_nesting: u32,
     /// The outermost query has a LIMIT.
@@ -411,6 +416,8 @@ impl<'a> Binder<'a> {
             recursion_count: 0,
             calc_found_rows: false,
             warnings: Vec::new(),
+            hinted_blocks: Vec::new(),
+            may_have_hints: hints::may_be_in(text),
             aggregate_nesting: 0,
             has_limit: false,
             new_row: None,
@@ -439,6 +446,7 @@ impl<'a> Binder<'a> {
 
     fn finish(mut self, kind: BoundKind, output: Vec<OutputColumn>) -> Bound {
         self.note_locks();
+        let join_orders = self.resolve_hints();
         // 9.7 warns of what is deprecated while it parses.
         self.warnings.sort_by_key(|warning| warning.number != DEPRECATED);
         let parameters = match self.literals_are_parameters {
@@ -471,6 +479,7 @@ impl<'a> Binder<'a> {
             recursion_count: self.recursion_count,
             calc_found_rows: self.calc_found_rows,
             warnings: self.warnings,
+            join_orders,
             has_limit: self.has_limit,
         }
     }

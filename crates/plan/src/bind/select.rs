@@ -155,7 +155,8 @@ impl<'a> Binder<'a> {
         }
         self.block().holds_errors = true;
         let mut tree = self.from(select.from)?;
-        if select.options.straight_join {
+        let is_fixed = self.may_have_hints && self.note_hints(select.span.start, select.hints);
+        if select.options.straight_join || is_fixed {
             fix_join_order(&mut tree);
         }
 
@@ -1048,7 +1049,7 @@ fn where_of<'t>(select: &Select<'_>, tree: &'t Logical) -> &'t [Expr] {
 }
 
 /// SELECT STRAIGHT_JOIN: every inner join keeps its order.
-fn fix_join_order(tree: &mut Logical) {
+pub(super) fn fix_join_order(tree: &mut Logical) {
     if let Logical::Join { kind, left, right, .. } = tree {
         if *kind == crate::logical::JoinKind::Inner {
             *kind = crate::logical::JoinKind::Straight;

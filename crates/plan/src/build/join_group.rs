@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use crate::cost;
 use crate::expr::{ColumnId, Expr};
-use crate::logical::{BoundTable, JoinKind, Logical, SortKey, TableIndex};
+use crate::logical::{BoundTable, JoinKind, JoinOrderPlace, Logical, SortKey, TableIndex};
 use crate::physical::Node;
 use crate::progress;
 use crate::rewrite::{conjuncts, is_repeatable, is_volatile};
@@ -149,10 +149,19 @@ impl Builder<'_> {
             relations[at].attached = Some(self.attached(kind, on, at, &relations));
         }
         let (joins, rest) = self.place(flat.conditions, &mut relations);
-        let group = Group { builder: self, relations: &relations, joins: &joins, needed: &inner };
+        let before = self.hinted_order(&relations);
+        let group = Group { builder: self, relations: &relations, joins: &joins, needed: &inner, before };
         let mut costs = Costs { lookups: BTreeMap::new(), group };
-        let (order, best) = join_order::best(relations.len(), &mut costs)
-            .expect("in the order of the text all can be joined");
+        let hinted = join_order::best(relations.len(), &mut costs);
+        let (order, best) = match hinted {
+            Some(found) => found,
+            None => {
+                // No order is as hints ask for.
+                costs.group.before = Vec::new();
+                join_order::best(relations.len(), &mut costs)
+                    .expect("in the order of the text all can be joined")
+            }
+        };
         let in_order = wanted.and_then(|wanted| costs.in_order(wanted, &best));
         if let Some(in_order) = in_order
             && let Some(node) = self.lookups_in_order(&in_order, &relations, &joins, &inner)
@@ -228,6 +237,39 @@ impl Builder<'_> {
         let (a, b) = self.hash_sides(condition)?;
         let (a, b) = (relations_read(a, relations), relations_read(b, relations));
         (a != 0 && b != 0 && a & b == 0).then_some((a, b))
+    }
+
+    /// For each relation those that hints want before it; empty without hints.
+    fn hinted_order(&self, relations: &[Relation<'_>]) -> Vec<u64> {
+        if self.bound.join_orders.is_empty() {
+            return Vec::new();
+        }
+        let set_of = |columns: &[ColumnId]| {
+            let holds = |relation: &Relation<'_>| columns.iter().any(|id| relation.columns.contains(id));
+            let found = relations.iter().enumerate().filter(|(_, relation)| holds(relation));
+            found.fold(0u64, |set, (at, _)| set | 1 << at)
+        };
+        let mut before = vec![0u64; relations.len()];
+        let mut put = |first: u64, then: u64| {
+            for (at, earlier) in before.iter_mut().enumerate().filter(|(at, _)| then & (1u64 << *at) != 0) {
+                *earlier |= first & !(1u64 << at);
+            }
+        };
+        for hint in &self.bound.join_orders {
+            let tables: Vec<u64> = hint.tables.iter().map(|columns| set_of(columns)).collect();
+            let named = tables.iter().fold(0, |all, table| all | table);
+            let others = set_of(&hint.block) & !named;
+            for (at, &table) in tables.iter().enumerate() {
+                let earlier = tables[..at].iter().fold(0, |all, table| all | table);
+                put(earlier & !table, table);
+            }
+            match hint.place {
+                JoinOrderPlace::Anywhere => {}
+                JoinOrderPlace::First => put(named, others),
+                JoinOrderPlace::Last => put(others, named),
+            }
+        }
+        before
     }
 
     /// Gives conditions on one relation alone to it. The others are of joins, or asked above all.
@@ -426,6 +468,11 @@ fn relations_read(condition: &Expr, relations: &[Relation<'_>]) -> u64 {
     bits
 }
 
+/// Whether hints want one of the relations on the right before one of those on the left.
+fn contradicts(before: &[u64], left: u64, right: u64) -> bool {
+    before.iter().enumerate().any(|(at, earlier)| left & (1 << at) != 0 && earlier & right != 0)
+}
+
 /// The order in which the rows of a group are wanted, and how many of them.
 #[derive(Clone, Copy)]
 pub(crate) struct RequiredOrder<'k> {
@@ -450,6 +497,8 @@ struct Group<'g, 'b, 't> {
     relations: &'g [Relation<'t>],
     joins: &'g [JoinCondition],
     needed: &'g Needed,
+    /// For each relation those that hints want before it; empty: there are no hints.
+    before: Vec<u64>,
 }
 
 struct Costs<'g, 'b, 't> {
@@ -551,7 +600,9 @@ impl Steps for Costs<'_, '_, '_> {
 
     fn join(&mut self, left: &Side, right: &Side) -> Option<Side> {
         let relations = self.group.relations;
-        if left.only().is_some_and(|at| relations[at].attached.is_some()) {
+        if left.only().is_some_and(|at| relations[at].attached.is_some())
+            || contradicts(&self.group.before, left.set, right.set)
+        {
             return None;
         }
         let attached = right.only().and_then(|at| relations[at].attached.as_ref());

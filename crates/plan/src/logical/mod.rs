@@ -22,7 +22,8 @@ pub use json_table::{JsonColumn, JsonRows, JsonSource};
 pub use part::{PartKind, TablePart, TextPredicate, TextPredicateKind};
 pub use statement::{
     Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundRowQuery, BoundTable, BoundTargetView,
-    BoundUpdate, BoundViewCheck, Created, InsertCell, InsertRows, OutputColumn, OutputSource,
+    BoundUpdate, BoundViewCheck, Created, InsertCell, InsertRows, JoinOrderHint, JoinOrderPlace,
+    OutputColumn, OutputSource,
 };
 pub use window::{Frame, FrameBound, WindowCall, WindowFunction};
 

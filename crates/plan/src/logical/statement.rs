@@ -295,6 +295,28 @@ pub enum BoundKind {
     Do(Box<Logical>),
 }
 
+/// An order of joins that a hint asks for.
+#[derive(Clone, Debug)]
+pub struct JoinOrderHint {
+    /// Where its tables stand.
+    pub place: JoinOrderPlace,
+    /// The columns of each table it names, in its order.
+    pub tables: Vec<Vec<ColumnId>>,
+    /// The columns of all tables of its query block.
+    pub block: Vec<ColumnId>,
+}
+
+/// Where the tables of a [`JoinOrderHint`] stand among those of their block.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum JoinOrderPlace {
+    /// JOIN_ORDER: anywhere.
+    Anywhere,
+    /// JOIN_PREFIX: before all others.
+    First,
+    /// JOIN_SUFFIX: behind all others.
+    Last,
+}
+
 /// A bound statement.
 #[derive(Clone, Debug)]
 pub struct Bound {
@@ -334,6 +356,8 @@ pub struct Bound {
     pub calc_found_rows: bool,
     /// What is wrong with the text and no error: each execution warns of it.
     pub warnings: Vec<PlanError>,
+    /// Orders of joins that hints ask for.
+    pub join_orders: Vec<JoinOrderHint>,
     /// The query as a whole has a LIMIT, so that `sql_select_limit` does not count.
     pub has_limit: bool,
 }

@@ -839,8 +839,12 @@ table! {
     4164 ER_WARN_NO_SPACE_VERSION_COMMENT "HY000" "Immediately starting the version comment after the version number is deprecated and may change behavior in a future release. Please insert a white-space character after the version number.";
     4166 ER_WARN_DEPRECATED_WITH_NOTE "HY000" "'%s' is deprecated and will be removed in a future release. %s";
     4169 ER_CTE_EXPANSION_LIMIT_EXCEEDED "HY000" "Common table expression expansion exceeded an implementation limit. Simplify the query.";
+    6006 ER_EXPLAIN_INTO_IMPLICIT_FORMAT_NOT_SUPPORTED "0A000" "EXPLAIN INTO does not support implicit FORMAT.";
+    6007 ER_EXPLAIN_INTO_FORMAT_NOT_SUPPORTED "0A000" "EXPLAIN INTO does not support FORMAT=%s.";
+    6009 ER_EXPLAIN_INTO_FOR_CONNECTION_NOT_SUPPORTED "0A000" "EXPLAIN FOR CONNECTION does not support the INTO clause.";
     6124 ER_WARN_DEPRECATED_NON_STANDARD_FK "HY000" "Foreign key '%s' refers to non-unique key or partial key. This is deprecated and will be removed in a future release.";
     6125 ER_FK_NO_UNIQUE_INDEX_PARENT "HY000" "Failed to add the foreign key constraint. Missing unique key for constraint '%s' in the referenced table '%s'";
+    6412 ER_EXPLAIN_ANALYZE_JSON_FORMAT_VERSION_NOT_SUPPORTED "0A000" "EXPLAIN ANALYZE does not support FORMAT=JSON with explain_json_format_version=%d.";
     6413 ER_DYNAMIC_PARAMETERS_DML_ONLY "HY000" "Dynamic parameters can only be used in DML statements.";
     6432 ER_INVALID_OUTER_REFERENCE "HY000" "Outer reference %s in window's ORDER BY or PARTITION BY clause not allowed.";
     6527 ER_TEMPORAL_FUNCTION_OVERFLOW "22008" "%s value is out of range in '%s'";

@@ -720,6 +720,14 @@ pub(super) fn require_variable(account: &SessionAccount, name: &str, scope: VarS
     Ok(())
 }
 
+/// What EXPLAIN FOR CONNECTION asks for the statement of another account: all privileges.
+///
+/// # Errors
+/// 1045.
+pub(super) fn require_all(account: &SessionAccount) -> Outcome {
+    if account.global.contains(Privileges::GLOBAL) { Ok(()) } else { Err(access_denied(account)) }
+}
+
 /// 1045 as statements answer it.
 #[cold]
 pub(super) fn access_denied(account: &SessionAccount) -> Box<SqlError> {

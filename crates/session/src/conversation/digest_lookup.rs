@@ -412,6 +412,16 @@ pub(super) fn plan_as_shared<B: Backend>(
     Some((plan, values))
 }
 
+/// The values of a text's literals, as far as a plan that others share takes them as parameters.
+pub(super) fn literals_of<B: Backend>(session: &Session<B>, text: &[u8]) -> Option<Vec<Value>> {
+    let settings = session.variables.settings();
+    let mut scratch = DigestScratch::default();
+    let digested = syntax::digest(text, settings.sql_mode.for_syntax(), &mut scratch)?;
+    let (mut unescaped, mut values) = (UnescapedTexts::default(), Vec::new());
+    let found = take_values(settings, text, &digested, &mut unescaped, &mut values);
+    found.then(|| values.iter().map(|value| value.to_value()).collect())
+}
+
 /// The plan that a text would get whose plan is kept for others, if it can be.
 fn plan_to_share<B: Backend>(
     session: &mut Session<B>,

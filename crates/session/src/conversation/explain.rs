@@ -1,37 +1,50 @@
-//! EXPLAIN: the plan of a statement, not run; EXPLAIN ANALYZE runs it and shows what it did.
+//! EXPLAIN: the plan of a statement, not run; EXPLAIN ANALYZE reads its rows, shows what the plan did, and changes nothing.
 
-use exec::RowSink;
-use exec::expr::SqlResult;
 use plan::explain::{Actual, ExplainRow};
-use plan::physical::PlanKind;
-use service::Reply;
-use syntax::ast::{Explain, ExplainTarget};
-use types::ValueRef;
-use types::vector::Batch;
+use plan::physical::PhysicalPlan;
+use service::error::{
+    ER_EXPLAIN_ANALYZE_JSON_FORMAT_VERSION_NOT_SUPPORTED, ER_EXPLAIN_INTO_FOR_CONNECTION_NOT_SUPPORTED,
+    ER_EXPLAIN_INTO_FORMAT_NOT_SUPPORTED, ER_EXPLAIN_INTO_IMPLICIT_FORMAT_NOT_SUPPORTED,
+    ER_EXPLAIN_NOT_SUPPORTED, ER_NO_SUCH_THREAD, ER_UNKNOWN_EXPLAIN_FORMAT,
+};
+use service::{Outcome, Reply, SqlError};
+use syntax::ast::{Explain, ExplainTarget, Span, Statement};
+use types::{CollationId, Value, ValueRef};
 
 use super::attempt::Attempt;
 use super::context;
 use super::digest_lookup;
 use super::execution;
 use super::listing::{Listing, text, unsigned};
+use super::names::name_text;
 use super::plans::has_plan;
 use super::run;
+use super::set;
 use super::show;
 use super::{Session, access};
 use crate::backend::Backend;
 use crate::errors::not_supported;
 use crate::plans::PlanHandle;
+use crate::processes::Activity;
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;
 use crate::variables::definition::known;
 
-/// Takes rows and forgets them.
-struct Forget;
+/// How a plan is shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Format {
+    Traditional,
+    Tree,
+    /// Version 1 of JSON: query blocks and their tables.
+    JsonBlocks,
+    /// Version 2 of JSON: the tree.
+    Json,
+}
 
-impl RowSink for Forget {
-    fn batch(&mut self, _batch: &Batch) -> SqlResult<bool> {
-        Ok(true)
-    }
+/// A plan as it is shown.
+enum Shown {
+    Rows(Vec<ExplainRow>),
+    Text(String),
 }
 
 pub(crate) fn explain<B: Backend>(
@@ -42,75 +55,211 @@ pub(crate) fn explain<B: Backend>(
     reply: &mut Reply<'_>,
 ) -> Attempt<()> {
     session.count(StatementKind::ExplainOther);
-    let ExplainTarget::Statement(statement, span) = explain.target else {
-        return Err(not_supported("EXPLAIN FOR CONNECTION").into());
+    let format = format_of(session, explain)?;
+    let (statement, span) = match explain.target {
+        ExplainTarget::Statement(statement, span) => (statement, span),
+        ExplainTarget::Connection(_) if explain.analyze => {
+            return Err(not_supported("EXPLAIN ANALYZE FOR CONNECTION").into());
+        }
+        ExplainTarget::Connection(_) if explain.into.is_some() => {
+            return Err(ER_EXPLAIN_INTO_FOR_CONNECTION_NOT_SUPPORTED.bare().into());
+        }
+        ExplainTarget::Connection(id) => {
+            let id = match set::evaluate(session, id)? {
+                Value::Int(id) => u64::try_from(id).unwrap_or(0),
+                Value::UInt(id) => id,
+                _ => 0,
+            };
+            let shown = of_connection(session, id, format)?;
+            return Ok(match shown {
+                Some(shown) => send(session, shown, reply)?,
+                None => session.send_ok(reply)?,
+            });
+        }
     };
-    if explain.into.is_some() {
-        return Err(not_supported("EXPLAIN INTO").into());
-    }
-    if explain.schema.is_some() {
-        return Err(not_supported("EXPLAIN FOR SCHEMA").into());
-    }
     if !has_plan(statement) {
         return Err(not_supported("EXPLAIN of this statement").into());
     }
-    let format = match explain.format {
-        Some(format) => String::from_utf8_lossy(format).to_ascii_uppercase(),
+    let asked = Asked { analyze: explain.analyze, format, statement, span, sql, parameters };
+    let shown = match explain.schema {
+        None => of_statement(session, &asked, reply)?,
+        Some(schema) => {
+            let own = session.enter_schema(&name_text(schema.text))?;
+            let shown = of_statement(session, &asked, reply);
+            session.leave_schema(own);
+            shown?
+        }
+    };
+    match (explain.into, shown) {
+        (Some(variable), Shown::Text(text)) => {
+            // 9.7 gives it utf8mb3, which has no characters of four bytes.
+            let fits = text.chars().all(|character| character.len_utf8() < 4);
+            let collation =
+                if fits { CollationId::UTF8MB3_GENERAL_CI } else { CollationId::UTF8MB4_0900_AI_CI };
+            let value = Value::Bytes { bytes: text.into_bytes(), collation };
+            session.user_variables.insert(variable.to_ascii_lowercase(), value);
+            Ok(session.send_ok(reply)?)
+        }
+        (_, shown) => Ok(send(session, shown, reply)?),
+    }
+}
+
+/// The format that is asked for, if it can be had so.
+///
+/// # Errors
+/// 1791, 1235, 6006, 6007, 6412.
+fn format_of<B: Backend>(session: &Session<B>, explain: &Explain<'_>) -> Result<Format, Box<SqlError>> {
+    let written = explain.format.map(|format| String::from_utf8_lossy(format).into_owned());
+    if written.is_none() && explain.into.is_some() {
+        return Err(ER_EXPLAIN_INTO_IMPLICIT_FORMAT_NOT_SUPPORTED.bare());
+    }
+    let name = match &written {
+        Some(name) => name.to_ascii_uppercase(),
         // EXPLAIN ANALYZE without a format has no traditional one to fall back to.
         None => match session.variables.text(known::explain_format()) {
             "TRADITIONAL" | "TRADITIONAL_STRICT" if explain.analyze => "TREE".to_owned(),
-            format => format.to_owned(),
+            "TRADITIONAL_STRICT" => "TRADITIONAL".to_owned(),
+            name => name.to_owned(),
         },
     };
-    let tree = match format.as_str() {
-        "TREE" => true,
-        "TRADITIONAL" | "TRADITIONAL_STRICT" if !explain.analyze => false,
-        "JSON" => return Err(not_supported("EXPLAIN FORMAT=JSON").into()),
-        "TRADITIONAL" | "TRADITIONAL_STRICT" => {
-            return Err(not_supported("EXPLAIN ANALYZE with TRADITIONAL format").into());
-        }
-        other => return Err(service::error::ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&other]).into()),
+    let version = session.variables.unsigned(known::explain_json_format_version());
+    let format = match name.as_str() {
+        "TREE" => Format::Tree,
+        "JSON" if version == 1 => Format::JsonBlocks,
+        "JSON" => Format::Json,
+        "TRADITIONAL" => Format::Traditional,
+        _ => return Err(ER_UNKNOWN_EXPLAIN_FORMAT.with(&[&written.unwrap_or(name)])),
     };
-    let explained =
-        if parameters.is_empty() { digest_lookup::plan_as_shared(session, sql, span) } else { None };
+    if explain.into.is_some() && matches!(format, Format::Tree | Format::Traditional) {
+        return Err(ER_EXPLAIN_INTO_FORMAT_NOT_SUPPORTED.with(&[&name]));
+    }
+    match format {
+        Format::Traditional if explain.analyze => {
+            Err(not_supported("EXPLAIN ANALYZE with TRADITIONAL format"))
+        }
+        Format::JsonBlocks if explain.analyze => {
+            Err(ER_EXPLAIN_ANALYZE_JSON_FORMAT_VERSION_NOT_SUPPORTED.with(&[&version]))
+        }
+        format => Ok(format),
+    }
+}
+
+/// A statement that is explained.
+struct Asked<'a> {
+    analyze: bool,
+    format: Format,
+    statement: &'a Statement<'a>,
+    /// Its text within `sql`.
+    span: Span,
+    sql: &'a [u8],
+    parameters: &'a [ValueRef<'a>],
+}
+
+fn of_statement<B: Backend>(
+    session: &mut Session<B>,
+    asked: &Asked<'_>,
+    reply: &mut Reply<'_>,
+) -> Attempt<Shown> {
+    let explained = if asked.parameters.is_empty() {
+        digest_lookup::plan_as_shared(session, asked.sql, asked.span)
+    } else {
+        None
+    };
     let (mut plan, values) = match explained {
         Some(explained) => explained,
         None => (
-            session.planner().plan_statement(statement, sql, parameters)?,
-            parameters.iter().map(|value| value.to_value()).collect(),
+            session.planner().plan_statement(asked.statement, asked.sql, asked.parameters)?,
+            asked.parameters.iter().map(|value| value.to_value()).collect(),
         ),
     };
     let parameters: Vec<ValueRef<'_>> = values.iter().map(ValueRef::from).collect();
     access::require_plan(&session.account, plan.physical())?;
     access::require_explained(&session.account, plan.physical())?;
-    if !tree {
-        let rows = plan::explain::table(plan.physical());
-        return Ok(show::send_listing(session, &traditional(&rows), reply)?);
-    }
-    let actual = if explain.analyze { Some(analyze(session, &mut plan, &parameters, reply)?) } else { None };
-    let mut listing = Listing::new(&[("EXPLAIN", text(65_535))]);
-    let shown = plan::explain::tree(plan.physical(), actual.as_deref(), &values);
-    listing.push(&[Cell::Text(&shown)]);
-    Ok(show::send_listing(session, &listing, reply)?)
+    let actual = if asked.analyze { Some(analyze(session, &mut plan, &parameters, reply)?) } else { None };
+    let text = asked.span.of(asked.sql);
+    Ok(show_plan(plan.physical(), asked.format, actual.as_deref(), &values, text))
 }
 
-/// Runs a query and tells what its nodes did.
+fn show_plan(
+    plan: &PhysicalPlan,
+    format: Format,
+    actual: Option<&[Actual]>,
+    values: &[Value],
+    text: &[u8],
+) -> Shown {
+    match format {
+        Format::Traditional => Shown::Rows(plan::explain::table(plan)),
+        Format::Tree => Shown::Text(plan::explain::tree(plan, actual, values)),
+        Format::JsonBlocks => Shown::Text(plan::explain::json_blocks(plan, values)),
+        Format::Json => {
+            let text = String::from_utf8_lossy(text);
+            Shown::Text(plan::explain::json(plan, actual, values, text.trim()))
+        }
+    }
+}
+
+fn send<B: Backend>(session: &mut Session<B>, shown: Shown, reply: &mut Reply<'_>) -> Outcome {
+    let listing = match &shown {
+        Shown::Rows(rows) => traditional(rows),
+        Shown::Text(shown) => {
+            let mut listing = Listing::new(&[("EXPLAIN", text(65_535))]);
+            listing.push(&[Cell::Text(shown)]);
+            listing
+        }
+    };
+    show::send_listing(session, &listing, reply)
+}
+
+/// The plan by which another connection runs its statement now; none if it runs none, or one whose rows are written out.
+///
+/// # Errors
+/// 1094 without such a connection, 3012 for a statement that EXPLAIN does not know, 1045 for the statement of another account
+/// without all privileges.
+fn of_connection<B: Backend>(
+    session: &Session<B>,
+    id: u64,
+    format: Format,
+) -> Result<Option<Shown>, Box<SqlError>> {
+    let Some(entry) = session.shared.core.processes.get(id) else {
+        return Err(ER_NO_SUCH_THREAD.with(&[&id]));
+    };
+    if entry.activity().0 == Activity::Sleep {
+        return Ok(None);
+    }
+    let (text, plan) = (entry.statement(), entry.plan());
+    let arena = bumpalo::Bump::new();
+    let mode = session.variables.settings().sql_mode.for_syntax();
+    let is_explainable = match syntax::parse(&text, &arena, mode) {
+        Ok(parsed) => has_plan(&parsed.statement) && !matches!(parsed.statement, Statement::Do(_)),
+        // Only the beginning of a long text is kept, and another session may have another `sql_mode`.
+        Err(_) => plan.is_some(),
+    };
+    if !is_explainable {
+        return Err(ER_EXPLAIN_NOT_SUPPORTED.bare());
+    }
+    let owner = entry.identity.lock().account.clone();
+    if !session.account.is_named(&owner.0, &owner.1) {
+        access::require_all(&session.account)?;
+    }
+    let Some(plan) = plan else { return Ok(None) };
+    let values = digest_lookup::literals_of(session, &text)
+        .filter(|values| values.len() == plan.parameters.len() && entry.activity().0 == Activity::Query);
+    Ok(Some(show_plan(&plan, format, None, values.as_deref().unwrap_or_default(), &text)))
+}
+
+/// Runs a query, or reads the rows that a change would change, and tells what the nodes did.
 fn analyze<B: Backend>(
     session: &mut Session<B>,
     plan: &mut PlanHandle<B>,
     parameters: &[ValueRef<'_>],
     reply: &mut Reply<'_>,
 ) -> Attempt<Vec<Actual>> {
-    let physical = plan.physical();
-    if !matches!(physical.kind, PlanKind::Query(_)) {
-        return Err(not_supported("EXPLAIN ANALYZE of a statement that changes rows").into());
-    }
-    let node_count = physical.node_count as usize;
+    let node_count = plan.physical().node_count as usize;
     let counters = execution::run_limited(session, plan, |session, plan| {
         execution::in_statement(session, plan, false, |session, in_transaction| {
             let counters = context::with_context(session, plan, parameters, |prepared, context| {
                 context.node_counters = vec![exec::NodeCounter::default(); node_count];
-                exec::run_query(prepared, context, &mut Forget)?;
+                exec::run_source(prepared, context)?;
                 Ok(std::mem::take(&mut context.node_counters))
             })?;
             run::finish(&mut session.tables, &session.shared, in_transaction, reply)?;
@@ -123,6 +272,8 @@ fn analyze<B: Backend>(
             loops: counter.loops,
             rows: counter.rows,
             micros: counter.micros,
+            first_micros: counter.first_micros,
+            examined: counter.examined,
             spilled: counter.spilled,
         })
         .collect())

@@ -253,6 +253,24 @@ impl<B: Backend> Session<B> {
         Ok(())
     }
 
+    /// Lets names mean those of a schema until [`Session::leave_schema`], which takes what this answers.
+    ///
+    /// # Errors
+    /// 1049, 1044.
+    pub(crate) fn enter_schema(&mut self, name: &str) -> Result<Option<Arc<str>>, Box<SqlError>> {
+        let catalog = self.shared.core.catalog().load();
+        if !privilege::enters_schema(&self.account, name) {
+            return Err(privilege::schema_denied(&self.account, name));
+        }
+        let Some(schema) = catalog.schema(name) else { return Err(no_schema(name)) };
+        Ok(self.database.replace(Arc::clone(&schema.name)))
+    }
+
+    /// Names mean what they meant before [`Session::enter_schema`].
+    pub(crate) fn leave_schema(&mut self, own: Option<Arc<str>>) {
+        self.database = own;
+    }
+
     /// Called after a database was dropped: it may have been the default one.
     pub(crate) fn forget_database(&mut self, name: &str) {
         if self.database.as_deref() == Some(name) {

@@ -103,6 +103,9 @@ fn run_unlimited<B: Backend>(
     if !wants_cursor && run_point(session, plan, values, reply)? {
         return Ok(None);
     }
+    if plan.physical().kind.source().is_some() {
+        session.shared.process.show_plan(plan.prepared().plan());
+    }
     execution::in_statement(session, plan, execution::may_requeue(session), |session, in_transaction| {
         run_body(session, plan, values, wants_cursor, reply, in_transaction)
     })
@@ -353,6 +356,7 @@ pub(super) fn run_into<B: Backend>(
     require_join_size(session.variables.settings(), plan, values)?;
     session.count(plan.kind());
     access::require_plan(&session.account, plan.physical())?;
+    session.shared.process.show_plan(plan.prepared().plan());
     // One row more than allowed shows that there are too many.
     let rows_max = usize::try_from(rows_max(session.variables.settings(), &session.routines, plan))
         .map_or(2, |rows| rows.min(2));

@@ -319,6 +319,7 @@ pub mod known {
         div_precision_increment,
         eq_range_index_dive_limit,
         explain_format,
+        explain_json_format_version,
         foreign_key_checks,
         global_connection_memory_limit,
         global_connection_memory_status_limit,

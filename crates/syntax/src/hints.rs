@@ -1,0 +1,333 @@
+//! Optimizer hints: the text inside `/*+ ... */`.
+//!
+//! Invariants:
+//! 1. Hints before an error in the text count; what follows it does not.
+//! 2. Nothing is looked up here: names are as they are written.
+
+use crate::ast::Span;
+
+/// What the hints of a query block are.
+#[derive(Clone, Debug, Default)]
+pub struct Hints {
+    /// In the order of the text.
+    pub list: Vec<Hint>,
+    /// Where the text is wrong, by its offset in the statement.
+    pub error: Option<usize>,
+}
+
+/// One hint.
+#[derive(Clone, Debug)]
+pub struct Hint {
+    /// Its word, in upper case.
+    pub name: &'static str,
+    /// What the word means.
+    pub kind: HintKind,
+    /// The query block it is for; else the one it stands in.
+    pub block: Option<String>,
+    /// The tables it names.
+    pub tables: Vec<HintTable>,
+    /// The indexes of an index hint; the names of strategies; the values of other hints.
+    pub names: Vec<String>,
+}
+
+/// A table as a hint names it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HintTable {
+    /// Its alias.
+    pub name: String,
+    /// Its query block, if it says so.
+    pub block: Option<String>,
+}
+
+/// Kinds of hints by what stands in their parentheses.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HintKind {
+    /// A table and indexes of it.
+    Index,
+    /// Tables; none: all.
+    Table,
+    /// JOIN_FIXED_ORDER: nothing but a query block.
+    FixedOrder,
+    /// JOIN_ORDER, JOIN_PREFIX, JOIN_SUFFIX: tables.
+    JoinOrder,
+    /// SEMIJOIN, SUBQUERY: strategies.
+    Strategy,
+    /// QB_NAME: a name.
+    BlockName,
+    /// MAX_EXECUTION_TIME: milliseconds.
+    Time,
+    /// SET_VAR: a variable and its value.
+    Variable,
+    /// RESOURCE_GROUP: a name.
+    ResourceGroup,
+}
+
+/// Every hint.
+const HINTS: &[(&str, HintKind)] = &[
+    ("BKA", HintKind::Table),
+    ("BNL", HintKind::Table),
+    ("DERIVED_CONDITION_PUSHDOWN", HintKind::Table),
+    ("GROUP_INDEX", HintKind::Index),
+    ("HASH_JOIN", HintKind::Table),
+    ("INDEX", HintKind::Index),
+    ("INDEX_MERGE", HintKind::Index),
+    ("JOIN_FIXED_ORDER", HintKind::FixedOrder),
+    ("JOIN_INDEX", HintKind::Index),
+    ("JOIN_ORDER", HintKind::JoinOrder),
+    ("JOIN_PREFIX", HintKind::JoinOrder),
+    ("JOIN_SUFFIX", HintKind::JoinOrder),
+    ("MAX_EXECUTION_TIME", HintKind::Time),
+    ("MERGE", HintKind::Table),
+    ("MRR", HintKind::Index),
+    ("NO_BKA", HintKind::Table),
+    ("NO_BNL", HintKind::Table),
+    ("NO_DERIVED_CONDITION_PUSHDOWN", HintKind::Table),
+    ("NO_GROUP_INDEX", HintKind::Index),
+    ("NO_HASH_JOIN", HintKind::Table),
+    ("NO_ICP", HintKind::Index),
+    ("NO_INDEX", HintKind::Index),
+    ("NO_INDEX_MERGE", HintKind::Index),
+    ("NO_JOIN_INDEX", HintKind::Index),
+    ("NO_MERGE", HintKind::Table),
+    ("NO_MRR", HintKind::Index),
+    ("NO_ORDER_INDEX", HintKind::Index),
+    ("NO_RANGE_OPTIMIZATION", HintKind::Index),
+    ("NO_SEMIJOIN", HintKind::Strategy),
+    ("NO_SKIP_SCAN", HintKind::Index),
+    ("ORDER_INDEX", HintKind::Index),
+    ("QB_NAME", HintKind::BlockName),
+    ("RESOURCE_GROUP", HintKind::ResourceGroup),
+    ("SEMIJOIN", HintKind::Strategy),
+    ("SET_VAR", HintKind::Variable),
+    ("SKIP_SCAN", HintKind::Index),
+    ("SUBQUERY", HintKind::Strategy),
+];
+
+/// Names that the hints of a query block may have; further hints count as errors of the text.
+pub const HINT_NAMES_MAX: usize = 1_000;
+
+const SEMIJOINS: &[&str] = &["DUPSWEEDOUT", "FIRSTMATCH", "LOOSESCAN", "MATERIALIZATION"];
+const SUBQUERIES: &[&str] = &["INTOEXISTS", "MATERIALIZATION"];
+
+/// Reads the hints at `span` of a statement's text.
+#[must_use]
+pub fn parse(sql: &[u8], span: Span) -> Hints {
+    let mut parser = Parser { sql, end: span.end as usize, at: span.start as usize };
+    let mut hints = Hints::default();
+    let mut names = 0;
+    loop {
+        parser.blanks();
+        let start = parser.at;
+        if parser.at >= parser.end {
+            if hints.list.is_empty() {
+                hints.error = Some(start);
+            }
+            return hints;
+        }
+        let Some(hint) = parser.hint() else {
+            hints.error = Some(parser.at);
+            return hints;
+        };
+        names += 1 + hint.tables.len() + hint.names.len();
+        if names > HINT_NAMES_MAX {
+            hints.error = Some(start);
+            return hints;
+        }
+        hints.list.push(hint);
+    }
+}
+
+struct Parser<'t> {
+    sql: &'t [u8],
+    end: usize,
+    /// After an error: where the token begins that is wrong.
+    at: usize,
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
+}
+
+impl Parser<'_> {
+    fn blanks(&mut self) {
+        while self.at < self.end && self.sql[self.at].is_ascii_whitespace() {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&mut self) -> Option<u8> {
+        self.blanks();
+        (self.at < self.end).then(|| self.sql[self.at])
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// A name, in quotes or not; nothing is read if there is none.
+    fn name(&mut self) -> Option<String> {
+        let first = self.peek()?;
+        if matches!(first, b'`' | b'"' | b'\'') {
+            let mut text = Vec::new();
+            let mut at = self.at + 1;
+            while at < self.end {
+                if self.sql[at] == first {
+                    if at + 1 < self.end && self.sql[at + 1] == first {
+                        at += 1;
+                    } else {
+                        self.at = at + 1;
+                        return Some(String::from_utf8_lossy(&text).into_owned());
+                    }
+                }
+                text.push(self.sql[at]);
+                at += 1;
+            }
+            return None;
+        }
+        let length = self.sql[self.at..self.end].iter().take_while(|&&byte| is_word(byte)).count();
+        if length == 0 {
+            return None;
+        }
+        let text = String::from_utf8_lossy(&self.sql[self.at..self.at + length]).into_owned();
+        self.at += length;
+        Some(text)
+    }
+
+    /// `@name`, directly behind what it is of.
+    fn block(&mut self) -> Option<Option<String>> {
+        if self.at < self.end && self.sql[self.at] == b'@' {
+            self.at += 1;
+            return self.name().map(Some);
+        }
+        Some(None)
+    }
+
+    fn hint(&mut self) -> Option<Hint> {
+        let start = self.at;
+        let word = self.name()?.to_ascii_uppercase();
+        let Some(&(name, kind)) = HINTS.iter().find(|(name, _)| *name == word) else {
+            self.at = start;
+            return None;
+        };
+        if !self.eat(b'(') {
+            return None;
+        }
+        let mut hint = Hint { name, kind, block: None, tables: Vec::new(), names: Vec::new() };
+        if !matches!(
+            kind,
+            HintKind::BlockName | HintKind::Time | HintKind::Variable | HintKind::ResourceGroup
+        ) {
+            self.blanks();
+            hint.block = self.block()?;
+        }
+        self.arguments(&mut hint)?;
+        self.eat(b')').then_some(hint)
+    }
+
+    fn arguments(&mut self, hint: &mut Hint) -> Option<()> {
+        match hint.kind {
+            HintKind::FixedOrder => {}
+            HintKind::Index => {
+                let table = self.table()?;
+                hint.tables.push(table);
+                if self.peek() != Some(b')') {
+                    self.names(hint)?;
+                }
+            }
+            HintKind::Table | HintKind::JoinOrder => {
+                while self.peek() != Some(b')') {
+                    if !hint.tables.is_empty() && !self.eat(b',') {
+                        return None;
+                    }
+                    let table = self.table()?;
+                    hint.tables.push(table);
+                }
+            }
+            HintKind::Strategy => {
+                let known = if hint.name == "SUBQUERY" { SUBQUERIES } else { SEMIJOINS };
+                while self.peek() != Some(b')') {
+                    if !hint.names.is_empty() && !self.eat(b',') {
+                        return None;
+                    }
+                    self.blanks();
+                    let start = self.at;
+                    let name = self.name()?.to_ascii_uppercase();
+                    if !known.contains(&name.as_str()) {
+                        self.at = start;
+                        return None;
+                    }
+                    hint.names.push(name);
+                }
+            }
+            HintKind::Variable => {
+                let name = self.name()?;
+                hint.names.push(name);
+                if !self.eat(b'=') {
+                    return None;
+                }
+                self.blanks();
+                let start = self.at;
+                let end = start + self.sql[start..self.end].iter().position(|&byte| byte == b')')?;
+                self.at = end;
+                hint.names.push(String::from_utf8_lossy(&self.sql[start..end]).trim().to_owned());
+            }
+            HintKind::BlockName | HintKind::Time | HintKind::ResourceGroup => {
+                let name = self.name()?;
+                hint.names.push(name);
+            }
+        }
+        Some(())
+    }
+
+    fn table(&mut self) -> Option<HintTable> {
+        let name = self.name()?;
+        let block = self.block()?;
+        Some(HintTable { name, block })
+    }
+
+    fn names(&mut self, hint: &mut Hint) -> Option<()> {
+        loop {
+            let name = self.name()?;
+            hint.names.push(name);
+            if !self.eat(b',') {
+                return Some(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Hints {
+        parse(text.as_bytes(), Span { start: 0, end: text.len() as u32 })
+    }
+
+    #[test]
+    fn hints_name_tables_blocks_and_indexes() {
+        let hints =
+            read(" NO_INDEX(t@q a, `b c`) join_order(@q x, y@z) QB_NAME(n) SEMIJOIN(@s firstmatch) BNL() ");
+        assert_eq!(hints.error, None);
+        assert_eq!(hints.list.len(), 5);
+        assert_eq!(hints.list[0].tables[0].block.as_deref(), Some("q"));
+        assert_eq!(hints.list[0].names, ["a", "b c"]);
+        assert_eq!(hints.list[1].block.as_deref(), Some("q"));
+        assert_eq!(hints.list[1].tables[1].block.as_deref(), Some("z"));
+        assert_eq!(hints.list[3].names, ["FIRSTMATCH"]);
+        assert!(hints.list[4].tables.is_empty());
+    }
+
+    #[test]
+    fn hints_before_an_error_count() {
+        let hints = read("INDEX(t a) FOO(x) INDEX(t b)");
+        assert_eq!((hints.list.len(), hints.error), (1, Some(11)));
+        for (text, at) in
+            [("", 0), ("JOIN_FIXED_ORDER(t)", 17), ("INDEX", 5), ("INDEX()", 6), ("SEMIJOIN(foo)", 9)]
+        {
+            assert_eq!(read(text).error, Some(at), "{text}");
+        }
+    }
+}
