@@ -87,7 +87,7 @@ fn groups_come_in_the_order_of_an_index() {
             (
                 "SELECT a, SUM(b) FROM t GROUP BY a HAVING SUM(b) > 5 ORDER BY a",
                 &[
-                    "-> Filter: ((sum > 5))",
+                    "-> Filter: (sum > 5)",
                     "-> Group aggregate: sum(t.b)",
                     "-> Covering index scan on t using ab",
                 ],

@@ -271,18 +271,23 @@ fn row_keys(plan: &PhysicalPlan, node: &Node) -> SqlResult<RowKeys> {
 /// The one that is a note.
 const ER_WARN_VIEW_WITHOUT_KEY: u16 = 1355;
 
+/// What each execution of a plan warns of before it reads a row.
+pub fn warnings_of(plan: &PhysicalPlan) -> impl Iterator<Item = Diagnostic> {
+    plan.warnings.iter().map(|warning| Diagnostic {
+        level: if warning.number == ER_WARN_VIEW_WITHOUT_KEY { Level::Note } else { Level::Warning },
+        number: warning.number,
+        state: Code::by_number(warning.number).map_or(*b"HY000", |code| code.state),
+        message: warning.message.clone(),
+    })
+}
+
 /// Sets up what operators expect of the context.
 pub(crate) fn enter(plan: &PhysicalPlan, ctx: &mut ExecContext<'_>) {
     ctx.working = (0..plan.recursion_count).map(|_| Arc::new(MaterializedRows::default())).collect();
     ctx.spill_file = None;
     ctx.rows_found = None;
-    for warning in &plan.warnings {
-        ctx.eval.warnings.push(Diagnostic {
-            level: if warning.number == ER_WARN_VIEW_WITHOUT_KEY { Level::Note } else { Level::Warning },
-            number: warning.number,
-            state: Code::by_number(warning.number).map_or(*b"HY000", |code| code.state),
-            message: warning.message.clone(),
-        });
+    for warning in warnings_of(plan) {
+        ctx.eval.warnings.push(warning);
     }
     if plan.outer_slot_count > 0 {
         ctx.eval.outer = (0..plan.outer_slot_count).map(|_| Column::new(types::Physical::Int)).collect();

@@ -3,7 +3,7 @@
 use types::Value;
 
 use super::document::{Document, Members, texts};
-use super::names::{Names, Style};
+use super::names::{Names, Style, joined};
 use super::rows::{self, Read};
 use super::step::{first_of, has_one_row};
 use crate::cost;
@@ -104,7 +104,9 @@ impl Blocks<'_> {
             return vec![("select_id", Document::Count(1)), ("table", table)];
         };
         let mut block = self.query_block(node);
-        let from = block.split_off(2);
+        let is_own = |name: &str| matches!(name, "select_id" | "cost_info");
+        let own = block.iter().take_while(|(name, _)| is_own(name)).count();
+        let from = block.split_off(own);
         block.push(("table", table));
         block.push(("insert_from", Document::Object(from)));
         block
@@ -116,7 +118,14 @@ impl Blocks<'_> {
         let cost = Document::Object(vec![("query_cost", figure(cost::shown(node.cost)))]);
         let mut block = vec![("select_id", Document::Count(u64::from(select))), ("cost_info", cost)];
         let mut above = Above::default();
-        block.extend(self.content(node, &mut above));
+        let content = self.content(node, &mut above);
+        match content.first() {
+            // A set operation is not a SELECT.
+            Some((name, _)) if name.ends_with("_result") => block.clear(),
+            Some((name, _)) if *name == "message" => block.truncate(1),
+            _ => {}
+        }
+        block.extend(content);
         above.listed.append(&mut above.attached);
         if !above.listed.is_empty() {
             block.push(("select_list_subqueries", Document::List(above.listed)));
@@ -144,7 +153,7 @@ impl Blocks<'_> {
                 self.content(input, above)
             }
             Op::Filter { input, conditions } => {
-                above.conditions.push(self.names.exprs(conditions, &input.columns));
+                above.conditions.extend(self.names.exprs(conditions, &input.columns));
                 self.content(input, above)
             }
             Op::Apply { input, subquery, outer, .. } => {
@@ -227,7 +236,7 @@ impl Blocks<'_> {
         let Some(table) = table else { return };
         let conditions = std::mem::take(&mut above.conditions);
         if !conditions.is_empty() {
-            condition(table, &conditions.join(" and "));
+            condition(table, &conditions);
         }
         if !above.attached.is_empty() {
             table.push(("attached_subqueries", Document::List(std::mem::take(&mut above.attached))));
@@ -372,7 +381,7 @@ impl Blocks<'_> {
             first.push(("using_join_buffer", how.into()));
         }
         if let Some(last) = joined.last_mut().filter(|_| !conditions.is_empty()) {
-            condition(last, &conditions.join(" and "));
+            condition(last, conditions);
         }
         tables.append(&mut joined);
         tables
@@ -461,17 +470,21 @@ impl Blocks<'_> {
         both.extend(own);
         parts.extend(conditions.iter().map(|expr| names.expr(expr, &both)));
         if !parts.is_empty() {
-            condition(&mut table, &parts.join(" and "));
+            condition(&mut table, &parts);
         }
         table
     }
 }
 
-/// Adds a condition to that of a table.
-fn condition(table: &mut Members, text: &str) {
+/// Adds conditions to that of a table.
+fn condition(table: &mut Members, conditions: &[String]) {
     match table.iter_mut().find(|(name, _)| *name == "attached_condition") {
-        Some((_, Document::Text(earlier))) => *earlier = format!("({earlier} and {text})"),
-        _ => table.push(("attached_condition", text.into())),
+        Some((_, Document::Text(earlier))) => {
+            let mut all = vec![std::mem::take(earlier)];
+            all.extend_from_slice(conditions);
+            *earlier = joined(&all);
+        }
+        _ => table.push(("attached_condition", joined(conditions).into())),
     }
 }
 

@@ -9,6 +9,14 @@ use crate::logical::{ColumnInfo, TableIndex};
 use crate::physical::{PhysicalPlan, RangePlan, Scan};
 use crate::text::{Column, column_name, expr_text, literal};
 
+/// Conditions joined by AND, in parentheses.
+pub(super) fn joined(conditions: &[String]) -> String {
+    match conditions {
+        [condition] if condition.starts_with('(') => condition.clone(),
+        _ => format!("({})", conditions.join(" and ")),
+    }
+}
+
 /// How columns are written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Style {
@@ -101,10 +109,9 @@ impl<'p> Names<'p> {
         expr_text(expr, &name)
     }
 
-    /// Conditions joined by AND.
-    pub(super) fn exprs(self, exprs: &[Expr], columns: &[ColumnId]) -> String {
-        let parts: Vec<String> = exprs.iter().map(|expr| self.expr(expr, columns)).collect();
-        parts.join(" and ")
+    /// Conditions, each over a batch of these columns.
+    pub(super) fn exprs(self, exprs: &[Expr], columns: &[ColumnId]) -> Vec<String> {
+        exprs.iter().map(|expr| self.expr(expr, columns)).collect()
     }
 
     /// The keys of an order.

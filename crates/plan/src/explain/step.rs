@@ -2,11 +2,13 @@
 //!
 //! A step is an operator, or a part of one that is shown by itself: a condition that a scan checks, the look-ups of a join.
 
+use std::collections::BTreeSet;
+
 use types::Value;
 
 use super::Actual;
 use super::document::{Document, Members, texts};
-use super::names::{Names, Style};
+use super::names::{Names, Style, joined};
 use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::logical::{AggregateFunction, JoinKind, TableIndex, WindowCall};
@@ -185,7 +187,7 @@ impl<'p> Builder<'p> {
                 let mut inputs = std::mem::take(&mut below.subqueries);
                 inputs.iter_mut().for_each(in_condition);
                 inputs.insert(0, below);
-                let filter = self.filter(names.exprs(conditions, &input.columns), conditions, &input.columns);
+                let filter = self.filter(conditions, &input.columns);
                 Step { measure: self.measure(node), inputs, ..filter }
             }
             // Computing columns is no step of its own in MySQL's trees.
@@ -202,9 +204,9 @@ impl<'p> Builder<'p> {
                 let mut details = join_details(*kind, "nested_loop");
                 let mut text = format!("Block nested loop {}", join_name(*kind));
                 if !conditions.is_empty() {
-                    let condition = names.exprs(conditions, &both);
-                    text = format!("{text}: ({condition})");
-                    details.push(("condition", format!("({condition})").into()));
+                    let condition = joined(&names.exprs(conditions, &both));
+                    text = format!("{text}: {condition}");
+                    details.push(("condition", condition.into()));
                 }
                 let inputs = vec![self.node(left), self.node(right)];
                 self.whole(node, text, details, inputs)
@@ -317,17 +319,9 @@ impl<'p> Builder<'p> {
     }
 
     /// The step that checks conditions, without measure and input.
-    fn filter(&self, text: String, conditions: &[Expr], columns: &[ColumnId]) -> Step {
+    fn filter(&self, conditions: &[Expr], columns: &[ColumnId]) -> Step {
         let used = self.names.columns_of(conditions, columns);
-        Step {
-            operation: format!("Filter: ({text})"),
-            details: vec![
-                ("access_type", "filter".into()),
-                ("condition", format!("({text})").into()),
-                ("filter_columns", texts(used)),
-            ],
-            ..Step::default()
-        }
+        checked(&self.names.exprs(conditions, columns), used)
     }
 
     fn scan(&self, node: &Node, scan: &Scan) -> Step {
@@ -338,7 +332,7 @@ impl<'p> Builder<'p> {
         let counted = self.counted(node).map(|actual| Actual { rows: actual.examined, ..actual });
         let read = Measure { rows: scan.rows_read, cost: cost::shown(node.cost), actual: counted };
         let table = Step { measure: Some(read), ..self.table(scan, &[]) };
-        let filter = self.filter(self.names.exprs(&scan.filter, &node.columns), &scan.filter, &node.columns);
+        let filter = self.filter(&scan.filter, &node.columns);
         Step { measure: whole, inputs: vec![table], ..filter }
     }
 
@@ -369,15 +363,14 @@ impl<'p> Builder<'p> {
             let mut used = names.columns_of(&scan.filter, &own);
             let mut parts = Vec::new();
             if !scan.filter.is_empty() {
-                parts.push(names.exprs(&scan.filter, &own));
+                parts.extend(names.exprs(&scan.filter, &own));
             }
             if !conditions.is_empty() {
                 let mut both = left.columns.clone();
                 both.append(&mut own);
                 used.extend(names.columns_of(conditions, &both));
-                parts.push(names.exprs(conditions, &both));
+                parts.extend(names.exprs(conditions, &both));
             }
-            let text = parts.join(" and ");
             // Only the rows of these joins are those that the conditions let through.
             let passed = matches!(kind, JoinKind::Inner | JoinKind::Straight);
             let counted = counted.filter(|_| passed).zip(self.counted(node));
@@ -386,17 +379,7 @@ impl<'p> Builder<'p> {
                 cost: each,
                 actual: counted.map(|(inner, all)| Actual { rows: all.rows, ..inner }),
             };
-            inner = Step {
-                operation: format!("Filter: ({text})"),
-                details: vec![
-                    ("access_type", "filter".into()),
-                    ("condition", format!("({text})").into()),
-                    ("filter_columns", texts(used)),
-                ],
-                measure: Some(measure),
-                inputs: vec![inner],
-                ..Step::default()
-            };
+            inner = Step { measure: Some(measure), inputs: vec![inner], ..checked(&parts, used) };
         }
         let inputs = vec![self.node(left), inner];
         self.whole(
@@ -423,20 +406,20 @@ impl<'p> Builder<'p> {
                 format!("({} {op} {})", names.expr(a, &left.columns), names.expr(b, &right.columns))
             })
             .collect();
-        let mut joined = names.columns_of(keys.iter().map(|key| &key.0), &left.columns);
-        joined.extend(names.columns_of(keys.iter().map(|key| &key.1), &right.columns));
+        let mut used = names.columns_of(keys.iter().map(|key| &key.0), &left.columns);
+        used.extend(names.columns_of(keys.iter().map(|key| &key.1), &right.columns));
         let mut details = join_details(kind, "hash");
         details.push(("hash_condition", texts(hashed.iter().cloned())));
         let mut parts = hashed;
         if !conditions.is_empty() {
             let mut both = left.columns.clone();
             both.extend(&right.columns);
-            joined.extend(names.columns_of(conditions, &both));
-            let text = names.exprs(conditions, &both);
-            details.push(("extra_condition", texts([text.as_str()])));
-            parts.push(format!("extra conditions: ({text})"));
+            used.extend(names.columns_of(conditions, &both));
+            let extra = names.exprs(conditions, &both);
+            parts.push(format!("extra conditions: {}", joined(&extra)));
+            details.push(("extra_condition", texts(extra)));
         }
-        details.push(("join_columns", texts(joined)));
+        details.push(("join_columns", texts(used)));
         let name = join_name(kind);
         let name = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
         let text = format!("{} hash {}", name.split(' ').next().unwrap_or(&name), parts.join(", "));
@@ -640,6 +623,20 @@ impl<'p> Builder<'p> {
                 (format!("{cover} range scan on {alias} using {name} over ({text})"), "index_range_scan")
             }
         }
+    }
+}
+
+/// The step that checks conditions, without measure and input.
+fn checked(conditions: &[String], used: BTreeSet<String>) -> Step {
+    let text = joined(conditions);
+    Step {
+        operation: format!("Filter: {text}"),
+        details: vec![
+            ("access_type", "filter".into()),
+            ("condition", text.into()),
+            ("filter_columns", texts(used)),
+        ],
+        ..Step::default()
     }
 }
 

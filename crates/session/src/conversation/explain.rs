@@ -175,6 +175,12 @@ fn of_statement<B: Backend>(
     let parameters: Vec<ValueRef<'_>> = values.iter().map(ValueRef::from).collect();
     access::require_plan(&session.account, plan.physical())?;
     access::require_explained(&session.account, plan.physical())?;
+    // Where the rows are read that warns of it.
+    if !asked.analyze || plan.physical().kind.source().is_none() {
+        for warning in exec::warnings_of(plan.physical()) {
+            session.diagnostics.push(warning, session.variables.settings().diagnostics);
+        }
+    }
     let actual = if asked.analyze { Some(analyze(session, &mut plan, &parameters, reply)?) } else { None };
     let text = asked.span.of(asked.sql);
     Ok(show_plan(plan.physical(), asked.format, actual.as_deref(), &values, text))
