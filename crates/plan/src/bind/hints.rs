@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use syntax::ast::Span;
+use syntax::ast::{InsertSource, Span, Statement};
 use syntax::hints::{Hint, HintKind, HintTable, Hints};
 
 use super::Binder;
@@ -39,9 +39,24 @@ struct HintedTable {
     columns: Vec<ColumnId>,
 }
 
-/// Whether a text may have hints.
-pub(super) fn may_be_in(text: &[u8]) -> bool {
-    text.windows(3).any(|bytes| bytes == b"/*+")
+/// Whether a statement may have hints that are looked at. Those of rows that are written out are not, and their text may be long.
+pub(super) fn may_be_in(statement: &Statement<'_>, text: &[u8]) -> bool {
+    if let Statement::Insert(insert) = statement
+        && !matches!(insert.source, InsertSource::Query(_))
+    {
+        return false;
+    }
+    // What stands between two looks is shorter than the beginning of a hint.
+    let mut at = 2;
+    while let Some(&byte) = text.get(at) {
+        at += match byte {
+            b'+' if text[at - 2..at] == *b"/*" => return true,
+            b'*' => 1,
+            b'/' => 2,
+            _ => 3,
+        };
+    }
+    false
 }
 
 fn ignored(hint: &Hint) -> PlanError {

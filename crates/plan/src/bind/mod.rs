@@ -198,6 +198,7 @@ pub fn bind(
 ) -> PlanResult<Bound> {
     let arena = bumpalo::Bump::new();
     let mut binder = Binder::new(text, catalog, session, &arena);
+    binder.may_have_hints = hints::may_be_in(statement, text);
     match binder.statement(statement) {
         Ok((kind, output)) => Ok(binder.finish(kind, output)),
         Err(mut error) => {
@@ -417,7 +418,7 @@ impl<'a> Binder<'a> {
             calc_found_rows: false,
             warnings: Vec::new(),
             hinted_blocks: Vec::new(),
-            may_have_hints: hints::may_be_in(text),
+            may_have_hints: false,
             aggregate_nesting: 0,
             has_limit: false,
             new_row: None,
