@@ -45,6 +45,8 @@ pub(crate) struct Compiled {
     missing: Vec<usize>,
     /// Columns not written whose default is an expression.
     expression_defaults: Vec<usize>,
+    /// Generated columns not written that are NOT NULL: BEFORE triggers see NULL in them, as in MySQL, and in others the values of the row so far.
+    hidden: Vec<usize>,
     /// Is the column AUTO_INCREMENT (NULL makes a number), by ordinal?
     numbered: Option<usize>,
     pub(super) on_duplicate: Option<duplicate::Compiled>,
@@ -87,6 +89,11 @@ impl Compiled {
         let width = definition.columns.len();
         let unwritten: Vec<usize> = (0..width).filter(|at| !insert.columns.contains(at)).collect();
         let missing = unwritten.iter().copied().filter(|&at| rules::has_no_default(definition, at)).collect();
+        let is_hidden = |at: &usize| {
+            let column = &definition.columns[*at];
+            column.generated.is_some() && !column.nullable
+        };
+        let hidden = unwritten.iter().copied().filter(is_hidden).collect();
         let rules = Rules::compile(entry, &|ordinal| Some(ordinal as u32), &|_| true)?;
         let check = insert.view.as_ref().and_then(|view| view.check.as_ref());
         let view_check = check.map(view_check::Compiled::new).transpose()?;
@@ -111,6 +118,7 @@ impl Compiled {
             unwritten,
             missing,
             expression_defaults,
+            hidden,
             numbered: definition.auto_increment_column(),
             view_check,
             replaced_check,
@@ -606,8 +614,12 @@ impl<'p> Insert<'p, '_> {
         }
         if let Some(trigger) = trigger {
             if self.delays_nulls {
-                // Triggers see what they would be without them.
+                // Triggers see what they would be without them, but no value of one that is NOT NULL and that the statement does not name.
                 self.put_generated(false, ctx)?;
+                for &ordinal in &compiled.hidden {
+                    self.row.columns[ordinal].clear();
+                    self.row.columns[ordinal].push_null();
+                }
             }
             let storing = &self.storing;
             let mut new = NewRow::new(self.writer.definition, &mut self.row, None, self.row_number);

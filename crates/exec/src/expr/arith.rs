@@ -8,6 +8,7 @@ use super::program::{Node, Run, prepare_nulls};
 use super::vector::{Operand, Rows, View};
 use service::error::ER_DATA_OUT_OF_RANGE;
 use types::vector::Nulls;
+use types::data_type::{DECIMAL_SCALE_MAX, SCALE_NOT_FIXED};
 use types::{Batch, Column, ColumnData, Decimal, Physical};
 
 /// What is computed.
@@ -312,7 +313,10 @@ impl Arith {
                 } else {
                     value = x
                         .div(y, more_digits)
-                        .map(|quotient| quotient.round(scale))
+                        .map(|quotient| match scale {
+                            SCALE_NOT_FIXED => quotient.round(quotient.scale().min(DECIMAL_SCALE_MAX)),
+                            scale => quotient.round(scale),
+                        })
                         .filter(|value| value.integer_digits() <= 65)
                         .ok_or_else(|| self.out_of_range())?;
                 }

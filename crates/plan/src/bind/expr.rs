@@ -14,7 +14,7 @@ use crate::expr::{
     CallOption, Coercibility, Expr, ExprKind, JsonAnswer, JsonValueOption, Subquery, SubqueryKind,
 };
 use crate::function::{self, FunctionId, Typed};
-use crate::logical::{AggregateCall, Logical, SortKey};
+use crate::logical::{AggregateCall, AggregateFunction, Logical, SortKey};
 
 use super::chosen_dates;
 use super::left_side::{LeftSide, StoredLeft, is_one_row, is_one_value, may_be_joined, may_be_materialized};
@@ -1291,6 +1291,7 @@ impl<'a> Binder<'a> {
             data_type: data_type.clone(),
             nullable,
         };
+        let is_average = call.function == AggregateFunction::Avg && data_type.kind == TypeKind::Decimal;
         let known = self.blocks[home].aggregates.iter().find(|(_, other)| *other == call).map(|(id, _)| *id);
         let id = match known {
             Some(id) => id,
@@ -1299,6 +1300,9 @@ impl<'a> Binder<'a> {
                 let id = self.new_column(&name, data_type, nullable);
                 self.columns[id.0 as usize].coercibility = Some(coercibility);
                 self.blocks[home].aggregates.push((id, call));
+                if is_average {
+                    self.averages.push(id);
+                }
                 id
             }
         };
@@ -1454,7 +1458,11 @@ impl<'a> Binder<'a> {
             let bound = std::mem::replace(arg, Expr::null());
             *arg = self.aggregate_arg(aggregate.func, bound)?;
             match aggregate.func {
-                AggregateFunc::GroupConcat => function::keep_own_scale(arg),
+                // What IF and CASE choose has the scale of all.
+                AggregateFunc::GroupConcat if matches!(arg.kind, ExprKind::Param(_)) => {
+                    function::keep_own_scale(arg);
+                }
+                AggregateFunc::Min | AggregateFunc::Max => function::keep_all_digits(arg),
                 AggregateFunc::JsonArrayAgg | AggregateFunc::JsonObjectAgg => {
                     self.document_value(arg);
                     function::keep_document_scale(arg);
@@ -1551,7 +1559,7 @@ fn compare_function(op: CompareOp) -> FunctionId {
 /// An aggregate's name as EXPLAIN prints it.
 #[must_use]
 pub(crate) fn aggregate_name(function: AggregateFunc) -> &'static str {
-    crate::logical::AggregateFunction::from(function).name()
+    AggregateFunction::from(function).name()
 }
 
 /// Whether a parameter among the function's arguments takes the character set of another one.

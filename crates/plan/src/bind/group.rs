@@ -98,6 +98,7 @@ impl Binder<'_> {
             for (position, expr) in window.partition.iter_mut().enumerate().chain(order) {
                 replace_keys(expr, &keys);
                 expr.each_column(&mut |id| read.push((id, Place::Window(at, position))));
+                self.order_members(expr, &group);
             }
         }
         // What arguments read stands where the function does.
@@ -168,7 +169,7 @@ impl Binder<'_> {
         Ok(Logical::Aggregate { input: Box::new(tree), keys: group.keys, calls, rollup: group.rollup })
     }
 
-    /// ORDER BY the numbers of ENUM and SET members that MIN and MAX give, and by the texts of keys that ROLLUP may make NULL.
+    /// ORDER BY, of windows too, and PARTITION BY the numbers of ENUM and SET members that MIN and MAX give, and by the texts of keys that ROLLUP may make NULL.
     fn order_members(&self, key: &mut Expr, group: &Group<'_>) {
         let Some(id) = key.as_column() else { return };
         if let Some((_, of)) = group.keys.iter().find(|(other, _)| *other == id) {

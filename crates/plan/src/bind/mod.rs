@@ -302,6 +302,8 @@ pub(crate) struct Binder<'a> {
     ctes: Vec<VisibleCte<'a>>,
     /// Subqueries in expressions so far.
     subqueries: u32,
+    /// Columns that are AVG of exact numbers, and not kept with the rows of a derived table.
+    averages: Vec<ColumnId>,
     /// How many comparisons of rows were bound that MySQL does not take for equal to any other: by `<` and its like, and IN.
     unequal_rows: u32,
     /// References to CTEs that were bound before.
@@ -403,6 +405,7 @@ impl<'a> Binder<'a> {
             specification_depth: 0,
             ctes: Vec::new(),
             subqueries: 0,
+            averages: Vec::new(),
             unequal_rows: 0,
             cte_copies: 0,
             parameters: std::cell::RefCell::default(),
@@ -476,6 +479,7 @@ impl<'a> Binder<'a> {
             pads_chars: self.session.pads_chars(),
             constant_checks,
             has_subqueries: self.subqueries > 0,
+            averages: self.averages,
             volatile: self.volatile,
             recursion_count: self.recursion_count,
             calc_found_rows: self.calc_found_rows,

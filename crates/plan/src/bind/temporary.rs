@@ -360,6 +360,9 @@ impl Binder<'_> {
 
     /// The columns of a derived table that MySQL keeps in a temporary table.
     pub(super) fn materialize_derived(&mut self, plan: &Logical, output: &mut [OutputColumn]) {
+        if !self.averages.is_empty() {
+            self.averages.retain(|id| output.iter().all(|column| column.id != *id));
+        }
         for column in output {
             self.store_column(column, aggregates_of(plan));
             let held = TemporaryColumn {

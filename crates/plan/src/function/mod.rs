@@ -44,7 +44,9 @@ pub use infer::{Typed, bits_of};
 pub(crate) use infer::{aggregate_type, computed, digits_of_sum, summed_temporal};
 pub(crate) use merge::{common_type, one_type};
 pub(crate) use open::each_parameter;
-pub(crate) use own_scale::{StoredDigits, keep_document_scale, keep_own_scale, keep_stored_scale};
+pub(crate) use own_scale::{
+    StoredDigits, keep_all_digits, keep_document_scale, keep_own_scale, keep_stored_scale,
+};
 pub(crate) use parameter::{
     charset_beside, charset_of, derive, derive_arms, derive_cast, derive_compared, derive_condition,
     derive_count, derive_extreme, derive_limit, derive_stored, derive_summed, is_untyped, reads_time,
@@ -211,6 +213,17 @@ pub(crate) fn build_any(
     }
     if !matches!(option, CallOption::AsIs) {
         beside::convert(function, &mut args, context);
+    }
+    if matches!(
+        function,
+        FunctionId::Add
+            | FunctionId::Sub
+            | FunctionId::Mul
+            | FunctionId::Mod
+            | FunctionId::IfNull
+            | FunctionId::Coalesce
+    ) {
+        args.iter_mut().for_each(keep_all_digits);
     }
     let mut typed = infer::infer(function, &mut args, &option, context)?;
     let option = match function {

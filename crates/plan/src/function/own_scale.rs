@@ -51,6 +51,13 @@ pub(crate) fn keep_document_scale(expr: &mut Expr) {
         return keep_own_digits(expr);
     }
     match &mut expr.kind {
+        // Six digits, or none where they are zeros; a quotient of parameters those that it was computed with.
+        ExprKind::Call { function: F::UnixTimestamp, .. }
+        | ExprKind::Call { function: F::Div, option: CallOption::Number(_), .. }
+            if expr.data_type.kind == TypeKind::Decimal =>
+        {
+            expr.data_type.scale = SCALE_NOT_FIXED;
+        }
         ExprKind::Call {
             function: FunctionId::IfNull | FunctionId::Coalesce | FunctionId::Greatest | FunctionId::Least,
             args,
@@ -115,6 +122,20 @@ fn keep_in_one_row(plan: &mut Logical) {
         && matches!(**input, Logical::OneRow)
     {
         items.iter_mut().for_each(|(_, item)| keep_own_scale(item));
+    }
+}
+
+/// NULLIF of a parameter that is a DECIMAL shows the digits that were sent, but has all of its type where it is computed with, kept or chosen.
+pub(crate) fn keep_all_digits(expr: &mut Expr) {
+    if let ExprKind::Call { function: FunctionId::NullIf, args, .. } = &expr.kind
+        && expr.data_type.kind == TypeKind::Decimal
+        && matches!(args[0].kind, ExprKind::Param(_))
+        && args[0].data_type.scale == SCALE_NOT_FIXED
+    {
+        let all = expr.data_type.clone();
+        let mut shown = std::mem::replace(expr, Expr::null());
+        shown.data_type.scale = SCALE_NOT_FIXED;
+        *expr = super::cast(shown, all);
     }
 }
 

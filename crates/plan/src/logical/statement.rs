@@ -328,6 +328,8 @@ pub struct Bound {
     pub columns: Vec<ColumnInfo>,
     /// Some expression has a subquery.
     pub has_subqueries: bool,
+    /// Columns that are AVG of exact numbers and have more digits than they show: not those of derived tables.
+    pub averages: Vec<ColumnId>,
     /// The result's columns; empty without result.
     pub output: Vec<OutputColumn>,
     /// What the account must hold.

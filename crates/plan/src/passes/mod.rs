@@ -9,6 +9,7 @@
 //! | `pushdown` | conditions move to the rows they are about, through projections, joins, groups and unions |
 //! | `parts` | a large column that is asked only for its length, its beginning or whether it is NULL gives that part; one that is only carried, compared and sent to the client is read when it is sent |
 //!
+//! Before them `averages` gives what computes with AVG of exact numbers all digits of the quotient.
 //! After them `own_scale` takes casts away from decimals that are only shown, and adds the texts of numbers that are not theirs.
 //!
 //! They run in this order, each over every tree of the statement. Constant parts of expressions are computed once per
@@ -19,6 +20,7 @@
 //! `tests/passes/*.script` show each pass's input and output for many queries.
 
 mod apply;
+mod averages;
 mod or_factors;
 mod own_scale;
 mod parts;
@@ -180,6 +182,9 @@ impl Pass {
 /// Runs the passes that are on.
 pub fn run(bound: &mut Bound, switches: Switches) {
     with_kind(bound, |bound, kind| {
+        if !bound.averages.is_empty() {
+            averages::run(bound, kind);
+        }
         for pass in Pass::ALL {
             if pass.is_on(switches) && pass.applies_to(bound) {
                 pass.run_kind(bound, kind, switches);

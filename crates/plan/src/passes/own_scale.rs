@@ -1,6 +1,9 @@
-//! Numbers that IF and CASE give go to the client as the value chosen, unless a temporary table of MySQL's would hold them: a decimal
+//! Numbers that IF and CASE give go to the client as the value chosen, unless a temporary table of MySQL's would hold them, as their description
+//! tells ([`crate::logical::OutputSource`]; what is computed of aggregates behind windows is not held, but described as if it were): a decimal
 //! with its own scale, see [`crate::function::keep_own_scale`], and among decimals and bits a BIT as its bytes read as latin1, a YEAR with four digits and a
 //! parameter as the text that the client has sent. Such a table holds no constants.
+
+use std::collections::HashSet;
 
 use types::{CollationId, DataType, TypeKind};
 
@@ -13,29 +16,43 @@ const TEXT_BYTES: u32 = 128;
 
 /// Over the tree of a query whose rows the client gets.
 pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
+    run_block(bound, tree, false);
+}
+
+/// `is_distinct`: its rows are made distinct.
+fn run_block(bound: &mut Bound, tree: &mut Logical, is_distinct: bool) {
     match tree {
-        Logical::Limit { input, .. } | Logical::Filter { input, .. } => run(bound, input),
-        Logical::Distinct { input, .. } => constants(input),
-        Logical::Sort { input, keys } => match &mut **input {
-            // Rows of one table are sorted by themselves, with what is shown computed afterwards.
-            Logical::Project { input: rows, items } if !keys.is_empty() && is_one_table(rows) => {
-                keep_own(bound, items, &|_| true);
-            }
-            _ => constants(input),
-        },
+        Logical::Limit { input, .. } | Logical::Filter { input, .. } => run_block(bound, input, is_distinct),
+        Logical::Distinct { input, .. } => run_block(bound, input, true),
+        // Rows that were cut off before are those of another block.
+        Logical::Sort { input, .. } if matches!(**input, Logical::Limit { .. }) => constants(input),
+        Logical::Sort { input, .. } => run_block(bound, input, is_distinct),
         Logical::Project { input, items } => {
-            let aggregated = aggregates(input);
-            keep_own(bound, items, &|item| match &aggregated {
-                None => true,
-                Some(aggregates) => item.is_constant() || item.reads_any(aggregates),
-            });
+            if let Some(aggregates) = below_windows(input) {
+                keep_own(bound, items, is_distinct, &|_, item| {
+                    item.is_constant() || !is_distinct && item.reads_any(&aggregates)
+                });
+                return;
+            }
+            let computed = bound.output.iter().filter(|column| column.source.is_computed());
+            let computed: HashSet<ColumnId> = computed.map(|column| column.id).collect();
+            keep_own(bound, items, is_distinct, &|id, item| item.is_constant() || computed.contains(&id));
         }
         _ => {}
     }
 }
 
-fn keep_own(bound: &mut Bound, items: &mut Vec<(ColumnId, Expr)>, is_shown: &dyn Fn(&Expr) -> bool) {
-    items.iter_mut().filter(|(_, item)| is_shown(item)).for_each(|(_, item)| keep_own_scale(item));
+fn keep_own(
+    bound: &mut Bound,
+    items: &mut Vec<(ColumnId, Expr)>,
+    is_distinct: bool,
+    is_shown: &dyn Fn(ColumnId, &Expr) -> bool,
+) {
+    items.iter_mut().filter(|(id, item)| is_shown(*id, item)).for_each(|(_, item)| keep_own_scale(item));
+    // Rows that are made distinct have no columns beside those that are compared.
+    if is_distinct {
+        return;
+    }
     for at in 0..items.len() {
         let (id, item) = &items[at];
         let has_parameters = bound.has_client_parameters;
@@ -43,7 +60,7 @@ fn keep_own(bound: &mut Bound, items: &mut Vec<(ColumnId, Expr)>, is_shown: &dyn
         // What is computed twice must be the same.
         let is_same =
             !item.any(&mut |node| node.as_call().is_some_and(|(function, _)| !function.is_deterministic()));
-        if !(is_text_sent && is_same && is_shown(item) && chooses_other_texts(item, has_parameters)) {
+        if !(is_text_sent && is_same && is_shown(*id, item) && chooses_other_texts(item, has_parameters)) {
             continue;
         }
         let Some(column) = bound.output.iter_mut().find(|column| column.id == *id) else { continue };
@@ -73,6 +90,7 @@ fn chooses_other_texts(expr: &Expr, has_parameters: bool) -> bool {
             whens.iter().map(|(_, then)| then).chain(otherwise.as_deref()).any(has_other)
         }
         ExprKind::Call { function: FunctionId::If, args, .. } => args[1..].iter().any(has_other),
+        ExprKind::Call { function: FunctionId::NullIf, args, .. } => has_other(&args[0]),
         _ => false,
     }
 }
@@ -85,6 +103,19 @@ fn arms_as_texts(expr: &mut Expr) {
         }
         ExprKind::Call { function: FunctionId::If, args, .. } => {
             args[1..].iter_mut().for_each(arm_as_text);
+        }
+        // The number is compared, not its text.
+        ExprKind::Call { function: FunctionId::NullIf, args, .. } => {
+            let mut value = args[0].clone();
+            arm_as_text(&mut value);
+            let equals = ExprKind::Call {
+                function: FunctionId::Eq,
+                args: std::mem::take(args),
+                option: CallOption::None,
+            };
+            let whens = vec![(Expr::new(equals, DataType::BOOL, true), Expr::null())];
+            let kind = ExprKind::Case { whens, otherwise: Some(Box::new(value)) };
+            *expr = Expr::new(kind, text(), true);
         }
         _ => {}
     }
@@ -151,21 +182,21 @@ fn constants(tree: &mut Logical) {
     }
 }
 
-fn is_one_table(rows: &Logical) -> bool {
+/// The aggregates of the groups that windows below a projection are over; `None` without windows.
+fn below_windows(rows: &Logical) -> Option<Vec<ColumnId>> {
     match rows {
-        Logical::Scan { .. } | Logical::OneRow => true,
-        Logical::Filter { input, .. } => is_one_table(input),
-        _ => false,
+        Logical::Window { input, .. } => Some(calls_of(input)),
+        Logical::Filter { input, .. } => below_windows(input),
+        _ => None,
     }
 }
 
-/// The results of the aggregation or of the windows below a projection, if there are some. Rows with windows go through a temporary table
-/// before.
-fn aggregates(rows: &Logical) -> Option<Vec<ColumnId>> {
+fn calls_of(rows: &Logical) -> Vec<ColumnId> {
     match rows {
-        Logical::Window { calls, .. } => Some(calls.iter().map(|(id, _)| *id).collect()),
-        Logical::Aggregate { calls, .. } => Some(calls.iter().map(|(id, _)| *id).collect()),
-        Logical::Filter { input, .. } => aggregates(input),
-        _ => None,
+        Logical::Aggregate { calls, .. } => calls.iter().map(|(id, _)| *id).collect(),
+        Logical::Window { input, .. } | Logical::Filter { input, .. } | Logical::Project { input, .. } => {
+            calls_of(input)
+        }
+        _ => Vec::new(),
     }
 }

@@ -12,6 +12,7 @@ use service::error::{
 };
 use syntax::ast::IntervalUnit;
 use types::charset::Charset;
+use types::data_type::SCALE_NOT_FIXED;
 use types::temporal::calendar::{self, Interval, WeekMode, days_in_month};
 use types::temporal::format::date_format;
 use types::temporal::parse::{DateMode, datetime_from_number, parse_datetime, parse_time, time_from_number};
@@ -988,7 +989,12 @@ fn unix_timestamp(r: &mut Row<'_, '_>) -> SqlResult<()> {
         }
     };
     if r.call.result.physical() == Physical::Decimal {
-        let value = Decimal::from_units(i128::from(micros), 6).truncate(r.call.result.scale);
+        let digits = match r.call.result.scale {
+            SCALE_NOT_FIXED if micros % MICROS_PER_SECOND == 0 => 0,
+            SCALE_NOT_FIXED => 6,
+            digits => digits,
+        };
+        let value = Decimal::from_units(i128::from(micros), 6).truncate(digits);
         r.out.push_decimal(value);
         return Ok(());
     }
