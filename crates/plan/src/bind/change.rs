@@ -615,6 +615,7 @@ impl<'a> Binder<'a> {
         let multi_table = !matches!(update.tables, [TableRef::Table(_)]);
         self.next_need = (!multi_table).then_some(Privileges::UPDATE);
         self.blocks.push(Block::new("field list"));
+        self.block().holds_errors = true;
         let before = self.tables.len();
         let mut source = self.from(update.tables)?;
         if self.may_have_hints && self.note_hints(0, update.hints) {
@@ -648,7 +649,10 @@ impl<'a> Binder<'a> {
                 }
             }
         }
+        source = self.change_condition(source, update.where_)?;
+        self.block().clause = "field list";
         let assignments = self.assignments(update.assignments, &bases)?;
+        self.check_joins()?;
         let mut targets: Vec<TableIndex> = assignments.iter().map(|assignment| assignment.table).collect();
         targets.sort_unstable();
         targets.dedup();
@@ -662,7 +666,7 @@ impl<'a> Binder<'a> {
         if let (Some((view, alias)), [target], Some(_)) = (&only_view, &*targets, &update.limit) {
             self.check_limited_view(*view, *target, alias, "UPDATE")?;
         }
-        source = self.change_source(source, update.where_, update.order_by, update.limit.as_ref())?;
+        source = self.change_order(source, update.order_by, update.limit.as_ref())?;
         self.blocks.pop();
         self.leave_with(ctes);
         for &table in &targets {
@@ -691,6 +695,7 @@ impl<'a> Binder<'a> {
         let ctes = self.enter_with(delete.with)?;
         self.next_need = delete.targets.is_empty().then_some(Privileges::DELETE);
         self.blocks.push(Block::new("field list"));
+        self.block().holds_errors = true;
         let before = self.tables.len();
         let mut source = self.from(delete.from)?;
         if self.may_have_hints && self.note_hints(0, delete.hints) {
@@ -746,7 +751,9 @@ impl<'a> Binder<'a> {
             }
             self.change_table(table);
         }
-        source = self.change_source(source, delete.where_, delete.order_by, delete.limit.as_ref())?;
+        source = self.change_condition(source, delete.where_)?;
+        self.check_joins()?;
+        source = self.change_order(source, delete.order_by, delete.limit.as_ref())?;
         self.blocks.pop();
         self.leave_with(ctes);
         for &table in &targets {
@@ -756,19 +763,33 @@ impl<'a> Binder<'a> {
         Ok(BoundDelete { source: Box::new(source), targets, ignore: delete.ignore })
     }
 
-    /// WHERE, ORDER BY and LIMIT of a change.
-    fn change_source(
+    /// WHERE of a change. Its errors come before those of ON, which the block holds.
+    fn change_condition(
+        &mut self,
+        source: Logical,
+        where_: Option<&'a ast::Expr<'a>>,
+    ) -> PlanResult<Logical> {
+        let source = match where_ {
+            Some(condition) => {
+                self.block().clause = "where clause";
+                let conditions = self.where_condition(condition)?;
+                Logical::Filter { input: Box::new(source), conditions }
+            }
+            None => source,
+        };
+        match self.block().error.take() {
+            Some(error) => Err(error),
+            None => Ok(source),
+        }
+    }
+
+    /// ORDER BY and LIMIT of a change.
+    fn change_order(
         &mut self,
         mut source: Logical,
-        where_: Option<&'a ast::Expr<'a>>,
         order_by: &'a [ast::OrderItem<'a>],
         limit: Option<&ast::Expr<'a>>,
     ) -> PlanResult<Logical> {
-        if let Some(condition) = where_ {
-            self.block().clause = "where clause";
-            let conditions = self.where_condition(condition)?;
-            source = Logical::Filter { input: Box::new(source), conditions };
-        }
         self.block().clause = "order clause";
         self.block().alias_rule = AliasRule::Never;
         let mut keys = Vec::new();

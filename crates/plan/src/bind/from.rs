@@ -552,6 +552,11 @@ impl<'a> Binder<'a> {
         })
     }
 
+    /// Gives the error of a subquery that becomes a join, once the block is bound.
+    pub(super) fn check_joins(&mut self) -> PlanResult<()> {
+        self.block().join_error.take().map_or(Ok(()), Err)
+    }
+
     fn scope_column(&mut self, (table, ordinal): (u32, u32)) -> Expr {
         let scope = &self.block().tables[table as usize];
         let id = scope.column(ordinal);

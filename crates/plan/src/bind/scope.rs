@@ -193,6 +193,8 @@ pub(crate) struct Block {
     pub(crate) holds_errors: bool,
     /// What is wrong with a condition.
     pub(crate) error: Option<Box<PlanError>>,
+    /// What is wrong with a subquery that becomes a join, once the block is bound.
+    pub(crate) join_error: Option<Box<PlanError>>,
     /// Of a view that rows may be changed through: WHERE and the conditions of joins.
     pub(crate) kept_conditions: Vec<Expr>,
     /// It has a WHERE, which is kept.
@@ -227,6 +229,7 @@ impl Block {
             is_within_common: false,
             holds_errors: false,
             error: None,
+            join_error: None,
             kept_conditions: Vec::new(),
             has_where: false,
         }

@@ -250,6 +250,7 @@ impl<'a> Binder<'a> {
             self.bind_unused_windows()?;
         }
         self.block().windows_allowed = false;
+        self.check_joins()?;
         if !grouped && !is_one_row && !self.block().aggregates.is_empty() {
             // Window functions of ORDER BY may be what computes aggregates.
             is_one_row = self.first_aggregated(&sort).is_none();
