@@ -182,6 +182,13 @@ fn passes_on_text(expr: &Expr) -> bool {
         && matches!(expr.kind, ExprKind::Call { function: F::Coalesce | F::IfNull | F::AnyValue, .. })
 }
 
+/// A document that COALESCE, IFNULL or ANY_VALUE gives: it is its text where a number, date or time is wanted.
+fn passes_on_text_of_document(expr: &Expr) -> bool {
+    use FunctionId as F;
+    expr.data_type.kind == TypeKind::Json
+        && matches!(expr.kind, ExprKind::Call { function: F::Coalesce | F::IfNull | F::AnyValue, .. })
+}
+
 /// A text in which MySQL reads a number without a warning: COALESCE and its like choose it, unlike CASE, IF and functions of texts.
 fn is_quiet_text(expr: &Expr) -> bool {
     use FunctionId as F;
@@ -200,6 +207,11 @@ fn is_known_invalid(arg: &Expr) -> bool {
             ExprKind::Call { function, .. } => !function.is_deterministic(),
             _ => false,
         })
+}
+
+/// A number with digits after its point.
+fn is_fractional(data_type: &DataType) -> bool {
+    matches!(data_type.kind, TypeKind::Float | TypeKind::Double | TypeKind::Decimal)
 }
 
 /// Text in which MySQL reads every kind of number without a warning, but for CAST to an integer.
@@ -472,8 +484,12 @@ impl Compiler {
             column.push_null();
             return Ok(Node::Const(column));
         }
-        if passes_on_text(expr) && target.is_number() {
-            let of = DataType::char(expr.data_type.length, expr.data_type.collation);
+        let is_document = passes_on_text_of_document(expr) && (target.is_number() || target.is_temporal());
+        if is_document || passes_on_text(expr) && target.is_number() {
+            let of = match is_document {
+                true => DataType::varchar(0, CollationId::UTF8MB4_BIN),
+                false => DataType::char(expr.data_type.length, expr.data_type.collation),
+            };
             let to = Target::Text(of.collation);
             let text = Node::Convert { node: Box::new(node), from: expr.data_type.clone(), to };
             let to = match target {
@@ -515,6 +531,7 @@ impl Compiler {
             Target::Int | Target::Double | Target::Decimal if is_found_by_regexp(expr) => {
                 Target::Quiet(Box::new(target))
             }
+            Target::Cast(to) if is_found_by_regexp(expr) && is_fractional(&to) => Target::CastQuietly(to),
             target => target,
         };
         let target = match target {
@@ -1066,6 +1083,11 @@ impl Compiler {
             // What is neither text nor document is not looked at.
             F::JsonValid if is_known_invalid(&args[0]) => self.compile(&Expr::bool(false))?,
             F::NameConst => self.compile(&args[1])?,
+            // Properties of the expression, which is not computed.
+            F::Charset | F::Collation | F::Coercibility if let Some(arg) = args.first() => {
+                let kind = ExprKind::Literal(kernels::property(function, arg));
+                self.compile(&Expr { kind, ..expr.clone() })?
+            }
             F::Cast if matches!(option, CallOption::Stored) => {
                 self.converted(&args[0], Target::Stored(result.clone()))?
             }
@@ -1294,6 +1316,7 @@ fn stops_at_null(function: FunctionId) -> bool {
 /// How a date is checked for what the session's mode refuses; the time that a parameter holds is taken as it was sent.
 fn checked(arg: &Expr, result: &DataType) -> Target {
     match (&arg.kind, arg.data_type.kind) {
+        _ if result.kind == TypeKind::Time => Target::WholeTime(result.scale),
         (ExprKind::Param(_), TypeKind::DateTime) => Target::Cast(result.clone()),
         (ExprKind::Param(_), _) => Target::CheckedParameter(result.clone()),
         _ => Target::Checked(result.clone()),

@@ -112,6 +112,8 @@ pub(super) enum Target {
     Stored(DataType),
     /// CAST to this type.
     Cast(DataType),
+    /// CAST of a text to this type, of the number that it begins with, without a warning: a DECIMAL of the whole number alone.
+    CastQuietly(DataType),
 }
 
 impl Target {
@@ -153,7 +155,9 @@ impl Target {
             | Target::JsonResult
             | Target::BesideBigInt { .. }
             | Target::JsonDocument { .. } => Physical::Bytes,
-            Target::Cast(data_type) | Target::Stored(data_type) => data_type.physical(),
+            Target::Cast(data_type) | Target::Stored(data_type) | Target::CastQuietly(data_type) => {
+                data_type.physical()
+            }
         }
     }
 
@@ -220,7 +224,7 @@ impl Target {
     pub(super) fn is_number(&self) -> bool {
         match self {
             Target::Int | Target::Double | Target::Decimal | Target::Quiet(_) => true,
-            Target::Cast(to) => to.is_numeric(),
+            Target::Cast(to) | Target::CastQuietly(to) => to.is_numeric(),
             _ => false,
         }
     }
@@ -240,7 +244,7 @@ impl Target {
             Target::Int => from.is_integer() || matches!(from.kind, TypeKind::Enum | TypeKind::Set),
             Target::Double => matches!(from.kind, TypeKind::Float | TypeKind::Double),
             Target::Decimal => from.kind == TypeKind::Decimal,
-            Target::Quiet(_) | Target::Digits(_) | Target::WellFormed(_) => false,
+            Target::Quiet(_) | Target::Digits(_) | Target::WellFormed(_) | Target::CastQuietly(_) => false,
             Target::Text(to) => {
                 from.is_string()
                     && (from.collation.charset() == to.charset()
@@ -727,14 +731,16 @@ pub(super) fn datetime_beside(
     to_datetime(cell, from, query_dates(ctx), "datetime", ctx)
 }
 
-/// What a TIME column of this fractional seconds precision keeps of a text. `None`, with a warning, if it would not keep all of it.
+/// What a TIME column of this fractional seconds precision keeps of a text. `None`, with a warning, if it would not keep all of it; without one for
+/// spaces.
 fn whole_time(
     text: &[u8],
     from: &DataType,
     digits: u8,
     ctx: &mut EvalContext<'_>,
 ) -> SqlResult<Option<Time>> {
-    if text.iter().all(|&byte| number::is_space(byte)) {
+    // A number with an exponent is no time either, and the column says nothing of it.
+    if text.iter().all(|&byte| number::is_space(byte)) || parse::has_exponent(text) {
         return Ok(None);
     }
     let truncates_fraction = ctx.settings.has(sql_mode::TIME_TRUNCATE_FRACTIONAL);
@@ -871,6 +877,15 @@ pub(super) fn cell(
                 }
                 _ => out.push_double(number::parse_double(text).value),
             }
+        }
+        Target::CastQuietly(to) => {
+            let Cell::Bytes(text) = cell else { return Err(internal("a text without its bytes")) };
+            if to.kind == TypeKind::Decimal {
+                let whole = number::parse_integer_prefix(text).value;
+                let whole = whole.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+                return cast(Cell::Int(whole), &DataType::BIGINT, to, ctx, out);
+            }
+            return cast(Cell::Double(number::parse_double(text).value), &DataType::DOUBLE, to, ctx, out);
         }
         Target::Digits(number) => {
             let Cell::Bytes(text) = cell else { return Err(internal("a date or time without its text")) };

@@ -88,15 +88,10 @@ fn conversion(mut constant: Expr, to: &DataType) -> Expr {
     call(F::Eq, vec![constant, typed_null(to)])
 }
 
-/// As [`conversion`] of a text to a time, but spaces are compared as a text.
-fn conversion_unless_blank(text: Expr, to: &DataType) -> Expr {
-    let trimmed = ExprKind::Call { function: F::RTrim, args: vec![text.clone()], option: CallOption::None };
-    let trimmed = Expr::new(trimmed, text.data_type.clone(), true);
-    let length = ExprKind::Call { function: F::Length, args: vec![trimmed], option: CallOption::None };
-    let is_blank = call(F::Eq, vec![Expr::new(length, DataType::BIGINT, true), Expr::int(0)]);
-    let whens = vec![(is_blank, Expr::literal(Value::Null))];
-    let kind = ExprKind::Case { whens, otherwise: Some(Box::new(conversion(text, to))) };
-    Expr::new(kind, DataType::BOOL, true)
+/// As [`conversion`] of a text to a time, but as a column keeps it: what it says nothing of is compared as a text.
+fn conversion_by_column(text: Expr, to: &DataType) -> Expr {
+    let kind = ExprKind::Call { function: F::Cast, args: vec![text], option: CallOption::Checked };
+    call(F::Eq, vec![Expr::new(kind, to.clone(), true), typed_null(to)])
 }
 
 /// As [`conversion`] of a text to a number, but a year that the text begins with is compared as that year.
@@ -902,7 +897,7 @@ impl<'t> Resolve<'_, 't> {
             return Some(call(F::Eq, vec![constant, null]));
         }
         if constant.data_type.is_string() && other.data_type.kind == TypeKind::Time {
-            return Some(conversion_unless_blank(constant, &other.data_type));
+            return Some(conversion_by_column(constant, &other.data_type));
         }
         Some(conversion(constant, &other.data_type))
     }

@@ -123,7 +123,8 @@ pub enum CallOption {
     Quiet,
     /// A cast to BINARY(n): filled up with zero bytes.
     Filled,
-    /// A cast to a DATE or DATETIME as a statement writes it: NULL for dates that the session's mode does not have.
+    /// A cast to a DATE or DATETIME as a statement writes it: NULL for dates that the session's mode does not have. To a TIME: what a column
+    /// keeps of a text that it is compared with.
     Checked,
     /// A conversion of a value to the one type of all that CASE, IF or COALESCE may give.
     Common,

@@ -5,7 +5,7 @@
 //! that ([`Subquery::needed_if`](crate::expr::Subquery::needed_if)): they are not computed for other rows, whatever errors that would give.
 //! What decides is computed a second time for it, so that it is left out if it may differ then, or is large.
 
-use types::DataType;
+use types::{DataType, Value};
 
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind, SubqueryKind};
 use crate::function::FunctionId as F;
@@ -290,6 +290,11 @@ impl<'b> Extract<'b> {
             ExprKind::Call { function: F::Coalesce | F::IfNull, args, .. } => {
                 self.in_turn(source, args, |arg| call(F::IsNull, arg))
             }
+            // They compute nothing of what they are asked for.
+            ExprKind::Call { function: F::Charset | F::Collation | F::Coercibility, args, .. } => {
+                args.iter_mut().for_each(leave_out_subqueries);
+                source
+            }
             ExprKind::Call { function: F::If, args, .. } if args.len() == 3 => {
                 source = self.read(source, &mut args[0], true);
                 let (condition, arms) = args.split_at_mut(1);
@@ -351,6 +356,14 @@ impl<'b> Extract<'b> {
         }
         source
     }
+}
+
+/// Puts a NULL of its type in place of each subquery of an expression that is not computed.
+fn leave_out_subqueries(expr: &mut Expr) {
+    if matches!(expr.kind, ExprKind::Subquery(_)) {
+        expr.kind = ExprKind::Literal(Value::Null);
+    }
+    expr.each_child_mut(&mut leave_out_subqueries);
 }
 
 /// Whether a condition that chooses between arms is true.

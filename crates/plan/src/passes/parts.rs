@@ -12,7 +12,7 @@
 //!
 //! Read next: `references`, which runs behind it.
 
-use crate::expr::{ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
+use crate::expr::{CallOption, ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId;
 use crate::logical::{
     AggregateFunction, Bound, ColumnInfo, JoinKind, Logical, PartKind, SortKey, TableIndex, TablePart,
@@ -339,12 +339,17 @@ fn swapped(kind: TextPredicateKind) -> TextPredicateKind {
     }
 }
 
-/// Whether an expression is a text that is known when the statement starts and costs nothing to compute: `Some(true)` is
-/// NULL.
+/// Whether an expression is a text that is known when the statement starts, costs nothing to compute and is no error: `Some(true)` is
+/// NULL. Bytes that are no characters are an error of the rows that are compared with them.
 fn is_known_text(expr: &Expr) -> Option<bool> {
     match &expr.kind {
         ExprKind::Literal(Value::Null) => Some(true),
         ExprKind::Literal(_) | ExprKind::Param(_) if expr.data_type.is_string() => Some(false),
+        ExprKind::Call { function: FunctionId::ConvertUsing, args, option: CallOption::Lossless }
+            if args[0].data_type.is_binary_string() =>
+        {
+            None
+        }
         ExprKind::Call { function: FunctionId::ConvertUsing | FunctionId::Collate, args, .. } => {
             is_known_text(&args[0])
         }

@@ -368,7 +368,8 @@ pub fn parse_time_with(text: &[u8], truncates_fraction: bool) -> Result<ParsedTi
 }
 
 /// Whether an exponent follows what may be a time: [`parse_time`] refuses it.
-pub(crate) fn has_exponent(text: &[u8]) -> bool {
+#[must_use]
+pub fn has_exponent(text: &[u8]) -> bool {
     let blanks = text.iter().take_while(|&&byte| is_space(byte)).count();
     let text = text[blanks..].strip_prefix(b"-").unwrap_or(&text[blanks..]);
     let is_of_time = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.' | b' ');

@@ -16,6 +16,8 @@ use plan::expr::{CallOption, Expr};
 use plan::function::FunctionId;
 use types::{Column, DataType};
 
+pub(super) use text::property;
+
 /// How a function is computed, if it runs.
 pub(super) fn scalar_kernel(
     function: FunctionId,

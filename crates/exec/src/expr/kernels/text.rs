@@ -11,7 +11,7 @@ use service::error::ER_UNKNOWN_LOCALE;
 use types::charset::Charset;
 use types::locale::LocaleId;
 use types::temporal::DateTime;
-use types::{Cell, CollationId, DataType, TypeKind, base64, number};
+use types::{Cell, CollationId, DataType, TypeKind, Value, base64, number};
 
 /// Bytes from the first bad one on that error 1300 of CHAR shows.
 const SHOWN_BAD_BYTES: usize = 3;
@@ -36,32 +36,6 @@ pub(super) fn scalar_kernel(function: FunctionId, args: &[Expr], result: &DataTy
         F::Conv if args.first().is_some_and(|arg| arg.data_type.kind == TypeKind::Bit) => plain(conv, &[Int]),
         F::Conv => plain(conv, &[Text, Int, Int]),
         F::Char => nulls(char, &[Int]),
-        // A JSON column has another one than what is computed has.
-        F::Charset if is_json_column(args) => {
-            nulls(|r| r.put_bytes(Charset::Binary.name().as_bytes()), &[Any])
-        }
-        F::Collation if is_json_column(args) => {
-            nulls(|r| r.put_bytes(CollationId::BINARY.name().as_bytes()), &[Any])
-        }
-        F::Charset => {
-            nulls(|r| r.put_bytes(collation_of(&r.call.types[0]).charset().name().as_bytes()), &[Any])
-        }
-        F::Collation => nulls(|r| r.put_bytes(collation_of(&r.call.types[0]).name().as_bytes()), &[Any]),
-        F::Coercibility => {
-            // A property of the expression, known here.
-            let strength = args.first().map_or(6, coercibility);
-            const KERNELS: [Kernel; 8] = [
-                |r| r.put_int(0),
-                |r| r.put_int(1),
-                |r| r.put_int(2),
-                |r| r.put_int(3),
-                |r| r.put_int(4),
-                |r| r.put_int(5),
-                |r| r.put_int(6),
-                |r| r.put_int(7),
-            ];
-            nulls(KERNELS[strength.clamp(0, 7) as usize], &[Any])
-        }
         F::Concat => plain(concat, &[Text]),
         F::ConcatWs => nulls(concat_ws, &[Text]),
         F::Elt => nulls(elt, &[Int, Text]),
@@ -179,6 +153,18 @@ pub(super) fn scalar_kernel(function: FunctionId, args: &[Expr], result: &DataTy
 }
 
 /// What COERCIBILITY says. The position that LOCATE and its like find has the coercibility of the text that is searched.
+/// What CHARSET(), COLLATION() and COERCIBILITY() give of an expression.
+pub(in crate::expr) fn property(function: FunctionId, of: &Expr) -> Value {
+    // A JSON column has another collation than what is computed has.
+    let collation = if is_json_column(of) { CollationId::BINARY } else { collation_of(&of.data_type) };
+    let name = match function {
+        FunctionId::Coercibility => return Value::Int(coercibility(of)),
+        FunctionId::Charset => collation.charset().name(),
+        _ => collation.name(),
+    };
+    Value::string(name, CollationId::UTF8MB4_0900_AI_CI)
+}
+
 fn coercibility(expr: &Expr) -> i64 {
     let ExprKind::Call { function, args, .. } = &expr.kind else { return own_coercibility(expr) };
     let is_text = |arg: &Expr| arg.data_type.is_string() || arg.data_type.kind == TypeKind::Null;
@@ -207,10 +193,8 @@ fn own_coercibility(expr: &Expr) -> i64 {
 }
 
 /// The collation that a value is said to have: documents compare as utf8mb4_bin and are said to be bytes.
-fn is_json_column(args: &[Expr]) -> bool {
-    args.first().is_some_and(|arg| {
-        arg.data_type.kind == TypeKind::Json && matches!(arg.kind, ExprKind::Input(_) | ExprKind::Outer(_))
-    })
+fn is_json_column(expr: &Expr) -> bool {
+    expr.data_type.kind == TypeKind::Json && matches!(expr.kind, ExprKind::Input(_) | ExprKind::Outer(_))
 }
 
 fn collation_of(data_type: &DataType) -> CollationId {
