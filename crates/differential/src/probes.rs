@@ -101,13 +101,20 @@ impl Scope {
                 names.push(relation.clone());
             }
         });
-        let is_named = |source: &&Source| match source {
+        let is_named = |source: &Source, names: &[String]| match source {
             Source::Table { alias, .. } | Source::Derived { alias, .. } | Source::JsonTable { alias, .. } => {
                 names.iter().any(|name| name == alias || name.is_empty())
             }
             Source::Join { .. } => false,
         };
-        let sources: Vec<Source> = self.sources.iter().filter(is_named).cloned().collect();
+        // What a LATERAL query or a JSON_TABLE reads stands before it.
+        let mut sources: Vec<Source> = Vec::new();
+        for source in self.sources.iter().rev() {
+            if is_named(source, &names) {
+                read_before(source, &mut names);
+                sources.insert(0, source.clone());
+            }
+        }
         if sources.len() > SOURCES_MAX {
             return None;
         }
@@ -196,7 +203,9 @@ impl Gather {
     fn below_source(&mut self, source: &Source, around: &Scope, scope: &Scope) {
         match source {
             Source::Table { .. } | Source::JsonTable { .. } => {}
-            Source::Derived { query, .. } => self.query(query, around),
+            Source::Derived { query, is_lateral, .. } => {
+                self.query(query, if *is_lateral { scope } else { around });
+            }
             Source::Join { left, right, on, .. } => {
                 self.below_source(left, around, scope);
                 self.below_source(right, around, scope);
@@ -312,6 +321,22 @@ fn is_false_as_written(condition: &Expr) -> bool {
     }
 }
 
+/// The tables that what is made for each row of those before it names.
+fn read_before(source: &Source, names: &mut Vec<String>) {
+    let mut note = |expr: &mut Expr| {
+        if let Expr::Column { relation, .. } = expr {
+            names.push(relation.clone());
+        }
+    };
+    match source {
+        Source::Derived { query, is_lateral: true, .. } => {
+            walk::query_expressions(&mut query.clone(), &mut note)
+        }
+        Source::JsonTable { document, .. } => walk::expressions(&mut document.clone(), &mut note),
+        _ => {}
+    }
+}
+
 fn gives_truth(expr: &Expr) -> bool {
     match expr {
         Expr::Call { form, .. } => form.result == Some(Family::Condition),
@@ -423,6 +448,31 @@ mod tests {
         assert!(is_guarded(Some(Expr::literal(Value::Null)), None));
         assert!(is_guarded(None, Some((0, 0))));
         assert!(!is_guarded(Some(column("r1", "w")), Some((0, 1))));
+    }
+
+    #[test]
+    fn a_lateral_query_is_probed_beside_what_it_reads() {
+        let inner = Select {
+            items: vec![Item { expr: column("r1", "c"), alias: Some("x".to_owned()) }],
+            from: Some(table("t1", "r2")),
+            filter: Some(equal(column("r1", "c"), column("r2", "b"))),
+            ..Select::default()
+        };
+        let lateral = |is_lateral| {
+            let query = Box::new(Query::of(inner.clone()));
+            let right = Box::new(Source::Derived { query, alias: "l3".to_owned(), is_lateral });
+            let left = Box::new(table("t0", "r1"));
+            let from = Some(Source::Join { kind: "CROSS JOIN", left, right, on: None, using: Vec::new() });
+            let items = vec![Item { expr: column("l3", "x"), alias: None }];
+            let query = Query::of(Select { items, from, ..Select::default() });
+            let probes = of(&Statement::Query(query)).unwrap();
+            probes.iter().map(|probe| Statement::Query(probe.query.clone()).sql()).collect::<Vec<_>>()
+        };
+        let compared = "SELECT (r1.c = r2.b) AS probed FROM t0 r1 CROSS JOIN t1 r2".to_owned();
+        assert!(lateral(true).contains(&compared), "{:?}", lateral(true));
+        assert!(!lateral(false).contains(&compared));
+        let shown = |text: &String| text.starts_with("SELECT l3.x AS probed FROM t0 r1 CROSS JOIN LATERAL (");
+        assert!(lateral(true).iter().any(shown), "{:?}", lateral(true));
     }
 
     #[test]
