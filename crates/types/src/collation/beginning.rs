@@ -1,13 +1,13 @@
 //! Texts of which only the beginning is known: what is certain of them whatever follows.
 //!
-//! Every collation here weighs a text character by character, so that the weights of whole characters stay what they
-//! are. Open are a character that is cut at the end, spaces that may be padding, and the levels below the first.
+//! All collations but the tailored ones weigh a text character by character, so that the weights of whole characters stay what
+//! they are. Open are a character that is cut at the end, spaces that may be padding, and the levels below the first.
 
 use std::cmp::Ordering;
 
 use super::family::{UCA400, UCA520};
 use super::info::Rules;
-use super::{CollationId, weighted};
+use super::{CollationId, tailored, weighted};
 use crate::charset::Charset;
 
 impl Charset {
@@ -35,7 +35,14 @@ impl CollationId {
     /// Appends bytes with which the sort key of every text begins whose bytes begin with `start`. They may end inside a
     /// character. May append nothing.
     pub fn sort_key_of_start(self, start: &[u8], key: &mut Vec<u8>) {
-        self.sort_key_prefix(self.charset().whole_characters(start), key);
+        let info = self.info();
+        let whole = info.charset.whole_characters(start);
+        match info.rules {
+            Rules::Tailored { tailoring, .. } => {
+                tailored::sort_key_of_start(tailoring.get(), info.padding, whole, key);
+            }
+            _ => self.sort_key_prefix(whole, key),
+        }
     }
 
     /// How every longer text that begins with `start` compares with the text that has sort key `key`; `None` if they do
@@ -65,6 +72,7 @@ impl CollationId {
             _ if text.len() <= weights => text,
             Rules::Uca400 => weighted::front(&UCA400, text, weights),
             Rules::Uca520 => weighted::front(&UCA520, text, weights),
+            Rules::Tailored { tailoring, .. } => tailored::front(tailoring.get(), text, weights),
             _ => &text[..info.charset.prefix_bytes(text, weights)],
         }
     }
@@ -87,7 +95,7 @@ impl CollationId {
         let info = self.info();
         match info.rules {
             // Characters without weight may stand anywhere.
-            Rules::Uca400 | Rules::Uca520 | Rules::Uca900 { .. } => None,
+            Rules::Uca400 | Rules::Uca520 | Rules::Uca900 { .. } | Rules::Tailored { .. } => None,
             _ if info.is_no_pad() => None,
             _ => Some(self.weights_in(weight_bytes_max).saturating_mul(info.charset.max_bytes_per_char())),
         }

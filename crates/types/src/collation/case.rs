@@ -1,5 +1,6 @@
 //! UPPER and LOWER: one character for one, as MySQL maps them (so `ß` stays `ß`).
 
+use super::CollationId;
 use super::byte_tables::{LATIN1_LOWER, LATIN1_UPPER};
 use super::info::{CollationInfo, Rules};
 use super::plane::{self, Plane};
@@ -13,6 +14,20 @@ pub(super) enum Case {
 
 /// Appends `text` in the case wanted. Malformed bytes stay as they are.
 pub(super) fn map(info: &CollationInfo, case: Case, text: &[u8], out: &mut Vec<u8>) {
+    if !matches!(info.id, CollationId::UTF8MB3_TURKISH_CI | CollationId::UTF8MB4_TURKISH_CI) {
+        return map_plain(info, case, text, out);
+    }
+    // The dot stays: i and İ, ı and I. (The 0900 collation of Turkish does not do that.)
+    let (letter, other) = if case == Case::Upper { (b'i', "\u{130}") } else { (b'I', "\u{131}") };
+    for (number, part) in text.split(|&byte| byte == letter).enumerate() {
+        if number > 0 {
+            out.extend_from_slice(other.as_bytes());
+        }
+        map_plain(info, case, part, out);
+    }
+}
+
+fn map_plain(info: &CollationInfo, case: Case, text: &[u8], out: &mut Vec<u8>) {
     match info.charset {
         Charset::Binary => out.extend_from_slice(text),
         Charset::Ascii => map_ascii(case, text, out),
@@ -34,9 +49,14 @@ fn case_plane(info: &CollationInfo, case: Case) -> &'static Plane {
         Rules::Uca900 { .. } => (&plane::UPPER_UCA900, &plane::LOWER_UCA900),
         Rules::Bytes if info.is_no_pad() => (&plane::UPPER_UCA900, &plane::LOWER_UCA900), // utf8mb4_0900_bin
         Rules::Uca520 => (&plane::UPPER_UCA520, &plane::LOWER_UCA520),
-        Rules::Bytes | Rules::ByteTable(_) | Rules::General | Rules::Uca400 => {
-            (&plane::UPPER_GENERAL, &plane::LOWER_GENERAL)
-        }
+        Rules::Tailored { .. } if info.is_no_pad() => (&plane::UPPER_UCA900, &plane::LOWER_UCA900),
+        Rules::Bytes
+        | Rules::ByteTable(_)
+        | Rules::General
+        | Rules::GeneralMysql500
+        | Rules::ToLower
+        | Rules::Uca400
+        | Rules::Tailored { .. } => (&plane::UPPER_GENERAL, &plane::LOWER_GENERAL),
     };
     if case == Case::Upper { upper } else { lower }
 }

@@ -11,6 +11,8 @@ pub(super) trait CharRules: Copy {
     const IS_SINGLE_BYTE: bool;
     /// Characters are the same if their bytes are.
     const IS_PLAIN: bool;
+    /// An ASCII character that can be printed is the same as no other ASCII character but perhaps its other letter case.
+    const HAS_ASCII_CASES: bool = true;
 
     fn decode(self, text: &[u8]) -> Decoded;
 
@@ -142,8 +144,9 @@ impl<F: Family> CharRules for Weighted<F> {
 macro_rules! with_char_rules {
     ($info:expr, $rules:ident => $body:expr) => {{
         use $crate::collation::chars::{PlainBytes, PlainUtf8, TableBytes, Weighted};
-        use $crate::collation::family::{General, UCA400, UCA520, UCA900};
+        use $crate::collation::family::{General, GeneralMysql500, ToLower, UCA400, UCA520, UCA900};
         use $crate::collation::info::Rules;
+        use $crate::collation::tailored::TailoredChars;
         let info: &$crate::collation::CollationInfo = $info;
         match info.rules {
             Rules::Bytes if info.charset.is_single_byte() => {
@@ -162,6 +165,14 @@ macro_rules! with_char_rules {
                 let $rules = Weighted { family: General, levels: 1, tells_supplementary: false };
                 $body
             }
+            Rules::GeneralMysql500 => {
+                let $rules = Weighted { family: GeneralMysql500, levels: 1, tells_supplementary: false };
+                $body
+            }
+            Rules::ToLower => {
+                let $rules = Weighted { family: ToLower, levels: 1, tells_supplementary: false };
+                $body
+            }
             Rules::Uca400 => {
                 let $rules = Weighted { family: &UCA400, levels: 1, tells_supplementary: true };
                 $body
@@ -172,6 +183,10 @@ macro_rules! with_char_rules {
             }
             Rules::Uca900 { levels } => {
                 let $rules = Weighted { family: &UCA900, levels, tells_supplementary: false };
+                $body
+            }
+            Rules::Tailored { tailoring, levels } => {
+                let $rules = TailoredChars { tailoring: tailoring.get(), levels };
                 $body
             }
         }

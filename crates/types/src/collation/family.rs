@@ -114,6 +114,50 @@ impl<F: Family> Iterator for Scan<'_, F> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct General;
 
+/// `general_mysql500_ci`: the same but for ß, which is no s.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GeneralMysql500;
+
+/// `tolower_ci`: the weight is the small letter, accents count.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ToLower;
+
+/// A collation whose characters have one weight each, all coded like those of `general_ci`.
+pub(super) trait SingleWeight: Copy {
+    /// See [`Family::ascii_codes`].
+    const ASCII_CODES: &'static [u8; ASCII];
+
+    /// The weight of a character of the Basic Multilingual Plane.
+    fn weight(code: u32) -> u16;
+}
+
+impl SingleWeight for General {
+    const ASCII_CODES: &'static [u8; ASCII] = &GENERAL_ASCII_CODES;
+
+    #[inline]
+    fn weight(code: u32) -> u16 {
+        plane::GENERAL.shifted(code) as u16
+    }
+}
+
+impl SingleWeight for GeneralMysql500 {
+    const ASCII_CODES: &'static [u8; ASCII] = &GENERAL_ASCII_CODES;
+
+    #[inline]
+    fn weight(code: u32) -> u16 {
+        if code == 0xDF { 0xDF } else { General::weight(code) }
+    }
+}
+
+impl SingleWeight for ToLower {
+    const ASCII_CODES: &'static [u8; ASCII] = &TO_LOWER_ASCII_CODES;
+
+    #[inline]
+    fn weight(code: u32) -> u16 {
+        plane::LOWER_GENERAL.shifted(code) as u16
+    }
+}
+
 /// At most one weight.
 #[derive(Clone, Debug)]
 pub(super) struct Single(Option<u16>);
@@ -142,7 +186,17 @@ static GENERAL_ASCII_CODES: [u8; ASCII] = {
     codes
 };
 
-impl Family for General {
+static TO_LOWER_ASCII_CODES: [u8; ASCII] = {
+    let mut codes = [0; ASCII];
+    let mut byte = 0;
+    while byte < ASCII {
+        codes[byte] = (byte as u8).to_ascii_lowercase() + 1;
+        byte += 1;
+    }
+    codes
+};
+
+impl<T: SingleWeight> Family for T {
     type Weights = Single;
 
     const NO_WEIGHTS: Single = Single(None);
@@ -155,7 +209,7 @@ impl Family for General {
 
     #[inline]
     fn packed(self, code: u32) -> u32 {
-        if code > 0xFFFF { 0xFFFD_0000 } else { plane::GENERAL.shifted(code) << 16 }
+        if code > 0xFFFF { 0xFFFD_0000 } else { u32::from(T::weight(code)) << 16 }
     }
 
     fn bad_weights(self) -> Self::Weights {
@@ -164,7 +218,7 @@ impl Family for General {
 
     #[inline]
     fn ascii_codes(self) -> &'static [u8; ASCII] {
-        &GENERAL_ASCII_CODES
+        T::ASCII_CODES
     }
 
     #[inline]

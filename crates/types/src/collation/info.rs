@@ -1,6 +1,7 @@
 //! The collations there are, with MySQL's numbers and names.
 
 use super::CollationId;
+use super::tailoring::TailoringId;
 use crate::charset::Charset;
 
 /// Whether trailing spaces count when texts are compared.
@@ -49,12 +50,18 @@ pub(super) enum Rules {
     ByteTable(&'static [u8; 256]),
     /// One 16-bit weight per character: `general_ci`.
     General,
+    /// The same but for ß: `general_mysql500_ci`.
+    GeneralMysql500,
+    /// One 16-bit weight per character, its small letter: `tolower_ci`.
+    ToLower,
     /// Unicode collation algorithm, version 4.0.0, primary weights: `unicode_ci`.
     Uca400,
     /// Version 5.2.0, primary weights: `unicode_520_ci`.
     Uca520,
     /// Version 9.0.0 with 1 (`ai_ci`), 2 (`as_ci`) or 3 (`as_cs`) levels.
     Uca900 { levels: usize },
+    /// A language's rules over one of those tables, with 1 to 3 levels.
+    Tailored { tailoring: TailoringId, levels: usize },
 }
 
 impl CollationInfo {
@@ -62,6 +69,12 @@ impl CollationInfo {
     #[must_use]
     pub fn is_default(&self) -> bool {
         self.charset.default_collation() == self.id
+    }
+
+    /// Whether it has a language's rules over one of the Unicode tables.
+    #[must_use]
+    pub fn is_of_language(&self) -> bool {
+        matches!(self.rules, Rules::Tailored { .. })
     }
 
     pub(super) fn is_no_pad(&self) -> bool {
@@ -152,6 +165,7 @@ collations! {
     KEYBCS2_BIN, 73, "keybcs2_bin", Keybcs2, PadSpace, 1, Rules::Bytes;
     KOI8R_BIN, 74, "koi8r_bin", Koi8r, PadSpace, 1, Rules::Bytes;
     KOI8U_BIN, 75, "koi8u_bin", Koi8u, PadSpace, 1, Rules::Bytes;
+    UTF8MB3_TOLOWER_CI, 76, "utf8mb3_tolower_ci", Utf8mb3, PadSpace, 1, Rules::ToLower;
     LATIN2_BIN, 77, "latin2_bin", Latin2, PadSpace, 1, Rules::Bytes;
     LATIN5_BIN, 78, "latin5_bin", Latin5, PadSpace, 1, Rules::Bytes;
     LATIN7_BIN, 79, "latin7_bin", Latin7, PadSpace, 1, Rules::Bytes;
@@ -163,17 +177,119 @@ collations! {
     LATIN1_SPANISH_CI, 94, "latin1_spanish_ci", Latin1, PadSpace, 1, Rules::ByteTable(&bt::LATIN1_SPANISH_CI);
     CP1250_POLISH_CI, 99, "cp1250_polish_ci", Cp1250, PadSpace, 1, Rules::ByteTable(single_byte::weights(3));
     UTF8MB3_UNICODE_CI, 192, "utf8mb3_unicode_ci", Utf8mb3, PadSpace, 8, Rules::Uca400;
+    UTF8MB3_ICELANDIC_CI, 193, "utf8mb3_icelandic_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(0), levels: 1 };
+    UTF8MB3_LATVIAN_CI, 194, "utf8mb3_latvian_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(1), levels: 1 };
+    UTF8MB3_ROMANIAN_CI, 195, "utf8mb3_romanian_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(2), levels: 1 };
+    UTF8MB3_SLOVENIAN_CI, 196, "utf8mb3_slovenian_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(3), levels: 1 };
+    UTF8MB3_POLISH_CI, 197, "utf8mb3_polish_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(4), levels: 1 };
+    UTF8MB3_ESTONIAN_CI, 198, "utf8mb3_estonian_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(5), levels: 1 };
+    UTF8MB3_SPANISH_CI, 199, "utf8mb3_spanish_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(6), levels: 1 };
+    UTF8MB3_SWEDISH_CI, 200, "utf8mb3_swedish_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(7), levels: 1 };
+    UTF8MB3_TURKISH_CI, 201, "utf8mb3_turkish_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(8), levels: 1 };
+    UTF8MB3_CZECH_CI, 202, "utf8mb3_czech_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(9), levels: 1 };
+    UTF8MB3_DANISH_CI, 203, "utf8mb3_danish_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(10), levels: 1 };
+    UTF8MB3_LITHUANIAN_CI, 204, "utf8mb3_lithuanian_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(11), levels: 1 };
+    UTF8MB3_SLOVAK_CI, 205, "utf8mb3_slovak_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(12), levels: 1 };
+    UTF8MB3_SPANISH2_CI, 206, "utf8mb3_spanish2_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(13), levels: 1 };
+    UTF8MB3_ROMAN_CI, 207, "utf8mb3_roman_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(14), levels: 1 };
+    UTF8MB3_PERSIAN_CI, 208, "utf8mb3_persian_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(15), levels: 1 };
+    UTF8MB3_ESPERANTO_CI, 209, "utf8mb3_esperanto_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(16), levels: 1 };
+    UTF8MB3_HUNGARIAN_CI, 210, "utf8mb3_hungarian_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(17), levels: 1 };
+    UTF8MB3_SINHALA_CI, 211, "utf8mb3_sinhala_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(18), levels: 1 };
+    UTF8MB3_GERMAN2_CI, 212, "utf8mb3_german2_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(19), levels: 1 };
+    UTF8MB3_CROATIAN_CI, 213, "utf8mb3_croatian_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(20), levels: 1 };
     UTF8MB3_UNICODE_520_CI, 214, "utf8mb3_unicode_520_ci", Utf8mb3, PadSpace, 8, Rules::Uca520;
+    UTF8MB3_VIETNAMESE_CI, 215, "utf8mb3_vietnamese_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(21), levels: 1 };
+    UTF8MB3_GENERAL_MYSQL500_CI, 223, "utf8mb3_general_mysql500_ci", Utf8mb3, PadSpace, 1, Rules::GeneralMysql500;
     UTF8MB4_UNICODE_CI, 224, "utf8mb4_unicode_ci", Utf8mb4, PadSpace, 8, Rules::Uca400;
+    UTF8MB4_ICELANDIC_CI, 225, "utf8mb4_icelandic_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(0), levels: 1 };
+    UTF8MB4_LATVIAN_CI, 226, "utf8mb4_latvian_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(1), levels: 1 };
+    UTF8MB4_ROMANIAN_CI, 227, "utf8mb4_romanian_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(2), levels: 1 };
+    UTF8MB4_SLOVENIAN_CI, 228, "utf8mb4_slovenian_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(3), levels: 1 };
+    UTF8MB4_POLISH_CI, 229, "utf8mb4_polish_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(4), levels: 1 };
+    UTF8MB4_ESTONIAN_CI, 230, "utf8mb4_estonian_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(5), levels: 1 };
+    UTF8MB4_SPANISH_CI, 231, "utf8mb4_spanish_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(6), levels: 1 };
+    UTF8MB4_SWEDISH_CI, 232, "utf8mb4_swedish_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(7), levels: 1 };
+    UTF8MB4_TURKISH_CI, 233, "utf8mb4_turkish_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(8), levels: 1 };
+    UTF8MB4_CZECH_CI, 234, "utf8mb4_czech_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(9), levels: 1 };
+    UTF8MB4_DANISH_CI, 235, "utf8mb4_danish_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(10), levels: 1 };
+    UTF8MB4_LITHUANIAN_CI, 236, "utf8mb4_lithuanian_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(11), levels: 1 };
+    UTF8MB4_SLOVAK_CI, 237, "utf8mb4_slovak_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(12), levels: 1 };
+    UTF8MB4_SPANISH2_CI, 238, "utf8mb4_spanish2_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(13), levels: 1 };
+    UTF8MB4_ROMAN_CI, 239, "utf8mb4_roman_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(14), levels: 1 };
+    UTF8MB4_PERSIAN_CI, 240, "utf8mb4_persian_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(15), levels: 1 };
+    UTF8MB4_ESPERANTO_CI, 241, "utf8mb4_esperanto_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(16), levels: 1 };
+    UTF8MB4_HUNGARIAN_CI, 242, "utf8mb4_hungarian_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(17), levels: 1 };
+    UTF8MB4_SINHALA_CI, 243, "utf8mb4_sinhala_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(18), levels: 1 };
+    UTF8MB4_GERMAN2_CI, 244, "utf8mb4_german2_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(19), levels: 1 };
+    UTF8MB4_CROATIAN_CI, 245, "utf8mb4_croatian_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(20), levels: 1 };
     UTF8MB4_UNICODE_520_CI, 246, "utf8mb4_unicode_520_ci", Utf8mb4, PadSpace, 8, Rules::Uca520;
+    UTF8MB4_VIETNAMESE_CI, 247, "utf8mb4_vietnamese_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(21), levels: 1 };
     UTF8MB4_0900_AI_CI, 255, "utf8mb4_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Uca900 { levels: 1 };
+    UTF8MB4_DE_PB_0900_AI_CI, 256, "utf8mb4_de_pb_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(22), levels: 1 };
+    UTF8MB4_IS_0900_AI_CI, 257, "utf8mb4_is_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(23), levels: 1 };
+    UTF8MB4_LV_0900_AI_CI, 258, "utf8mb4_lv_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(24), levels: 1 };
+    UTF8MB4_RO_0900_AI_CI, 259, "utf8mb4_ro_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(25), levels: 1 };
+    UTF8MB4_SL_0900_AI_CI, 260, "utf8mb4_sl_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(26), levels: 1 };
+    UTF8MB4_PL_0900_AI_CI, 261, "utf8mb4_pl_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(27), levels: 1 };
+    UTF8MB4_ET_0900_AI_CI, 262, "utf8mb4_et_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(28), levels: 1 };
+    UTF8MB4_ES_0900_AI_CI, 263, "utf8mb4_es_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(29), levels: 1 };
+    UTF8MB4_SV_0900_AI_CI, 264, "utf8mb4_sv_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(30), levels: 1 };
+    UTF8MB4_TR_0900_AI_CI, 265, "utf8mb4_tr_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(31), levels: 1 };
+    UTF8MB4_CS_0900_AI_CI, 266, "utf8mb4_cs_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(32), levels: 1 };
+    UTF8MB4_DA_0900_AI_CI, 267, "utf8mb4_da_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(33), levels: 1 };
+    UTF8MB4_LT_0900_AI_CI, 268, "utf8mb4_lt_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(34), levels: 1 };
+    UTF8MB4_SK_0900_AI_CI, 269, "utf8mb4_sk_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(35), levels: 1 };
+    UTF8MB4_ES_TRAD_0900_AI_CI, 270, "utf8mb4_es_trad_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(36), levels: 1 };
+    UTF8MB4_LA_0900_AI_CI, 271, "utf8mb4_la_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(37), levels: 1 };
+    UTF8MB4_EO_0900_AI_CI, 273, "utf8mb4_eo_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(38), levels: 1 };
+    UTF8MB4_HU_0900_AI_CI, 274, "utf8mb4_hu_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(39), levels: 1 };
+    UTF8MB4_HR_0900_AI_CI, 275, "utf8mb4_hr_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(40), levels: 1 };
+    UTF8MB4_VI_0900_AI_CI, 277, "utf8mb4_vi_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(41), levels: 1 };
     UTF8MB4_0900_AS_CS, 278, "utf8mb4_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Uca900 { levels: 3 };
+    UTF8MB4_DE_PB_0900_AS_CS, 279, "utf8mb4_de_pb_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(22), levels: 3 };
+    UTF8MB4_IS_0900_AS_CS, 280, "utf8mb4_is_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(23), levels: 3 };
+    UTF8MB4_LV_0900_AS_CS, 281, "utf8mb4_lv_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(24), levels: 3 };
+    UTF8MB4_RO_0900_AS_CS, 282, "utf8mb4_ro_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(25), levels: 3 };
+    UTF8MB4_SL_0900_AS_CS, 283, "utf8mb4_sl_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(26), levels: 3 };
+    UTF8MB4_PL_0900_AS_CS, 284, "utf8mb4_pl_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(27), levels: 3 };
+    UTF8MB4_ET_0900_AS_CS, 285, "utf8mb4_et_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(28), levels: 3 };
+    UTF8MB4_ES_0900_AS_CS, 286, "utf8mb4_es_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(29), levels: 3 };
+    UTF8MB4_SV_0900_AS_CS, 287, "utf8mb4_sv_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(30), levels: 3 };
+    UTF8MB4_TR_0900_AS_CS, 288, "utf8mb4_tr_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(31), levels: 3 };
+    UTF8MB4_CS_0900_AS_CS, 289, "utf8mb4_cs_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(32), levels: 3 };
+    UTF8MB4_DA_0900_AS_CS, 290, "utf8mb4_da_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(33), levels: 3 };
+    UTF8MB4_LT_0900_AS_CS, 291, "utf8mb4_lt_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(34), levels: 3 };
+    UTF8MB4_SK_0900_AS_CS, 292, "utf8mb4_sk_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(35), levels: 3 };
+    UTF8MB4_ES_TRAD_0900_AS_CS, 293, "utf8mb4_es_trad_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(36), levels: 3 };
+    UTF8MB4_LA_0900_AS_CS, 294, "utf8mb4_la_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(37), levels: 3 };
+    UTF8MB4_EO_0900_AS_CS, 296, "utf8mb4_eo_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(38), levels: 3 };
+    UTF8MB4_HU_0900_AS_CS, 297, "utf8mb4_hu_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(39), levels: 3 };
+    UTF8MB4_HR_0900_AS_CS, 298, "utf8mb4_hr_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(40), levels: 3 };
+    UTF8MB4_VI_0900_AS_CS, 300, "utf8mb4_vi_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(41), levels: 3 };
     UTF8MB4_0900_AS_CI, 305, "utf8mb4_0900_as_ci", Utf8mb4, NoPad, 0, Rules::Uca900 { levels: 2 };
+    UTF8MB4_RU_0900_AI_CI, 306, "utf8mb4_ru_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(42), levels: 1 };
+    UTF8MB4_RU_0900_AS_CS, 307, "utf8mb4_ru_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(42), levels: 3 };
+    UTF8MB4_ZH_0900_AS_CS, 308, "utf8mb4_zh_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(43), levels: 3 };
     UTF8MB4_0900_BIN, 309, "utf8mb4_0900_bin", Utf8mb4, NoPad, 1, Rules::Bytes;
+    UTF8MB4_NB_0900_AI_CI, 310, "utf8mb4_nb_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(44), levels: 1 };
+    UTF8MB4_NB_0900_AS_CS, 311, "utf8mb4_nb_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(44), levels: 3 };
+    UTF8MB4_NN_0900_AI_CI, 312, "utf8mb4_nn_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(45), levels: 1 };
+    UTF8MB4_NN_0900_AS_CS, 313, "utf8mb4_nn_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(45), levels: 3 };
+    UTF8MB4_SR_LATN_0900_AI_CI, 314, "utf8mb4_sr_latn_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(46), levels: 1 };
+    UTF8MB4_SR_LATN_0900_AS_CS, 315, "utf8mb4_sr_latn_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(46), levels: 3 };
+    UTF8MB4_BS_0900_AI_CI, 316, "utf8mb4_bs_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(47), levels: 1 };
+    UTF8MB4_BS_0900_AS_CS, 317, "utf8mb4_bs_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(47), levels: 3 };
+    UTF8MB4_BG_0900_AI_CI, 318, "utf8mb4_bg_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(48), levels: 1 };
+    UTF8MB4_BG_0900_AS_CS, 319, "utf8mb4_bg_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(48), levels: 3 };
+    UTF8MB4_GL_0900_AI_CI, 320, "utf8mb4_gl_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(49), levels: 1 };
+    UTF8MB4_GL_0900_AS_CS, 321, "utf8mb4_gl_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(49), levels: 3 };
+    UTF8MB4_MN_CYRL_0900_AI_CI, 322, "utf8mb4_mn_cyrl_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(50), levels: 1 };
+    UTF8MB4_MN_CYRL_0900_AS_CS, 323, "utf8mb4_mn_cyrl_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(50), levels: 3 };
 }
 
 /// One more than the highest number.
-const ID_END: usize = 310;
+const ID_END: usize = 324;
 
 /// Index in [`ALL`] by number; `u8::MAX` where there is no collation.
 static INDEX_BY_ID: [u8; ID_END] = {

@@ -290,7 +290,7 @@ fn contains_ascii<R: CharRules>(rules: R, text: &[u8], literal: &[u8]) -> bool {
 fn find_ascii<R: CharRules>(rules: R, text: &[u8], literal: &[u8]) -> Option<usize> {
     let Some(&first) = literal.first() else { return Some(0) };
     // The characters that are the same as a printable one are its two cases; a control character may have others.
-    if !(b' '..=b'~').contains(&first) {
+    if !R::HAS_ASCII_CASES || !(b' '..=b'~').contains(&first) {
         return (0..text.len()).find(|&at| match_front(rules, &text[at..], literal).is_some());
     }
     let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());

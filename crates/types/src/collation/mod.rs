@@ -12,7 +12,8 @@
 //!
 //! The weights are MySQL 9.7's: `weight_string` gives the very bytes of its `WEIGHT_STRING()`.
 //!
-//! Read next: `family` (weights and their codes), `weighted` (comparing by weights), `key` (what a sort key looks
+//! Read next: `family` (weights and their codes), `weighted` (comparing by weights), `tailoring` and `tailored` (the same where
+//! a language's rules look at more than one character), `key` (what a sort key looks
 //! like), `plane` (the tables), `like`, `locate`, `case`, `beginning` (what is
 //! certain of a text that is not known to its end), `pieces` (keys of texts that are not in memory whole). How equal to MySQL it is, `tests/collation_oracle.rs` asks a real
 //! server. Departures, all on purpose:
@@ -35,13 +36,15 @@ mod of_charset;
 mod pieces;
 mod plane;
 mod swar;
+mod tailored;
+mod tailoring;
 mod weighted;
 
 use std::cmp::Ordering;
 
 use bytes::{Plain, Table};
 use case::Case;
-use family::{General, UCA400, UCA520, UCA900};
+use family::{General, GeneralMysql500, ToLower, UCA400, UCA520, UCA900};
 use info::Rules;
 pub use info::{CollationInfo, Padding};
 pub use pieces::KeyPieces;
@@ -76,10 +79,13 @@ macro_rules! weighted {
     ($rules:expr, $function:ident($($argument:expr),*)) => {
         match $rules {
             Rules::General => weighted::$function(General, $($argument),*),
+            Rules::GeneralMysql500 => weighted::$function(GeneralMysql500, $($argument),*),
+            Rules::ToLower => weighted::$function(ToLower, $($argument),*),
             Rules::Uca400 => weighted::$function(&UCA400, $($argument),*),
             Rules::Uca520 => weighted::$function(&UCA520, $($argument),*),
             Rules::Uca900 { .. } => weighted::$function(&UCA900, $($argument),*),
             Rules::Bytes | Rules::ByteTable(_) => unreachable!("goes by bytes"),
+            Rules::Tailored { .. } => unreachable!("goes by units"),
         }
     };
 }
@@ -121,9 +127,12 @@ impl CollationId {
             Rules::Bytes if info.is_no_pad() => (4 * char_bytes, 0),
             // A code point: three bytes where there are those beyond 16 bits.
             Rules::Bytes => ((char_bytes - 1) * char_bytes, 0),
-            Rules::General => (2 * char_bytes, 0),
+            Rules::General | Rules::GeneralMysql500 | Rules::ToLower => (2 * char_bytes, 0),
             Rules::Uca400 | Rules::Uca520 => (32 * char_bytes, 0),
-            Rules::Uca900 { levels } => (16 * char_bytes * levels as u32, 2 * (levels as u32 - 1)),
+            Rules::Tailored { .. } if !info.is_no_pad() => (32 * char_bytes, 0),
+            Rules::Uca900 { levels } | Rules::Tailored { levels, .. } => {
+                (16 * char_bytes * levels as u32, 2 * (levels as u32 - 1))
+            }
         };
         chars.saturating_mul(per_char).saturating_add(between_levels)
     }
@@ -140,6 +149,9 @@ impl CollationId {
             Rules::ByteTable(table) => bytes::compare_table(Table(table), a, b),
             Rules::Uca900 { levels } if levels > 1 => {
                 weighted::compare(&UCA900, info.padding, a, b).then_with(|| levels::compare(levels, a, b))
+            }
+            Rules::Tailored { tailoring, levels } => {
+                tailored::compare(tailoring.get(), levels, info.padding, a, b)
             }
             rules => weighted!(rules, compare(info.padding, a, b)),
         }
@@ -158,7 +170,10 @@ impl CollationId {
     /// MySQL compares texts up to bytes that are no character: by the weights of a version of the Unicode collation algorithm.
     #[must_use]
     pub fn ends_at_malformed(self) -> bool {
-        matches!(self.info().rules, Rules::Uca400 | Rules::Uca520 | Rules::Uca900 { .. })
+        matches!(
+            self.info().rules,
+            Rules::Uca400 | Rules::Uca520 | Rules::Uca900 { .. } | Rules::Tailored { .. }
+        )
     }
 
     /// A hash that equal texts share. Not stable between versions of the program: for hash tables, not for files.
@@ -170,6 +185,7 @@ impl CollationId {
         match info.rules {
             Rules::Bytes => bytes::hash(Plain, info.padding, text, seed),
             Rules::ByteTable(table) => bytes::hash(Table(table), info.padding, text, seed),
+            Rules::Tailored { tailoring, .. } => tailored::hash(tailoring.get(), info.padding, text, seed),
             rules => weighted!(rules, hash(info.padding, text, seed)),
         }
     }
@@ -185,6 +201,9 @@ impl CollationId {
         match info.rules {
             Rules::Bytes => bytes::sort_key(Plain, info.padding, text, key),
             Rules::ByteTable(table) => bytes::sort_key(Table(table), info.padding, text, key),
+            Rules::Tailored { tailoring, levels } => {
+                tailored::sort_key(tailoring.get(), levels, info.padding, text, key);
+            }
             rules => weighted!(rules, sort_key(info.padding, text, key)),
         }
         if let Rules::Uca900 { levels } = info.rules {
@@ -200,6 +219,9 @@ impl CollationId {
         match info.rules {
             Rules::Bytes => bytes::sort_key_prefix(Plain, info.padding, prefix, key),
             Rules::ByteTable(table) => bytes::sort_key_prefix(Table(table), info.padding, prefix, key),
+            Rules::Tailored { tailoring, .. } => {
+                tailored::sort_key_prefix(tailoring.get(), info.padding, prefix, key);
+            }
             rules => weighted!(rules, sort_key_prefix(info.padding, prefix, key)),
         }
     }
@@ -225,6 +247,9 @@ impl CollationId {
                 }
             }
             Rules::ByteTable(table) => out.extend(text.iter().map(|&byte| table[usize::from(byte)])),
+            Rules::Tailored { tailoring, levels } => {
+                tailored::weight_string(tailoring.get(), levels, text, out);
+            }
             rules => weighted!(rules, weight_string(text, out)),
         }
         if let Rules::Uca900 { levels } = info.rules {
@@ -259,9 +284,12 @@ impl CollationId {
             Rules::Bytes => memchr::memmem::find(rest, needle)?,
             Rules::ByteTable(table) => bytes::find(Table(table), rest, needle)?,
             Rules::General => locate::find(General, 1, rest, needle)?,
+            Rules::GeneralMysql500 => locate::find(GeneralMysql500, 1, rest, needle)?,
+            Rules::ToLower => locate::find(ToLower, 1, rest, needle)?,
             Rules::Uca400 => locate::find(&UCA400, 1, rest, needle)?,
             Rules::Uca520 => locate::find(&UCA520, 1, rest, needle)?,
             Rules::Uca900 { levels } => locate::find(&UCA900, levels, rest, needle)?,
+            Rules::Tailored { tailoring, levels } => tailored::find(tailoring.get(), levels, rest, needle)?,
         };
         Some(start + info.charset.char_count(&rest[..found_bytes]))
     }

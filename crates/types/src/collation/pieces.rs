@@ -5,7 +5,7 @@
 
 use super::family::UCA900;
 use super::info::Rules;
-use super::{CollationId, levels, weighted};
+use super::{CollationId, levels, tailored, weighted};
 use crate::charset::Charset;
 
 /// Makes the key of a text that comes in pieces. Keys made so compare as bytes as the texts do, pass by pass, and no pass's key is
@@ -23,7 +23,7 @@ impl CollationId {
     #[must_use]
     pub fn key_passes(self) -> usize {
         match self.info().rules {
-            Rules::Uca900 { levels } => levels,
+            Rules::Uca900 { levels } | Rules::Tailored { levels, .. } => levels,
             _ => 1,
         }
     }
@@ -32,6 +32,9 @@ impl CollationId {
     fn settled(self, text: &[u8]) -> usize {
         let charset = self.charset();
         let whole = charset.whole_characters(text);
+        if let Rules::Tailored { tailoring, .. } = self.info().rules {
+            return tailored::settled(tailoring.get(), self.info().padding, whole);
+        }
         if self.info().is_no_pad() {
             return whole.len();
         }
@@ -72,17 +75,30 @@ impl KeyPieces {
         self.held.extend_from_slice(piece);
         let ready = if is_last { self.held.len() } else { self.collation.settled(&self.held) };
         let text = &self.held[..ready];
+        let info = self.collation.info();
         match (self.pass.checked_sub(1), is_last) {
             (Some(level), _) => {
-                key.extend(levels::weights(level, text).flat_map(u16::to_be_bytes));
+                match info.rules {
+                    Rules::Tailored { tailoring, .. } => {
+                        let weights = tailoring.get().weights(level + 1, text);
+                        key.extend(weights.flat_map(u16::to_be_bytes));
+                    }
+                    _ => key.extend(levels::weights(level, text).flat_map(u16::to_be_bytes)),
+                }
                 if is_last {
                     key.extend([0, 0]);
                 }
             }
-            (None, false) => self.collation.sort_key_prefix(text, key),
-            (None, true) => match self.collation.info().rules {
-                Rules::Uca900 { .. } => {
-                    weighted::sort_key(&UCA900, self.collation.info().padding, text, key);
+            (None, false) => match info.rules {
+                Rules::Tailored { tailoring, .. } => {
+                    tailored::write_codes(tailoring.get(), info.padding, text, key);
+                }
+                _ => self.collation.sort_key_prefix(text, key),
+            },
+            (None, true) => match info.rules {
+                Rules::Uca900 { .. } => weighted::sort_key(&UCA900, info.padding, text, key),
+                Rules::Tailored { tailoring, .. } => {
+                    tailored::sort_key_first(tailoring.get(), info.padding, text, key);
                 }
                 _ => self.collation.sort_key(text, key),
             },
@@ -133,6 +149,11 @@ mod tests {
             "\u{1f600}",
             "\0",
             "!",
+            "c",
+            "h",
+            "d",
+            "z",
+            "\u{30a}",
         ];
         let collations = [
             "binary",
@@ -145,6 +166,11 @@ mod tests {
             "utf8mb4_unicode_520_ci",
             "latin1_swedish_ci",
             "latin1_bin",
+            "utf8mb4_cs_0900_ai_ci",
+            "utf8mb4_da_0900_as_cs",
+            "utf8mb4_hu_0900_as_cs",
+            "utf8mb4_zh_0900_as_cs",
+            "utf8mb4_croatian_ci",
         ]
         .map(|name| CollationId::from_name(name).expect("a collation"));
         for round in 0..3000 {

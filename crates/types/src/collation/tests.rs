@@ -201,6 +201,8 @@ fn letter_case() {
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         6 => select(vec!["a", "A", "b", "s", "S", "ss", " ", "  ", "0", "_", "%", "\\", "\t", "\u{1}", "\0"]),
+        3 => select(vec!["c", "h", "ch", "Ch", "lj", "dz", "dzs", "ddzs", "aa", "ll", "i", "I", "y", "w", "d\u{335}"]),
+        2 => select(vec!["a\u{30a}", "a\u{308}", "o\u{302}\u{301}", "\u{30c}", "č", "ł", "ı", "かー", "ー", "ヽ", "゛", "ж", "ක", "ا"]),
         3 => select(vec!["é", "É", "e\u{301}", "ß", "ﬀ", "æ", "\u{a0}", "\u{2028}", "각", "中", "\u{378}", "\u{fdfa}"]),
         1 => select(vec!["😀", "😁", "𠀀", "𗀀", "\u{fffd}", "\u{ffff}", "\u{e000}", "เก", "ᄀ", "\u{1161}"]),
         2 => select(vec!["abcdefgh", "ABCDEFGH", "abcdefg ", "        ", "The quick brown fox "]),
