@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Invariants:
-//! 1. A tailoring is read when it is first used, and kept: at most about 300 KiB for the largest (Chinese).
+//! 1. A tailoring is read when it is first used, and kept: about 300 KiB for the largest (Chinese), 10 KiB for most.
 //! 2. A text is cut into units from its beginning: the longest sequence that stands there, else one character. Finding a
 //!    unit looks at no more than [`Tailoring::longest`] characters.
 //! 3. A sequence has at least two characters, and no unit but a sequence has several.
