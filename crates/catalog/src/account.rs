@@ -3,6 +3,8 @@
 use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
 use std::sync::Arc;
 
+use crate::routine::RoutineKind;
+
 /// An account's number, unique for the life of a data folder.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct AccountId(pub u32);
@@ -90,6 +92,9 @@ impl Privileges {
             | Self::SHOW_VIEW.0
             | Self::TRIGGER.0,
     );
+
+    /// What ALL means for a routine, without GRANT OPTION.
+    pub const ROUTINE: Self = Self(Self::EXECUTE.0 | Self::ALTER_ROUTINE.0);
 
     /// What can be given for a single column.
     pub const COLUMN: Self = Self(Self::SELECT.0 | Self::INSERT.0 | Self::UPDATE.0 | Self::REFERENCES.0);
@@ -212,6 +217,19 @@ pub struct TablePrivileges {
     pub columns: Vec<ColumnPrivileges>,
 }
 
+/// Privileges on one routine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoutinePrivileges {
+    /// Procedure or function.
+    pub kind: RoutineKind,
+    /// Schema of the routine.
+    pub schema: Arc<str>,
+    /// Name of the routine.
+    pub name: Arc<str>,
+    /// What may be done with it.
+    pub privileges: Privileges,
+}
+
 /// Privileges on a schema or, with `%` and `_`, on schemas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchemaPrivileges {
@@ -262,6 +280,8 @@ pub struct Account {
     pub schemas: Vec<SchemaPrivileges>,
     /// Privileges ON schema.table.
     pub tables: Vec<TablePrivileges>,
+    /// Privileges ON PROCEDURE and ON FUNCTION, by kind, schema and name.
+    pub routines: Vec<RoutinePrivileges>,
 }
 
 impl Account {
@@ -288,6 +308,7 @@ impl Account {
             dynamic: Vec::new(),
             schemas: Vec::new(),
             tables: Vec::new(),
+            routines: Vec::new(),
         }
     }
 }

@@ -40,7 +40,7 @@ pub use access::{
 };
 pub use account::{
     Account, AccountId, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, PasswordLocking, Privileges,
-    ResourceLimits, SchemaPrivileges, TablePrivileges,
+    ResourceLimits, RoutinePrivileges, SchemaPrivileges, TablePrivileges,
 };
 pub use definition::{
     CheckConstraint, ColumnDefault, ColumnDefinition, DroppedColumn, EarlierForm, ForeignKey,

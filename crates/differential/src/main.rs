@@ -32,6 +32,7 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
   --views           statements read and change the tables through views
   --generated       tables have generated columns and functional key parts
   --triggers        the tables have triggers; what those write is compared after each change
+  --functions       expressions call stored functions
   --rows-only       compare rows, contents and errors only: no column types, warnings, texts
   --no-texts        do not compare texts of errors and warnings
   --database NAME   database to use on both servers; it is dropped (default differential)
@@ -88,6 +89,7 @@ fn arguments() -> Result<Arguments, String> {
             "--views" => reads_views = true,
             "--generated" => settings.generated = true,
             "--triggers" => settings.triggers = true,
+            "--functions" => settings.functions = true,
             "--rows-only" => lenience = Lenience { columns: false, warnings: false, texts: false },
             "--no-texts" => lenience.texts = false,
             "--database" => database = value()?,

@@ -5,7 +5,7 @@ mod materialized_rows;
 use std::any::Any;
 use std::sync::Arc;
 
-use access::{LargeReader, LockWait, Reading, Snapshot, Transaction, Version, Writing};
+use access::{LargeReader, LockWait, Reading, Transaction, Version, Writing};
 use catalog::{AccountId, Catalog};
 
 use crate::error::{coded, internal};
@@ -63,12 +63,8 @@ pub struct SpillCounts {
 
 /// Everything an execution reads and changes beside its plan.
 pub struct ExecContext<'a> {
-    /// Settings, parameters, session, warnings.
+    /// Settings, parameters, session, warnings, and through what rows are read and written.
     pub eval: EvalContext<'a>,
-    /// The snapshot consistent reads see; `None` only for plans that read no table that a backend keeps.
-    pub snapshot: Option<&'a dyn Snapshot>,
-    /// Through which rows are read, locked and written; `None` only for plans that do none of it.
-    pub transaction: Option<&'a mut dyn Transaction>,
     /// Read what others have not committed (READ UNCOMMITTED).
     pub read_uncommitted: bool,
     /// Reads that ask for no lock take a shared one: in a SERIALIZABLE transaction, and in what a change reads beside its own
@@ -190,8 +186,6 @@ impl<'a> ExecContext<'a> {
     ) -> ExecContext<'a> {
         ExecContext {
             eval,
-            snapshot: None,
-            transaction: None,
             read_uncommitted: false,
             lock_reads: false,
             rows_wanted: usize::MAX,
@@ -245,7 +239,7 @@ impl<'a> ExecContext<'a> {
     /// 1105 without one.
     #[inline]
     pub(crate) fn transaction(&mut self) -> SqlResult<&mut (dyn Transaction + 'a)> {
-        match &mut self.transaction {
+        match &mut self.eval.transaction {
             Some(transaction) => Ok(&mut **transaction),
             None => Err(internal("a statement on tables without a transaction")),
         }
@@ -257,7 +251,7 @@ impl<'a> ExecContext<'a> {
     /// Theirs; 1105 without a transaction.
     #[cold]
     pub(crate) fn fire(&mut self, firing: Firing<'_>) -> SqlResult<()> {
-        let (Some(rows), Some(snapshot)) = (self.transaction.as_deref_mut(), self.snapshot) else {
+        let (Some(rows), Some(snapshot)) = (self.eval.transaction.as_deref_mut(), self.eval.snapshot) else {
             return Err(internal("a trigger without a transaction"));
         };
         self.eval.session.fire(firing, StatementGround { rows, snapshot })
@@ -268,8 +262,8 @@ impl<'a> ExecContext<'a> {
     /// # Errors
     /// 1105 if there is no snapshot.
     pub(crate) fn large_reader(&self) -> SqlResult<LargeReader<'a>> {
-        let Some(snapshot) = self.snapshot else { return Err(internal("a read without a snapshot")) };
-        let own = self.transaction.as_ref().map_or(0, |transaction| transaction.number());
+        let Some(snapshot) = self.eval.snapshot else { return Err(internal("a read without a snapshot")) };
+        let own = self.eval.transaction.as_ref().map_or(0, |transaction| transaction.number());
         Ok(LargeReader { snapshot, version: self.version(), own })
     }
 

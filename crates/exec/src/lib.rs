@@ -35,6 +35,8 @@
 //!     outer: Vec::new(),
 //!     session: &mut session,
 //!     warnings: &mut warnings,
+//!     snapshot: None,
+//!     transaction: None,
 //! };
 //! let counts = exec::StatusCounts::default();
 //! let mut context = exec::ExecContext::new(eval, &catalog, &(), &counts);

@@ -41,6 +41,8 @@ impl PlannedConstants<'_> {
             outer: Vec::new(),
             session: &mut session,
             warnings: &mut warnings,
+            snapshot: None,
+            transaction: None,
         };
         let mut out: Vec<Column> = exprs.iter().map(|expr| Column::new(expr.data_type.physical())).collect();
         let row = Batch { row_count: 1, ..Batch::default() };

@@ -60,6 +60,9 @@ impl Prepared {
     /// values in no index. `None`: it is needed whole.
     #[must_use]
     pub fn long_columns(&self, parameter: u32) -> Option<Vec<&DataType>> {
+        if !self.plan.needs.functions.is_empty() {
+            return None;
+        }
         match (&self.plan.kind, &self.change) {
             (PlanKind::Insert(insert), Some(crate::change::Compiled::Insert(compiled))) => {
                 compiled.long_columns(&self.plan, insert, parameter)

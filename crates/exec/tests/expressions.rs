@@ -86,6 +86,8 @@ fn evaluate(text: &str) -> Result<(String, String, String), (u16, String)> {
         outer: Vec::new(),
         session: &mut session,
         warnings: &mut warnings,
+        snapshot: None,
+        transaction: None,
     };
     prepared.check_constants(&mut ctx).map_err(|error| failed(&error))?;
     let mut out = vec![Column::new(data_type.physical())];

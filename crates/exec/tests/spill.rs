@@ -230,6 +230,8 @@ impl World {
             outer: Vec::new(),
             session: &mut session,
             warnings: &mut warnings,
+            snapshot: None,
+            transaction: None,
         };
         let view = self.store.read_view();
         let mut transaction = self.store.begin();
@@ -238,8 +240,8 @@ impl World {
         let snapshot = LocalSnapshot(&view);
         let mut scratch = RowScratch::default();
         let mut local = LocalTransaction::new(&view, &mut transaction, &mut scratch);
-        ctx.snapshot = Some(&snapshot);
-        ctx.transaction = Some(&mut local);
+        ctx.eval.snapshot = Some(&snapshot);
+        ctx.eval.transaction = Some(&mut local);
         ctx.limits = how.limits;
         ctx.spill = Some(Arc::clone(how.folder));
         let mut lines = Vec::new();
@@ -643,14 +645,16 @@ fn without_a_folder_the_statement_fails() {
         outer: Vec::new(),
         session: &mut session,
         warnings: &mut warnings,
+        snapshot: None,
+        transaction: None,
     };
     let view = world.store.read_view();
     let status = exec::StatusCounts::new();
     let mut ctx = ExecContext::new(eval, &world.catalog, &(), &status);
     let snapshot = LocalSnapshot(&view);
     let mut local = LocalTransaction::reading(&view);
-    ctx.snapshot = Some(&snapshot);
-    ctx.transaction = Some(&mut local);
+    ctx.eval.snapshot = Some(&snapshot);
+    ctx.eval.transaction = Some(&mut local);
     ctx.limits = limits(2048);
     let error = run_query(&prepared, &mut ctx, &mut Count(0)).expect_err("nowhere to go");
     assert_eq!((error.number, &*error.message), (1114, "The table '(temporary)' is full"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use catalog::{Privileges, TableEntry};
 
-use crate::needs::{ColumnNeed, TableNeed};
+use crate::needs::{ColumnNeed, FunctionNeed, TableNeed};
 
 /// A MySQL error found while binding. The SQLSTATE follows from the number in `service::error`.
 #[derive(Clone, Debug)]
@@ -30,6 +30,10 @@ pub struct PartlyBound {
     pub missing_table: Option<(String, String, Privileges)>,
     /// The column that is not there.
     pub missing_column: Option<String>,
+    /// Schema and name of the stored function that is not there.
+    pub missing_function: Option<(String, String)>,
+    /// Stored functions found so far.
+    pub functions: Vec<FunctionNeed>,
     /// What had been warned of.
     pub warnings: Vec<PlanError>,
 }

@@ -94,6 +94,8 @@ functions! {
     DateSub "date_sub interval" [] 2..2 Pure;
     Extract "extract from" [] 1..1 Pure;
     MemberOf "member of" [] 2..2 Pure;
+    StoredFunction "stored function" [] 0..MANY Volatile;
+    DeterministicFunction "deterministic function" [] 0..MANY Statement;
 
     // Flow.
     If "if" [] 3..3 Pure;

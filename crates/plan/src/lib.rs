@@ -51,6 +51,7 @@ pub mod progress;
 pub mod rewrite;
 mod row_accesses;
 mod safe_updates;
+pub mod stored_function;
 mod text;
 mod triggers;
 
@@ -59,3 +60,4 @@ pub use error::{PlanError, PlanResult};
 pub use function::FunctionId;
 pub use logical::expr::{self, ColumnId, Expr, ExprKind};
 pub use physical::PhysicalPlan;
+pub use stored_function::{StoredCall, StoredFunction};

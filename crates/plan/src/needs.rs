@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use catalog::Privileges;
 
+use crate::stored_function::StoredCall;
+
 /// A place in FROM (or the target of a change): position in [`Bound::tables`](crate::logical::Bound::tables).
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct TableIndex(pub u32);
@@ -49,6 +51,15 @@ pub struct ColumnNeed {
     pub of_all: bool,
 }
 
+/// A stored function that is called, for which EXECUTE must be held.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FunctionNeed {
+    /// The call.
+    pub call: StoredCall,
+    /// The view that has it: the one that the statement names itself.
+    pub view: Option<TableIndex>,
+}
+
 /// What a statement needs: tables are checked first, in the order of the text, then columns.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Needs {
@@ -58,6 +69,8 @@ pub struct Needs {
     pub columns: Vec<ColumnNeed>,
     /// Accounts whose privileges count within views.
     pub definers: Vec<Definer>,
+    /// Stored functions that it calls, in the order of the text.
+    pub functions: Vec<FunctionNeed>,
     /// It reads views.
     pub reads_views: bool,
 }

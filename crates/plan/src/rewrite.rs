@@ -1,6 +1,6 @@
 //! Walks that change expressions and trees.
 
-use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
+use crate::expr::{CallOption, ColumnId, Expr, ExprKind, SubqueryKind};
 use crate::logical::Logical;
 use syntax::ast::SetOp;
 
@@ -99,6 +99,12 @@ pub(crate) fn is_volatile(expr: &Expr) -> bool {
     expr.any(
         &mut |node| matches!(&node.kind, ExprKind::Call { function, .. } if !function.is_deterministic()),
     )
+}
+
+/// Whether the expression calls stored functions.
+#[must_use]
+pub fn calls_functions(expr: &Expr) -> bool {
+    expr.any(&mut |node| matches!(&node.kind, ExprKind::Call { option: CallOption::Function(_), .. }))
 }
 
 /// Splits `a AND b AND c` into its parts.

@@ -68,6 +68,10 @@ pub(crate) fn expr_text(expr: &Expr, name: &dyn Fn(Column) -> String) -> String 
             format!("({} in ({}))", expr_text(expr, name), list.join(","))
         }
         ExprKind::Subquery(subquery) => asked(&subquery.kind, name),
+        ExprKind::Call { args, option: CallOption::Function(call), .. } => {
+            let texts: Vec<String> = args.iter().map(|arg| expr_text(arg, name)).collect();
+            format!("{}({})", call.function.definition.name, texts.join(","))
+        }
         ExprKind::Call { function, args, .. } => call(*function, args, name),
     }
 }

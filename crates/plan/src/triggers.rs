@@ -27,6 +27,12 @@ impl PhysicalPlan {
         }
     }
 
+    /// Whether it may run stored programs: fire triggers or call functions.
+    #[must_use]
+    pub fn runs_programs(&self) -> bool {
+        !self.needs.functions.is_empty() || self.fires()
+    }
+
     /// Whether it may fire triggers of definitions.
     #[must_use]
     pub fn fires(&self) -> bool {

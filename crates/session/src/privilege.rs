@@ -54,6 +54,7 @@ impl SessionAccount {
                 merged.dynamic.extend(role.dynamic.iter().cloned());
                 merged.schemas.extend(role.schemas.iter().cloned());
                 merged.tables.extend(role.tables.iter().cloned());
+                merged.routines.extend(role.routines.iter().cloned());
                 waiting.extend(
                     role.granted_roles.iter().map(|(user, host, _)| (Arc::clone(user), Arc::clone(host))),
                 );
@@ -328,6 +329,9 @@ pub(crate) fn is_system_user(accounts: &Accounts, account: &Account) -> bool {
 pub(crate) fn enters_schema(account: &Account, schema: &str) -> bool {
     on_schema(account, schema).intersects(Privileges::SCHEMA)
         || account.tables.iter().any(|granted| *granted.schema == *schema && grants_anything(granted))
+        || account.routines.iter().any(|granted| {
+            *granted.schema == *schema && granted.privileges.intersects(Privileges::ROUTINE)
+        })
         || catalog::names_equal(schema, "information_schema")
         || catalog::names_equal(schema, "performance_schema")
 }
@@ -344,6 +348,7 @@ pub(crate) fn sees_schema(account: &Account, schema: &str) -> bool {
         || enters_schema(account, schema)
         || account.schemas.iter().any(|granted| schema_pattern_matches(&granted.pattern, schema))
         || account.tables.iter().any(|granted| *granted.schema == *schema)
+        || account.routines.iter().any(|granted| *granted.schema == *schema)
 }
 
 /// Whether the account sees a table in lists.
@@ -355,8 +360,10 @@ pub(crate) fn sees_table(account: &Account, schema: &str, table: &str) -> bool {
 /// What the account may do with a routine, schema and global privileges included.
 #[must_use]
 pub(crate) fn on_routine(account: &Account, schema: &str, kind: RoutineKind, name: &str) -> Privileges {
-    let _ = (kind, name);
-    on_schema(account, schema)
+    let own = account.routines.iter().filter(|granted| {
+        granted.kind == kind && *granted.schema == *schema && catalog::names_equal(&granted.name, name)
+    });
+    own.fold(on_schema(account, schema), |sum, granted| sum | granted.privileges)
 }
 
 /// Whether the account sees that a routine is there: any privilege on it, or its own.
@@ -380,6 +387,22 @@ pub(crate) fn sees_routine_body(account: &Account, routine: &RoutineDefinition) 
 #[must_use]
 pub(crate) fn routine_denied(account: &Account, routine: &str, verb: &str) -> Box<SqlError> {
     ER_PROCACCESS_DENIED_ERROR.with(&[&verb, &account.user, &account.host, &routine])
+}
+
+/// EXECUTE on a routine, which need not be there.
+///
+/// # Errors
+/// 1370.
+pub(crate) fn require_execute(
+    account: &SessionAccount,
+    schema: &str,
+    kind: RoutineKind,
+    name: &str,
+) -> Result<(), Box<SqlError>> {
+    if on_routine(account, schema, kind, name).contains(Privileges::EXECUTE) {
+        return Ok(());
+    }
+    Err(routine_denied(account, &format!("{schema}.{name}"), "execute"))
 }
 
 /// 1142 for a table, named as given.

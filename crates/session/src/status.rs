@@ -6,6 +6,7 @@ metrics::counter_kinds! {
     /// A kind of statement, for `Com_...`.
     StatementKind {
         AlterDb "Com_alter_db",
+        AlterFunction "Com_alter_function",
         AlterProcedure "Com_alter_procedure",
         AlterTable "Com_alter_table",
         AlterUser "Com_alter_user",
@@ -16,6 +17,7 @@ metrics::counter_kinds! {
         Check "Com_check",
         Commit "Com_commit",
         CreateDb "Com_create_db",
+        CreateFunction "Com_create_function",
         CreateIndex "Com_create_index",
         CreateProcedure "Com_create_procedure",
         CreateTrigger "Com_create_trigger",
@@ -27,6 +29,7 @@ metrics::counter_kinds! {
         DeleteMulti "Com_delete_multi",
         Do "Com_do",
         DropDb "Com_drop_db",
+        DropFunction "Com_drop_function",
         DropIndex "Com_drop_index",
         DropProcedure "Com_drop_procedure",
         DropTrigger "Com_drop_trigger",

@@ -13,7 +13,7 @@ use catalog::{
     Account, AccountId, AccountTls, AuthPlugin, CheckConstraint, ColumnDefault, ColumnDefinition,
     ColumnPrivileges, DroppedColumn, EarlierForm, ForeignKey, ForeignKeyAction, GeneratedColumn,
     GeneratedKind, IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap, PasswordLocking,
-    Privileges, ResourceLimits, RowFormatOption, Schema, SchemaId, SchemaPrivileges, StoredValue,
+    Privileges, ResourceLimits, RoutinePrivileges, RowFormatOption, Schema, SchemaId, SchemaPrivileges, StoredValue,
     TableDefinition, TableId, TableKind, TableOptions, TablePrivileges, TreeNumber,
 };
 use types::{CollationId, DataType, Decimal, Members, TypeKind};
@@ -590,6 +590,14 @@ pub(crate) fn encode_account(account: &Account) -> Vec<u8> {
     });
     out.u16(account.password_locking.failed_attempts_max);
     out.u32(account.password_locking.lock_days as u32);
+    if !account.routines.is_empty() {
+        out.list(&account.routines, |out, granted| {
+            out.u8(position(&routine::KINDS, &granted.kind));
+            out.str(&granted.schema);
+            out.str(&granted.name);
+            out.u64(granted.privileges.0);
+        });
+    }
     out.out
 }
 
@@ -632,11 +640,22 @@ pub(crate) fn decode_account(record: &[u8]) -> Decoded<Account> {
                 })?,
             })
         })?,
+        routines: Vec::new(),
     };
     // Records of earlier versions end here.
     if !input.rest.is_empty() {
         account.password_locking.failed_attempts_max = input.u16()?;
         account.password_locking.lock_days = input.u32()? as i32;
+    }
+    if !input.rest.is_empty() {
+        account.routines = input.list(|input| {
+            Ok(RoutinePrivileges {
+                kind: input.one_of(&routine::KINDS)?,
+                schema: input.str()?,
+                name: input.str()?,
+                privileges: Privileges(input.u64()?),
+            })
+        })?;
     }
     Ok(account)
 }

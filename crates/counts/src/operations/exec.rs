@@ -167,6 +167,8 @@ fn kernel(counter: &mut Counter, world: &World, name: &str, expression: &str) {
             outer: Vec::new(),
             session: &mut session,
             warnings: &mut warnings,
+            snapshot: None,
+            transaction: None,
         };
         out[0].clear();
         program.eval(&mut scratch, &batch, &mut context, &mut out).expect("it has a value");
@@ -185,14 +187,16 @@ fn query(counter: &mut Counter, world: &World, name: &str, sql: &str) {
             outer: Vec::new(),
             session: &mut session,
             warnings: &mut warnings,
+            snapshot: None,
+            transaction: None,
         };
         let view = world.store.read_view();
         let status = exec::StatusCounts::new();
         let mut context = ExecContext::new(eval, &world.catalog, &(), &status);
         let snapshot = LocalSnapshot(&view);
         let mut local = LocalTransaction::reading(&view);
-        context.snapshot = Some(&snapshot);
-        context.transaction = Some(&mut local);
+        context.eval.snapshot = Some(&snapshot);
+        context.eval.transaction = Some(&mut local);
         let mut sink = Forget(0);
         run_query(&prepared, &mut context, &mut sink).expect("it runs");
         assert!(sink.0 > 0);

@@ -116,6 +116,9 @@ impl Generator {
         {
             return scalar;
         }
+        if let Some(form) = self.stored_function(family) {
+            return self.call(form, family, depth - 1);
+        }
         match forms::giving(family) {
             [] => self.literal(family),
             forms => {
@@ -307,6 +310,11 @@ impl Generator {
             && let Some(condition) = self.formula_condition()
         {
             return (condition, known);
+        }
+        if depth > 0
+            && let Some(form) = self.stored_function(Family::Condition)
+        {
+            return (self.call(form, Family::Condition, depth - 1).0, known);
         }
         let choice = self.random.below(100);
         if choice < 22 && depth > 0 && self.budget > 0 && !self.scopes.is_empty() {

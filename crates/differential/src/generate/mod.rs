@@ -6,6 +6,7 @@
 
 pub mod changes;
 pub mod expressions;
+mod functions;
 pub mod generated;
 mod json_table;
 pub mod queries;
@@ -63,6 +64,8 @@ pub struct Settings {
     pub generated: bool,
     /// The tables have triggers.
     pub triggers: bool,
+    /// Expressions call stored functions.
+    pub functions: bool,
 }
 
 /// Whether values of a family are dates or times. Comparing those with other values is an error for some of them.
@@ -79,6 +82,7 @@ impl Default for Settings {
             depth: 3,
             generated: false,
             triggers: false,
+            functions: false,
         }
     }
 }
@@ -133,10 +137,14 @@ impl Generator {
             waiting: Vec::new(),
         };
         generator.make_tables();
-        if generator.settings.triggers {
-            generator.waiting = generator.make_triggers();
-            generator.waiting.reverse();
+        if generator.settings.functions {
+            generator.waiting = generator.make_functions();
         }
+        if generator.settings.triggers {
+            let triggers = generator.make_triggers();
+            generator.waiting.extend(triggers);
+        }
+        generator.waiting.reverse();
         generator
     }
 

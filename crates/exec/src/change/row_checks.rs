@@ -79,6 +79,8 @@ impl RowChecks {
                 outer: Vec::new(),
                 session: &mut NoSession,
                 warnings: &mut *warnings,
+                snapshot: None,
+                transaction: None,
             };
             if let Err(error) = check.program.eval(&mut check.scratch, rows, &mut ctx, &mut check.truth) {
                 // As MySQL has it: the constraint is violated, and the diagnostics say why.

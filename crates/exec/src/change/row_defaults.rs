@@ -110,7 +110,15 @@ fn put_one(
     warnings: &mut Warnings,
 ) -> SqlResult<()> {
     let ordinal = rule.ordinal;
-    let mut ctx = EvalContext { settings, params: &[], outer: Vec::new(), session: &mut NoSession, warnings };
+    let mut ctx = EvalContext {
+        settings,
+        params: &[],
+        outer: Vec::new(),
+        session: &mut NoSession,
+        warnings,
+        snapshot: None,
+        transaction: None,
+    };
     let target = Target { definition, ordinal, row: number, null_allowed: false };
     row.columns[ordinal].clear();
     row.columns[ordinal].push_null();

@@ -436,6 +436,8 @@ impl Compiler {
                     outer: Vec::new(),
                     session: &mut session,
                     warnings: &mut warnings,
+                    snapshot: None,
+                    transaction: None,
                 };
                 Node::Const(super::convert::value_column(value.into(), &expr.data_type, &mut ctx)?)
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use access::{NewRowCells, RowCells, Snapshot, Transaction};
 use catalog::{TableDefinition, TriggerDefinition};
+use plan::StoredCall;
 use service::error::{Code, Diagnostic, SqlError};
 use types::convert::StoreOptions;
 use types::json::Stopped;
@@ -12,6 +13,8 @@ use types::locale::LocaleId;
 use types::temporal::parse::DateMode;
 use types::temporal::zone::TimeZone;
 use types::{CollationId, Column, Value, ValueRef};
+
+use crate::error::internal;
 
 /// An error for the client.
 pub type SqlResult<T> = Result<T, Box<SqlError>>;
@@ -124,6 +127,16 @@ pub struct Firing<'c> {
     pub new: FiredRow<'c>,
 }
 
+/// A call of a stored function.
+pub struct FunctionCall<'c> {
+    /// Which.
+    pub call: &'c StoredCall,
+    /// The values of its arguments.
+    pub arguments: Vec<Value>,
+    /// Where its value goes, as a cell of its type.
+    pub out: &'c mut Column,
+}
+
 /// What a statement lends to those that run inside it: they read and write as it does.
 pub struct StatementGround<'c> {
     /// Through which rows are read, locked and written.
@@ -234,7 +247,14 @@ pub trait SessionState {
     /// # Errors
     /// The triggers'; 1815 of a session that has none.
     fn fire(&mut self, _firing: Firing<'_>, _ground: StatementGround<'_>) -> SqlResult<()> {
-        Err(crate::error::internal("triggers without a session"))
+        Err(internal("triggers without a session"))
+    }
+    /// Calls a stored function, through the transaction of the statement that calls it.
+    ///
+    /// # Errors
+    /// The function's; 1815 of a session that has none.
+    fn call(&mut self, _call: FunctionCall<'_>, _ground: StatementGround<'_>) -> SqlResult<()> {
+        Err(internal("stored functions without a session"))
     }
     /// Fails if the statement or the connection was killed. Called once a batch and in long functions.
     ///
@@ -334,9 +354,30 @@ pub struct EvalContext<'a> {
     pub session: &'a mut dyn SessionState,
     /// Where warnings go.
     pub warnings: &'a mut Warnings,
+    /// The snapshot consistent reads see; `None` only for plans that read no table that a backend keeps.
+    pub snapshot: Option<&'a dyn Snapshot>,
+    /// Through which rows are read, locked and written; `None` only for plans that do none of it.
+    pub transaction: Option<&'a mut dyn Transaction>,
 }
 
 impl EvalContext<'_> {
+    /// Calls a stored function, and appends its value to `out`.
+    ///
+    /// # Errors
+    /// The function's; 1105 without a transaction.
+    #[cold]
+    pub(crate) fn call_function(
+        &mut self,
+        call: &StoredCall,
+        arguments: Vec<Value>,
+        out: &mut Column,
+    ) -> SqlResult<()> {
+        let (Some(rows), Some(snapshot)) = (self.transaction.as_deref_mut(), self.snapshot) else {
+            return Err(internal("a stored function without a transaction"));
+        };
+        self.session.call(FunctionCall { call, arguments, out }, StatementGround { rows, snapshot })
+    }
+
     /// What was found along a path, unless the search had to end before.
     ///
     /// # Errors

@@ -25,6 +25,8 @@ pub fn fold(constant: &Expr, settings: &EvalSettings) -> Option<Value> {
         outer: Vec::new(),
         session: &mut session,
         warnings: &mut warnings,
+        snapshot: None,
+        transaction: None,
     };
     let mut out = [Column::new(constant.data_type.physical())];
     program.eval(&mut program.scratch(), &super::no_input(), &mut context, &mut out).ok()?;

@@ -25,7 +25,7 @@ mod program;
 mod vector;
 
 pub use context::{
-    EvalContext, EvalSettings, FiredRow, Firing, NoSession, SessionState, SqlResult, StatementGround,
+    EvalContext, EvalSettings, FiredRow, Firing, FunctionCall, NoSession, SessionState, SqlResult, StatementGround,
     Warnings, sql_mode,
 };
 pub(crate) use convert::json_document;

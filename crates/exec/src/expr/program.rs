@@ -18,7 +18,7 @@ use types::{Batch, Column, DataType, Physical, Value};
 pub struct Program {
     nodes: Vec<Node>,
     slot_count: usize,
-    /// A user variable is set: each row must see what the row before left, so rows go one by one.
+    /// A user variable is set or a stored function called: each row must see what the row before left, so rows go one by one.
     row_by_row: bool,
     /// Evaluated again it gives the same, and leaves no trace that the first time has not left.
     is_repeatable: bool,
@@ -233,7 +233,7 @@ impl Program {
         let sets =
             |expr: &Expr| expr.any(&mut |node| matches!(node.kind, plan::ExprKind::UserVarAssign { .. }));
         let is_wide = exprs.iter().any(|expr| expr.any(&mut makes_long_values));
-        let row_by_row = exprs.iter().any(sets);
+        let row_by_row = exprs.iter().any(|expr| sets(expr) || plan::rewrite::calls_functions(expr));
         let is_repeatable = exprs.iter().all(plan::rewrite::is_repeatable);
         Ok(Program { nodes, slot_count: compiler.slot_count(), row_by_row, is_repeatable, is_wide })
     }

@@ -72,7 +72,7 @@ pub(super) fn build<'p>(
 
 /// 1412: the table was rebuilt after the snapshot of this statement was taken, so that its rows of then are gone.
 pub(crate) fn check_visible(table: &dyn Table, ctx: &ExecContext<'_>) -> SqlResult<()> {
-    match ctx.snapshot {
+    match ctx.eval.snapshot {
         Some(snapshot) if !snapshot.sees(table) => {
             Err(crate::error::coded(1412, "Table definition has changed, please retry transaction"))
         }

@@ -117,10 +117,12 @@ impl World {
                 outer: Vec::new(),
                 session: &mut *memory,
                 warnings: &mut warnings,
+                snapshot: None,
+                transaction: None,
             };
             let mut ctx = ExecContext::new(eval, catalog, &(), &status);
-            ctx.snapshot = Some(snapshot);
-            ctx.transaction = Some(transaction);
+            ctx.eval.snapshot = Some(snapshot);
+            ctx.eval.transaction = Some(transaction);
             ctx.change = *change;
             let got = run(&mut ctx);
             let is_kept = !is_undone(&got);

@@ -701,7 +701,7 @@ fn is_known_late(function: F, args: &[Expr]) -> bool {
     match function {
         F::Curdate | F::Curtime | F::Now | F::UtcDate | F::UtcTime | F::UtcTimestamp => true,
         F::UnixTimestamp => args.is_empty(),
-        F::ConnectionId | F::CurrentUser | F::User => true,
+        F::ConnectionId | F::CurrentUser | F::User | F::DeterministicFunction => true,
         _ => !function.is_deterministic(),
     }
 }
@@ -1196,7 +1196,7 @@ impl<'t> Resolve<'_, 't> {
                 None => return false,
             },
             ExprKind::UserVar(_) | ExprKind::UserVarAssign { .. } => return false,
-            ExprKind::Call { function, .. } if !function.is_deterministic() => return false,
+            ExprKind::Call { function, .. } if is_called_by_row(*function) => return false,
             _ => None,
         };
         if let Some(item) = item {
@@ -1209,6 +1209,11 @@ impl<'t> Resolve<'_, 't> {
         });
         is_constant
     }
+}
+
+/// A function that is called while rows are read, never before.
+fn is_called_by_row(function: F) -> bool {
+    !function.is_deterministic() || function == F::DeterministicFunction
 }
 
 fn uncast(item: &Expr) -> &Expr {

@@ -1207,28 +1207,28 @@ impl<'a> Binder<'a> {
 
     fn function(&mut self, call: &'a ast::FunctionCall<'a>) -> PlanResult<Expr> {
         let name = call.name.name.text;
-        let unknown = |schema: &str| {
-            if super::is_too_long(&utf8(name)) {
-                return Err(super::too_long(&utf8(name)));
-            }
-            Err(PlanError::new(1305, format!("FUNCTION {schema}.{} does not exist", utf8(name))))
-        };
         if let Some(schema) = call.name.schema {
-            return unknown(&utf8(schema.text));
+            return self.stored_function(&utf8(schema.text), call);
         }
         if name.eq_ignore_ascii_case(b"any_value") && call.args.len() == 1 {
             return self.any_value(&call.args[0]);
         }
         let Some(function) = function::lookup(name) else {
             return match self.session.database() {
-                Some(database) => unknown(database),
+                Some(database) => self.stored_function(database, call),
                 None => Err(PlanError::new(1046, "No database selected")),
             };
         };
         if function == FunctionId::FoundRows {
             self.warn_deprecated("FOUND_ROWS()", "Consider using COUNT(*) instead.");
         }
-        let args = self.exprs(call.args)?;
+        let mut args = self.exprs(call.args)?;
+        for (arg, written) in args.iter_mut().zip(call.args) {
+            if crate::rewrite::calls_functions(arg) {
+                let text = self.text.get(written.span.start as usize..written.span.end as usize);
+                Self::name_call(arg, &utf8(text.unwrap_or_default()).into());
+            }
+        }
         let is_extreme = matches!(function, FunctionId::Least | FunctionId::Greatest);
         let has_document = is_extreme && has_document(&args);
         let call = self.call(function, args)?;

@@ -398,7 +398,7 @@ impl<'a> Binder<'a> {
             }
             SelectItem::Expr { expr, alias, source } => {
                 let needs = self.needs.columns.len();
-                let bound = self.expr(expr)?;
+                let mut bound = self.expr(expr)?;
                 self.note_item_needs(needs);
                 if let Some(alias) = alias {
                     self.warn_of_blanks(&utf8(alias.text));
@@ -427,6 +427,7 @@ impl<'a> Binder<'a> {
                     })
                 });
                 self.note_name(source.start, &name);
+                Self::name_call(&mut bound, &name);
                 let mut column = match bound.as_column() {
                     // A column of this block keeps its number; an aggregate's too, but it is no table's column.
                     Some(id) if !self.block().outer.contains(&id) => self.output_of_column(id, &bound),

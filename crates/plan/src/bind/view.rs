@@ -66,9 +66,19 @@ impl<'a> Binder<'a> {
         !self.open_views.is_empty()
     }
 
-    /// The account that a view runs as whose query is bound, as CURRENT_USER() shows it.
+    /// The view that the statement names whose query is bound.
+    pub(super) fn outermost_view(&self) -> Option<TableIndex> {
+        self.open_views.first().map(|open| open.index)
+    }
+
+    /// The account that a view runs as whose query is bound.
+    pub(super) fn actor_in_view(&self) -> Option<&Definer> {
+        self.needs.definers.get(self.open_views.last()?.definer? as usize)
+    }
+
+    /// The same as CURRENT_USER() shows it.
     pub(super) fn definer_in_view(&self) -> Option<String> {
-        let definer = self.needs.definers.get(self.open_views.last()?.definer? as usize)?;
+        let definer = self.actor_in_view()?;
         Some(format!("{}@{}", definer.user, definer.host))
     }
 
@@ -235,6 +245,7 @@ impl<'a> Binder<'a> {
         }
         *self.missing_table.borrow_mut() = None;
         self.missing_column = None;
+        self.missing_function = None;
         invalid_view(&view.schema, &view.name)
     }
 }

@@ -1151,6 +1151,8 @@ pub(super) fn infer(
         F::UuidShort | F::ConnectionId | F::PsCurrentThreadId => plain(uint(INT_WIDTH), false),
         F::LastInsertId => plain(uint(INT_WIDTH), any_nullable),
         F::FoundRows | F::RowCount | F::Sleep => plain(int(INT_WIDTH), false),
+        // Its definition says the type: `Binder::stored_function`.
+        F::StoredFunction | F::DeterministicFunction => plain(DataType::NULL, true),
         F::GetLock | F::ReleaseLock | F::IsFreeLock => plain(int(1), true),
         F::IsUsedLock | F::ReleaseAllLocks => plain(uint(INT_WIDTH), function == F::IsUsedLock),
         F::Database => system(64, true),

@@ -145,6 +145,20 @@ pub fn lookup(name: &[u8]) -> Option<FunctionId> {
     }
 }
 
+/// Aggregate and window functions, which have no identifiers here: names that a stored function shares with a native one.
+const GROUPED: &[&str] = &[
+    "avg", "bit_and", "bit_or", "bit_xor", "count", "cume_dist", "dense_rank", "first_value", "group_concat",
+    "json_arrayagg", "json_objectagg", "lag", "last_value", "lead", "max", "min", "nth_value", "ntile",
+    "percent_rank", "rank", "row_number", "std", "stddev", "stddev_pop", "stddev_samp", "sum", "var_pop",
+    "var_samp", "variance",
+];
+
+/// Whether a native function has this name (any case).
+#[must_use]
+pub fn is_native(name: &str) -> bool {
+    lookup(name.as_bytes()).is_some() || GROUPED.iter().any(|grouped| grouped.eq_ignore_ascii_case(name))
+}
+
 /// A typed call. String arguments are brought to a common character set where the function compares or joins them.
 ///
 /// # Errors

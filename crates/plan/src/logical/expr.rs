@@ -11,6 +11,7 @@ use types::{DataType, TypeKind, Value, ValueRef};
 
 use super::Logical;
 use crate::function_table::FunctionId;
+use crate::stored_function::StoredCall;
 
 /// A column of some operator of the statement's tree, unique in the statement.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -138,6 +139,8 @@ pub enum CallOption {
     Number(u64),
     /// JSON_VALUE's path and answers. In a box: every expression would be as large as these otherwise.
     JsonValue(Box<JsonValueOption>),
+    /// The stored function that is called.
+    Function(Arc<StoredCall>),
 }
 
 /// What JSON_VALUE looks for, and what it gives where that is not there.

@@ -17,7 +17,7 @@ use types::DataType;
 
 use expr::{Coercibility, ColumnId, Expr, Subquery};
 
-pub use crate::needs::{ColumnNeed, Definer, Needs, TableIndex, TableNeed};
+pub use crate::needs::{ColumnNeed, Definer, FunctionNeed, Needs, TableIndex, TableNeed};
 pub use json_table::{JsonColumn, JsonRows, JsonSource};
 pub use part::{PartKind, TablePart, TextPredicate, TextPredicateKind};
 pub use statement::{

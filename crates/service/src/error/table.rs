@@ -270,6 +270,7 @@ table! {
     1318 ER_SP_WRONG_NO_OF_ARGS "42000" "Incorrect number of arguments for %s %s; expected %u, got %u";
     1319 ER_SP_COND_MISMATCH "42000" "Undefined CONDITION: %s";
     1320 ER_SP_NORETURN "42000" "No RETURN found in FUNCTION %s";
+    1321 ER_SP_NORETURNEND "2F005" "FUNCTION %s ended without RETURN";
     1323 ER_SP_BAD_CURSOR_SELECT "42000" "Cursor SELECT must not have INTO";
     1324 ER_SP_CURSOR_MISMATCH "42000" "Undefined CURSOR: %s";
     1325 ER_SP_CURSOR_ALREADY_OPEN "24000" "Cursor is already open";
@@ -335,9 +336,12 @@ table! {
     1414 ER_SP_NOT_VAR_ARG "42000" "OUT or INOUT argument %d for routine %s is not a variable or NEW pseudo-variable in BEFORE trigger";
     1415 ER_SP_NO_RETSET "0A000" "Not allowed to return a result set from a %s";
     1416 ER_CANT_CREATE_GEOMETRY_OBJECT "22003" "Cannot get geometry object from data you send to the GEOMETRY field";
+    1418 ER_BINLOG_UNSAFE_ROUTINE "HY000" "This function has none of DETERMINISTIC, NO SQL, or READS SQL DATA in its declaration and binary logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
+    1419 ER_BINLOG_CREATE_ROUTINE_NEED_SUPER "HY000" "You do not have the SUPER privilege and binary logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
     1421 ER_STMT_HAS_NO_OPEN_CURSOR "HY000" "The statement (%lu) has no open cursor.";
     1422 ER_COMMIT_NOT_ALLOWED_IN_SF_OR_TRG "HY000" "Explicit or implicit commit is not allowed in stored function or trigger.";
     1423 ER_NO_DEFAULT_FOR_VIEW_FIELD "HY000" "Field of view '%-.192s.%-.192s' underlying table doesn't have a default value";
+    1424 ER_SP_NO_RECURSION "HY000" "Recursive stored functions and triggers are not allowed.";
     1425 ER_TOO_BIG_SCALE "42000" "Too big scale %d specified for column '%-.192s'. Maximum is %lu.";
     1426 ER_TOO_BIG_PRECISION "42000" "Too-big precision %d specified for '%-.192s'. Maximum is %lu.";
     1427 ER_M_BIGGER_THAN_D "42000" "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '%-.192s').";

@@ -9,8 +9,8 @@
 //! 1. Who lacks a privilege is refused before it learns whether a table, column or account exists, wherever MySQL does so.
 //! 2. An account that holds SYSTEM_USER is changed, ended or impersonated only by accounts that hold it too.
 
-use catalog::{Account, Accounts, Privileges, Routines, TableKind};
-use plan::logical::{Bound, ColumnNeed, Needs, TableIndex, TableNeed};
+use catalog::{Account, Accounts, Privileges, RoutineKind, Routines, TableKind};
+use plan::logical::{Bound, ColumnNeed, Definer, FunctionNeed, Needs, TableIndex, TableNeed};
 use plan::{PhysicalPlan, PlanError};
 use service::error::{
     ER_ACCESS_DENIED_ERROR, ER_CANNOT_USER_REFERENCED_AS_DEFINER, ER_NO_SUCH_USER,
@@ -496,7 +496,30 @@ pub(super) fn require_plan(account: &CurrentAccount, plan: &PhysicalPlan) -> Out
     for need in &plan.needs.tables {
         require_need(account, definition(need.table), need)?;
     }
-    require_columns(account, &plan.needs.columns, definition)
+    require_columns(account, &plan.needs.columns, definition)?;
+    require_functions(account, &plan.needs.functions, definition)
+}
+
+/// EXECUTE on functions that a statement calls; of those that a view calls whoever the view runs as must hold it.
+fn require_functions<'d>(
+    account: &CurrentAccount,
+    functions: &[FunctionNeed],
+    definition: impl Fn(TableIndex) -> &'d catalog::TableDefinition,
+) -> Outcome {
+    for FunctionNeed { call, view } in functions {
+        let function = &call.function.definition;
+        let required = match &call.definer {
+            None => privilege::require_execute(account, &function.schema, RoutineKind::Function, &function.name),
+            Some((user, host)) => {
+                let actor = definers_of(account, &[Definer { user: user.clone(), host: host.clone() }]);
+                actor_of(account, &actor, Some(0)).and_then(|actor| {
+                    privilege::require_execute(actor, &function.schema, RoutineKind::Function, &function.name)
+                })
+            }
+        };
+        required.map_err(|error| hidden_error(error, view.map(&definition)))?;
+    }
+    Ok(())
 }
 
 /// EXPLAIN shows what views read: only to an account that may see how they are made, and may itself read that.
@@ -569,13 +592,13 @@ fn require_with_views<'d>(
             definers.iter().try_for_each(|definer| definer.as_ref().map(|_| ()).map_err(Clone::clone))?;
         }
     }
-    Ok(())
+    require_functions(account, &needs.functions, definition)
 }
 
 /// Definers as they act; an error where there is no such account.
 type Definers = Vec<Result<std::sync::Arc<SessionAccount>, Box<SqlError>>>;
 
-fn definers_of(account: &CurrentAccount, definers: &[plan::logical::Definer]) -> Definers {
+fn definers_of(account: &CurrentAccount, definers: &[Definer]) -> Definers {
     let accounts = account.accounts();
     definers
         .iter()
@@ -630,6 +653,7 @@ pub(super) fn denied_instead(account: &CurrentAccount, error: &PlanError) -> Opt
                 tables: bound.tables.iter().map(|(_, need)| *need).collect(),
                 columns: bound.columns.clone(),
                 definers: bound.definers.clone(),
+                functions: bound.functions.clone(),
                 reads_views: true,
             };
             return require_with_views(account, &needs, definition_of);
@@ -656,7 +680,13 @@ pub(super) fn denied_instead(account: &CurrentAccount, error: &PlanError) -> Opt
                 }
             }
         }
-        Ok(())
+        require_functions(account, &bound.functions, definition_of)?;
+        match &bound.missing_function {
+            Some((schema, name)) => {
+                privilege::require_execute(account, schema, RoutineKind::Function, name)
+            }
+            None => Ok(()),
+        }
     };
     check().err()
 }

@@ -6,12 +6,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use catalog::{
-    Account, AccountTls, Accounts, AuthPlugin, Catalog, ColumnPrivileges, Privileges, Routines,
+    Account, AccountTls, Accounts, AuthPlugin, Catalog, ColumnPrivileges, Privileges, RoutineKind, Routines,
     SchemaPrivileges, TablePrivileges,
 };
 use service::error::{
     ER_CANNOT_USER, ER_CANT_CREATE_USER_WITH_GRANT, ER_CURRENT_PASSWORD_NOT_REQUIRED,
-    ER_INCORRECT_CURRENT_PASSWORD, ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT, ER_NONEXISTING_TABLE_GRANT,
+    ER_INCORRECT_CURRENT_PASSWORD, ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT, ER_NONEXISTING_PROC_GRANT,
+    ER_NONEXISTING_TABLE_GRANT, ER_SP_DOES_NOT_EXIST,
     ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_RENAME_ROLE, ER_REVOKE_GRANTS,
     ER_ROLE_GRANTED_TO_ITSELF, ER_ROLE_NOT_GRANTED, ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID,
     ER_WRONG_STRING_LENGTH, ER_WRONG_USAGE, ER_WRONG_VALUE,
@@ -27,6 +28,7 @@ use super::access::{self, AccountAdmin};
 use super::account_names::{account_meant, account_named, quoted};
 use super::listing::{Listing, text};
 use super::names::{Names, name_text};
+use super::routine_grants::{grant_routine, is_of};
 use super::transaction_statements;
 use crate::backend::Backend;
 use crate::core::Core;
@@ -621,6 +623,7 @@ impl<B: Backend> AccountStatements<'_, B> {
                         account.dynamic.clear();
                         account.schemas.clear();
                         account.tables.clear();
+                        account.routines.clear();
                     }
                 }
             }
@@ -673,7 +676,15 @@ impl<B: Backend> AccountStatements<'_, B> {
                 let (schema, table) = self.names.table(&name)?;
                 (Level::Table(schema, table), Privileges::TABLE)
             }
-            GrantObject::Routine(..) => return Err(not_supported("privileges on routines")),
+            GrantObject::Routine(word, name) => {
+                let kind = match word {
+                    "PROCEDURE" => RoutineKind::Procedure,
+                    "FUNCTION" => RoutineKind::Function,
+                    _ => return Err(not_supported("privileges on libraries")),
+                };
+                let (schema, name) = self.names.table(&name)?;
+                (Level::Routine(kind, schema, name), Privileges::ROUTINE)
+            }
         };
         let mut target = Target {
             level,
@@ -701,7 +712,11 @@ impl<B: Backend> AccountStatements<'_, B> {
                     return Err(ER_SYNTAX_ERROR.bare());
                 }
                 if target.level != Level::Global {
-                    return Err(service::error::ER_ILLEGAL_PRIVILEGE_LEVEL.with(&[&name]));
+                    let shown = match &target.level {
+                        Level::Routine(_, _, routine) => routine,
+                        _ => &name,
+                    };
+                    return Err(service::error::ER_ILLEGAL_PRIVILEGE_LEVEL.with(&[shown]));
                 }
                 target.dynamic.push(name);
                 continue;
@@ -728,8 +743,14 @@ impl<B: Backend> AccountStatements<'_, B> {
         Ok(target)
     }
 
-    /// A table must be there, unless CREATE on it is granted, and so must its columns.
+    /// A table must be there, unless CREATE on it is granted, and so must its columns; a routine must be there.
     fn require_grantable(&self, target: &Target) -> Outcome {
+        if let Level::Routine(kind, schema, name) = &target.level {
+            return match self.core.catalog().load().routines.get(schema, *kind, name) {
+                Some(_) => Ok(()),
+                None => Err(ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), name])),
+            };
+        }
         let Level::Table(schema, table) = &target.level else { return Ok(()) };
         let catalog = self.core.catalog().load();
         let entry = catalog.table(schema, table);
@@ -780,6 +801,16 @@ impl<B: Backend> AccountStatements<'_, B> {
             }
             Level::Schema(schema) => privilege::require_schema(self.account, schema, wanted),
             Level::Table(schema, table) => privilege::require_table(self.account, schema, table, wanted),
+            Level::Routine(kind, schema, name) => {
+                let missing = wanted & !privilege::on_routine(self.account, schema, *kind, name);
+                let refused = match missing {
+                    _ if missing.is_empty() => return Ok(()),
+                    _ if missing.contains(Privileges::EXECUTE) => "execute",
+                    _ if missing.contains(Privileges::ALTER_ROUTINE) => "alter routine",
+                    _ => "grant",
+                };
+                Err(privilege::routine_denied(self.account, &format!("{schema}.{name}"), refused))
+            }
         }
     }
 }
@@ -976,6 +1007,7 @@ enum Level {
     Global,
     Schema(String),
     Table(String, String),
+    Routine(RoutineKind, String, String),
 }
 
 /// What a GRANT or REVOKE gives or takes, and where.
@@ -999,6 +1031,7 @@ impl Target {
     fn drop_empty(account: &mut Account) {
         account.schemas.retain(|granted| !granted.privileges.is_empty());
         account.tables.retain(|granted| !granted.privileges.is_empty() || !granted.columns.is_empty());
+        account.routines.retain(|granted| !granted.privileges.is_empty());
     }
 
     fn grant(&self, account: &mut Account, grant_option: bool) {
@@ -1054,6 +1087,7 @@ impl Target {
                     }
                 }
             }
+            Level::Routine(kind, schema, name) => grant_routine(account, *kind, schema, name, privileges),
         }
     }
 
@@ -1105,6 +1139,21 @@ impl Target {
                 granted.columns.retain(|entry| !entry.privileges.is_empty());
                 if granted.privileges.is_empty() && granted.columns.is_empty() {
                     account.tables.remove(at);
+                }
+                Ok(())
+            }
+            Level::Routine(kind, schema, name) => {
+                let at = account.routines.iter().position(|granted| is_of(granted, *kind, schema, name));
+                let Some(at) = at else {
+                    return match if_exists {
+                        true => Ok(()),
+                        false => Err(ER_NONEXISTING_PROC_GRANT.with(&[&account.user, &account.host, name])),
+                    };
+                };
+                let granted = &mut account.routines[at];
+                granted.privileges = granted.privileges & kept;
+                if granted.privileges.is_empty() {
+                    account.routines.remove(at);
                 }
                 Ok(())
             }
@@ -1164,6 +1213,17 @@ pub(crate) fn grants_of(account: &Account) -> Vec<String> {
             table.schema,
             table.table,
             option(table.privileges)
+        ));
+    }
+    for routine in &account.routines {
+        // MySQL has no short form of these.
+        let list = privilege_list(routine.privileges, Privileges(u64::MAX), &[]);
+        lines.push(format!(
+            "GRANT {list} ON {} `{}`.`{}` TO {to}{}",
+            routine.kind.word(),
+            routine.schema,
+            routine.name,
+            option(routine.privileges)
         ));
     }
     for with_admin in [false, true] {

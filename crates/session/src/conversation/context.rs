@@ -7,7 +7,7 @@ use access::LockWait;
 use catalog::{AccountId, Catalog, Privileges};
 use env::disk::Folder;
 use exec::expr::{
-    EvalContext, EvalSettings, FiredRow, Firing, SessionState, SqlResult, StatementGround, Warnings,
+    EvalContext, EvalSettings, FiredRow, Firing, FunctionCall, SessionState, SqlResult, StatementGround, Warnings,
 };
 use exec::{ChangeSettings, ExecContext, MemoryLimits, Prepared, SpillCounts};
 use plan::physical::PlanKind;
@@ -172,7 +172,7 @@ pub(super) fn with_context_of<B: Backend, R>(
     values: &[ValueRef<'_>],
     run: impl FnOnce(&Prepared, &mut ExecContext<'_>) -> SqlResult<R>,
 ) -> SqlResult<R> {
-    if plan.fires() {
+    if plan.runs_programs() {
         return lending(session, catalog, plan, values, run);
     }
     let Rules { settings, limits, change, lock_wait } = Rules::of(session, plan);
@@ -211,10 +211,12 @@ pub(super) fn with_context_of<B: Backend, R>(
         outer: Vec::new(),
         session: &mut functions,
         warnings: &mut warnings,
+        snapshot: None,
+        transaction: None,
     };
     let mut context = ExecContext::new(eval, catalog, session_context, &session.shared.process.counts.status);
-    context.snapshot = Some(&snapshot);
-    context.transaction = Some(&mut rows);
+    context.eval.snapshot = Some(&snapshot);
+    context.eval.transaction = Some(&mut rows);
     context_settings.put(&mut context);
     if !session.running.long_values().is_empty() && !session.routines.are_running() {
         context.long_values = session.running.long_values().to_vec();
@@ -235,7 +237,8 @@ pub(super) fn with_context_of<B: Backend, R>(
     }
 }
 
-/// The same for a statement that fires triggers: its transaction is out of the session meanwhile, so that the triggers have the session.
+/// The same for a statement that fires triggers or calls functions: its transaction is out of the session meanwhile, so that these have the
+/// session.
 #[cold]
 fn lending<B: Backend, R>(
     session: &mut Session<B>,
@@ -283,7 +286,7 @@ fn lending<B: Backend, R>(
     }
 }
 
-/// Runs `run` inside a statement that fires triggers, by what that lends.
+/// Runs `run` inside a statement that fires triggers or calls functions, by what that lends.
 pub(super) fn inside<B: Backend, R>(
     session: &mut Session<B>,
     plan: &CachedPlan<B>,
@@ -311,7 +314,7 @@ fn over<B: Backend, R>(
     let mut warnings = Warnings::new(rules.kept_max);
     let context_settings = ContextSettings::of(session, plan, (limits, change, lock_wait));
     let process = session.shared.process.entry();
-    let fires = plan.fires().then(|| session.routines.firing().enter(plan.physical()));
+    let entered = plan.runs_programs().then(|| session.routines.firing().enter(plan.physical()));
     let mut calling = Calling { session, now_micros: lent.now_micros };
     let eval = EvalContext {
         settings: &settings,
@@ -319,16 +322,18 @@ fn over<B: Backend, R>(
         outer: Vec::new(),
         session: &mut calling,
         warnings: &mut warnings,
+        snapshot: None,
+        transaction: None,
     };
     let mut context = ExecContext::new(eval, catalog, session_context, &process.counts.status);
-    context.snapshot = Some(lent.snapshot);
-    context.transaction = Some(&mut *lent.rows);
+    context.eval.snapshot = Some(lent.snapshot);
+    context.eval.transaction = Some(&mut *lent.rows);
     context_settings.put(&mut context);
     let result = run(plan.prepared(), &mut context);
     let examined = context.rows_examined;
     let spilled = context.spill_counts();
     drop(context);
-    if let Some(mark) = fires {
+    if let Some(mark) = entered {
         session.routines.firing().leave(mark);
     }
     count(session, examined, &spilled);
@@ -337,7 +342,7 @@ fn over<B: Backend, R>(
     result
 }
 
-/// What a statement that fires triggers, or runs in one, may ask: the session is free for what it fires.
+/// What a statement may ask that fires triggers or calls functions, or runs in one: the session is free for these.
 struct Calling<'a, B: Backend> {
     session: &'a mut Session<B>,
     now_micros: i64,
@@ -370,6 +375,10 @@ impl<B: Backend> Calling<'_, B> {
 impl<B: Backend> SessionState for Calling<'_, B> {
     fn fire(&mut self, firing: Firing<'_>, ground: StatementGround<'_>) -> SqlResult<()> {
         self.session.fire(firing, ground, self.now_micros)
+    }
+
+    fn call(&mut self, call: FunctionCall<'_>, ground: StatementGround<'_>) -> SqlResult<()> {
+        self.session.call_function(call, ground, self.now_micros)
     }
 
     fn user_variable(&self, name: &str) -> Option<Value> {

@@ -89,7 +89,7 @@ pub(crate) fn in_statement<B: Backend, R>(
 ) -> Attempt<R> {
     let physical = plan.physical();
     let changes = matches!(physical.kind, PlanKind::Insert(_) | PlanKind::Update(_) | PlanKind::Delete(_));
-    if physical.tables.is_empty() && !changes {
+    if physical.tables.is_empty() && !changes && !plan.runs_programs() {
         // Nothing of tables: no transaction is opened by SELECT 1.
         return Ok(run(session, false)?);
     }
@@ -100,8 +100,8 @@ pub(crate) fn in_statement<B: Backend, R>(
         return Err(refused.into());
     }
     session.tables.lock_plan(&session.shared, &session.variables, physical)?;
-    if plan.fires() {
-        session.lock_fired(physical)?;
+    if plan.runs_programs() {
+        session.lock_programs(physical)?;
     }
     Ok(atomically(session, |session| run(session, true))?)
 }

@@ -1,10 +1,10 @@
-//! What a session knows of the triggers that its statements fire: which tables are in use, which are locked, and who may run what. What runs
+//! What a session knows of the triggers that its statements fire and of the functions that they call: which tables are in use, which are locked, and who may run what. What runs
 //! them: [`super::triggers`].
 
 use std::sync::Arc;
 
 use ::access::MetadataMode;
-use catalog::{Accounts, TableDefinition, TableEntry, TableId, TableKind, TriggerEvent};
+use catalog::{Accounts, RoutineDefinition, TableDefinition, TableEntry, TableId, TableKind, TriggerEvent};
 use hashbrown::HashMap;
 use plan::PhysicalPlan;
 
@@ -17,18 +17,25 @@ pub(super) type Wanted = (Arc<TableEntry>, MetadataMode);
 /// What the triggers of a definition use, and as of which version of the catalog.
 pub(super) type Used = (Arc<TableDefinition>, u64, Arc<[Wanted]>);
 
+/// What a function uses, and as of which version of the catalog.
+pub(super) type UsedByFunction = (Arc<RoutineDefinition>, u64, Arc<[Wanted]>);
+
 /// The account of a program, and as of which accounts.
 pub(super) type Definer = (Arc<Routine>, Arc<Accounts>, Arc<SessionAccount>);
 
-/// What a session knows of triggers in run.
+/// What a session knows of triggers and functions in run.
 #[derive(Debug, Default)]
 pub(super) struct Firings {
-    /// Tables of the statements that fire them, outermost first.
+    /// Tables of the statements that run them, outermost first.
     used: Vec<TableId>,
     /// Tables whose metadata locks the outermost statement took.
     pub(super) locked: Vec<Arc<[Wanted]>>,
     /// The locks of what the triggers of a definition use: for these events, as of this version of the catalog.
     pub(super) kept: HashMap<(usize, &'static [TriggerEvent]), Used>,
+    /// The locks of what a function uses, as of this version of the catalog, by where its definition lies.
+    pub(super) functions: HashMap<usize, UsedByFunction>,
+    /// Statements in run that fire triggers or call functions.
+    depth: usize,
     /// Definers found to be allowed what their trigger does, as of these accounts.
     pub(super) definers: HashMap<usize, Definer>,
 }
@@ -39,9 +46,9 @@ impl Firings {
         self.used.contains(&table)
     }
 
-    /// Whether a statement that may fire triggers is in run.
+    /// Whether a statement that may fire triggers or call functions is in run.
     pub(super) fn are_any(&self) -> bool {
-        !self.used.is_empty()
+        self.depth > 0
     }
 
     /// Whether the statement in run has what it needs to use the table.
@@ -50,8 +57,9 @@ impl Firings {
             || self.locked.iter().flat_map(|list| &**list).any(|(entry, _)| entry.definition.id == table.id)
     }
 
-    /// A statement begins that may fire triggers. Answers a mark for [`Firings::leave`].
+    /// A statement begins that may fire triggers or call functions. Answers a mark for [`Firings::leave`].
     pub(super) fn enter(&mut self, plan: &PhysicalPlan) -> usize {
+        self.depth += 1;
         let mark = self.used.len();
         self.used.extend(plan.tables.iter().map(|table| table.entry.definition.id));
         mark
@@ -59,6 +67,7 @@ impl Firings {
 
     /// It ends.
     pub(super) fn leave(&mut self, mark: usize) {
+        self.depth -= 1;
         self.used.truncate(mark);
     }
 }

@@ -1,8 +1,8 @@
-//! Statements inside a statement that fires triggers.
+//! Statements inside a statement that fires triggers or calls stored functions.
 //!
 //! Nothing begins, ends or rolls back there: the statement around them lends its rows and its snapshot ([`Lent`]), and
 //! what fails leaves what it has done, as in MySQL, until that statement fails. All metadata locks were taken before it began
-//! ([`super::triggers::lock_fired`]), so no plan becomes stale.
+//! ([`super::triggers::lock_programs`]), so no plan becomes stale.
 //!
 //! Invariants:
 //! 1. Only tables are used there whose metadata locks the statement took.
@@ -35,7 +35,7 @@ pub(super) fn run_inside<B: Backend>(
     lent: &mut Lent<'_>,
 ) -> Outcome {
     match plan.physical().kind {
-        PlanKind::Query(_) => Err(e::ER_SP_NO_RETSET.with(&[&"trigger"])),
+        PlanKind::Query(_) => Err(e::ER_SP_NO_RETSET.with(&[&session.routines.inside_word()])),
         PlanKind::Do(_) => {
             let mut sink = CollectSink::new(Vec::new(), 0);
             with_slots(session, plan, lent, |prepared, context| {

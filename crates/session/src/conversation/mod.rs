@@ -37,6 +37,7 @@ mod execution;
 pub mod explain;
 mod firings;
 mod function_state;
+mod functions;
 mod ground;
 mod histogram;
 mod inside;
@@ -58,6 +59,7 @@ mod query_log;
 mod rendered_statement;
 mod results;
 pub(crate) mod routine;
+mod routine_grants;
 mod routines;
 pub mod run;
 mod running;
@@ -79,7 +81,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use catalog::Catalog;
-use exec::expr::{Firing, StatementGround};
+use exec::expr::{Firing, FunctionCall, SqlResult, StatementGround};
 use plan::PhysicalPlan;
 use service::error::ER_NO_SUCH_THREAD;
 use service::{
@@ -355,9 +357,20 @@ impl<B: Backend> Session<B> {
         dispatch::dispatch(self, statement, text, parameters, reply)
     }
 
-    /// Takes the locks of what the triggers of a plan may use. Here, as [`Session::dispatch`] is: what runs them plans and runs statements.
-    fn lock_fired(&mut self, plan: &PhysicalPlan) -> Attempt<()> {
-        triggers::lock_fired(self, plan)
+    /// Takes the locks of what the triggers and functions of a plan may use. Here, as [`Session::dispatch`] is: what runs them plans and runs
+    /// statements.
+    fn lock_programs(&mut self, plan: &PhysicalPlan) -> Attempt<()> {
+        triggers::lock_programs(self, plan)
+    }
+
+    /// Calls a stored function inside the statement that has the call.
+    fn call_function(
+        &mut self,
+        call: FunctionCall<'_>,
+        ground: StatementGround<'_>,
+        now_micros: i64,
+    ) -> SqlResult<()> {
+        functions::call(self, call, ground, now_micros)
     }
 
     /// Runs triggers inside the statement that fires them.

@@ -9,10 +9,10 @@
 
 use std::sync::Arc;
 
-use catalog::Catalog;
+use catalog::{Catalog, RoutineDefinition};
 use exec::{PlannedConstants, Prepared};
 use plan::logical::Bound;
-use plan::{PlanError, PlanResult};
+use plan::{PlanError, PlanResult, StoredFunction};
 use service::SqlError;
 use service::error::{self as e, ER_INCORRECT_GLOBAL_LOCAL_VAR};
 use syntax::Digested;
@@ -327,6 +327,18 @@ impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
 
     fn local_variable(&self, name: &str) -> Option<(u32, DataType)> {
         self.session.routines.variable(name)
+    }
+
+    fn stored_function(&self, definition: &Arc<RoutineDefinition>) -> PlanResult<Arc<StoredFunction>> {
+        let kept = self.session.routines.program(definition);
+        let made = match &kept {
+            Some(routine) => Ok((routine.program.returns.clone(), routine.program.parameters.len())),
+            None => crate::routine::program_of(definition)
+                .map(|program| (program.returns.clone(), program.parameters.len())),
+        };
+        let (returns, parameter_count) = made.map_err(|error| PlanError::new(error.number, error.message))?;
+        let returns = returns.unwrap_or(DataType::NULL);
+        Ok(Arc::new(StoredFunction { definition: Arc::clone(definition), returns, parameter_count }))
     }
 
     fn row_variable(&self, is_new: bool, column: &str) -> Option<(u32, DataType)> {

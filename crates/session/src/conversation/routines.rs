@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use catalog::{RoutineDefinition, TableDefinition, TriggerDefinition};
+use catalog::{RoutineDefinition, RoutineId, TableDefinition, TriggerDefinition};
 use hashbrown::HashMap;
 use service::SqlError;
 use service::error::ER_INTERNAL_ERROR;
-use types::{DataType, Value};
+use types::{Column, DataType, Value};
 
 use super::diagnostics::Diagnostics;
 use super::firings::Firings;
@@ -75,6 +75,8 @@ pub(super) struct Frame<B: Backend> {
     pub(super) handlers: Vec<ActiveHandler>,
     /// Where the values of OUT and INOUT parameters go, by parameter.
     pub(super) results: Vec<Option<Target>>,
+    /// What messages about a function's value call it.
+    pub(super) value_name: Option<Arc<str>>,
     /// Names the statement in run sees; `None` for text that EXECUTE runs.
     pub(super) scope: Option<ScopeId>,
     pub(super) saved: Saved,
@@ -94,6 +96,8 @@ pub(super) struct Routines<B: Backend> {
     row: Vec<Value>,
     /// User variables of the EXECUTE that runs, where OUT parameters may go.
     using: Vec<Vec<u8>>,
+    /// The value of the function that has just returned.
+    returned: Option<Column>,
 }
 
 impl<B: Backend> Default for Routines<B> {
@@ -106,6 +110,7 @@ impl<B: Backend> Default for Routines<B> {
             assigning: false,
             row: Vec::new(),
             using: Vec::new(),
+            returned: None,
         }
     }
 }
@@ -152,6 +157,31 @@ impl<B: Backend> Routines<B> {
             SlotType::Declared(data_type) => Some((u32::try_from(row.slot).ok()?, plan_type(data_type))),
             SlotType::Of(_) => None,
         }
+    }
+
+    /// The word for the innermost of the triggers and functions in run.
+    pub(super) fn inside_word(&self) -> &'static str {
+        let word = |frame: &Frame<B>| match frame.routine.trigger {
+            Some(_) => Some("trigger"),
+            None => frame.routine.program.returns.as_ref().map(|_| "function"),
+        };
+        self.frames.iter().rev().find_map(word).unwrap_or("trigger")
+    }
+
+    /// Whether a function is in run, called by a statement that has not ended.
+    pub(super) fn calls_function(&self, id: RoutineId) -> bool {
+        let is_it = |frame: &Frame<B>| frame.routine.trigger.is_none() && frame.routine.definition.id == id;
+        self.frames.iter().any(is_it)
+    }
+
+    /// The function in run returns this.
+    pub(super) fn set_returned(&mut self, value: Column) {
+        self.returned = Some(value);
+    }
+
+    /// The value of the function that has just returned.
+    pub(super) fn take_returned(&mut self) -> Option<Column> {
+        self.returned.take()
     }
 
     /// What is known of triggers in run.

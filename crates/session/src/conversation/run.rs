@@ -334,8 +334,8 @@ pub(crate) fn run_file_line<B: Backend>(
 ) -> Attempt<Changed> {
     session.tables.transaction.note_reads(plan.physical());
     session.tables.lock_plan(&session.shared, &session.variables, plan.physical())?;
-    if plan.fires() {
-        session.lock_fired(plan.physical())?;
+    if plan.runs_programs() {
+        session.lock_programs(plan.physical())?;
     }
     Ok(context::with_context(session, plan, values, |prepared, context| {
         context.change.file_line = Some(line);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! CREATE TRIGGER   new_trigger   compiled (all of MySQL's errors), then part of the table's definition
-//! INSERT ...       lock_fired    metadata locks of all tables that the triggers may use, those of triggers below too
+//! INSERT ...       lock_programs metadata locks of all tables that the triggers may use, those of triggers below too
 //!                  fire          exec -> a frame with NEW and OLD in its slots -> its instructions, inside the statement
 //! ```
 //!
@@ -21,7 +21,7 @@ use catalog::{
     TriggerTiming,
 };
 use exec::expr::{FiredRow, Firing, SqlResult, StatementGround};
-use plan::PhysicalPlan;
+use plan::{PhysicalPlan, StoredCall};
 use plan::logical::TableIndex;
 use service::error as e;
 use service::{Capabilities, Discard, Outcome, Reply, RowFormat, SqlError};
@@ -33,6 +33,7 @@ use wire::PacketBuffer;
 use super::Session;
 use super::attempt::Attempt;
 use super::firings::Wanted;
+use super::functions;
 use super::ground::{Ground, Lent};
 use super::listing::{Listing, text};
 use super::names::{Names, name_text};
@@ -382,12 +383,12 @@ pub(super) fn fire<B: Backend>(
     Ok(())
 }
 
-/// Takes the metadata locks of all that the triggers of a statement may use, for the rest of the transaction.
+/// Takes the metadata locks of all that the triggers and functions of a statement may use, for the rest of the transaction.
 ///
 /// # Errors
 /// As [`super::table_state::TableState::lock_plan`].
 #[cold]
-pub(super) fn lock_fired<B: Backend>(session: &mut Session<B>, plan: &PhysicalPlan) -> Attempt<()> {
+pub(super) fn lock_programs<B: Backend>(session: &mut Session<B>, plan: &PhysicalPlan) -> Attempt<()> {
     let locked = take_locks(session, plan);
     if locked.is_err() && !session.tables.transaction.is_open() {
         // Nothing of a statement that has not begun is left.
@@ -412,6 +413,22 @@ fn take_locks<B: Backend>(session: &mut Session<B>, plan: &PhysicalPlan) -> Atte
                 lists.push(used_by(session, definition, events, version)?);
             }
         }
+        let triggers = lists.len();
+        for need in &plan.needs.functions {
+            lists.push(used_by_function(session, &need.call, version)?);
+        }
+        let of_functions = lists[triggers..].iter().flat_map(|list| list.iter());
+        if of_functions.clone().any(|(_, mode)| *mode == MetadataMode::Write) {
+            session.tables.require_writable(&session.shared, &session.account)?;
+            session.tables.enter_change(&session.shared, &session.variables, false)?;
+        }
+        if session.tables.locks.has_tables() {
+            for (entry, mode) in of_functions {
+                let definition = &entry.definition;
+                let writes = *mode != MetadataMode::Read;
+                session.tables.require_locked(&definition.schema, &definition.name, writes)?;
+            }
+        }
         for (entry, mode) in lists.iter().flat_map(|list| list.iter()) {
             session.tables.lock_below(&session.shared, &session.variables, entry, *mode)?;
         }
@@ -422,6 +439,32 @@ fn take_locks<B: Backend>(session: &mut Session<B>, plan: &PhysicalPlan) -> Atte
         }
         crate::limits::check_interrupted(&session.shared.control)?;
     }
+}
+
+/// What a function uses.
+fn used_by_function<B: Backend>(
+    session: &mut Session<B>,
+    call: &StoredCall,
+    version: u64,
+) -> Result<Arc<[Wanted]>> {
+    let definition = &call.function.definition;
+    let key = Arc::as_ptr(definition).addr();
+    let own_tables = !session.tables.temporary.is_empty();
+    if let Some((_, seen, list)) = session.routines.firing().functions.get(&key)
+        && *seen == version
+        && !own_tables
+    {
+        return Ok(Arc::clone(list));
+    }
+    let mut search = Search { wanted: Vec::new(), seen: Vec::new() };
+    search.function(session, call, 0)?;
+    let list: Arc<[Wanted]> = search.wanted.into();
+    let kept = &mut session.routines.firing().functions;
+    if kept.len() >= KEPT_MAX {
+        kept.clear();
+    }
+    kept.insert(key, (Arc::clone(definition), version, Arc::clone(&list)));
+    Ok(list)
 }
 
 /// What the triggers of a definition use.
@@ -450,7 +493,7 @@ fn used_by<B: Backend>(
     Ok(list)
 }
 
-/// Looks for the tables that triggers, and procedures that they call, use. What cannot be planned is left out: it fails when it runs.
+/// Looks for the tables that triggers and functions, and procedures that they call, use. What cannot be planned is left out: it fails when it runs.
 struct Search {
     wanted: Vec<Wanted>,
     /// Programs looked at.
@@ -471,6 +514,17 @@ impl Search {
             self.routine(session, &routine, account, depth)?;
         }
         Ok(())
+    }
+
+    fn function<B: Backend>(
+        &mut self,
+        session: &mut Session<B>,
+        call: &StoredCall,
+        depth: usize,
+    ) -> Result<()> {
+        // What fails here fails again when it is called, if it is.
+        let Ok((routine, account)) = functions::program_of(session, call) else { return Ok(()) };
+        self.routine(session, &routine, account, depth)
     }
 
     fn routine<B: Backend>(
@@ -507,7 +561,7 @@ impl Search {
         let program = &routine.program;
         for (id, embedded) in program.statements.iter().enumerate() {
             if embedded.kind == EmbeddedKind::Other {
-                self.set(session, &embedded.text, embedded.scope)?;
+                self.set(session, &embedded.text, embedded.scope, depth)?;
             }
             if matches!(embedded.kind, EmbeddedKind::Other | EmbeddedKind::Dynamic) {
                 continue;
@@ -531,6 +585,9 @@ impl Search {
                 let events = plan.physical().events(TableIndex(index as u32));
                 self.table(session, &table.entry.definition, events, depth + 1)?;
             }
+            for need in &plan.physical().needs.functions {
+                self.function(session, &need.call, depth + 1)?;
+            }
         }
         for instruction in &program.instructions {
             let Instruction::Call { name, arguments } = instruction else { continue };
@@ -553,7 +610,13 @@ impl Search {
     }
 
     /// The tables that a SET of user variables reads, in a procedure.
-    fn set<B: Backend>(&mut self, session: &mut Session<B>, text: &[u8], scope: ScopeId) -> Outcome {
+    fn set<B: Backend>(
+        &mut self,
+        session: &mut Session<B>,
+        text: &[u8],
+        scope: ScopeId,
+        depth: usize,
+    ) -> Outcome {
         session.routines.frame()?.scope = Some(scope);
         let arena = bumpalo::Bump::new();
         let mode = session.variables.settings().sql_mode.for_syntax();
@@ -564,6 +627,9 @@ impl Search {
             let Ok(plan) = statement::plan_expr(&session.planner(), value, text, &[]) else { continue };
             for table in &plan.physical().tables {
                 self.want(&table.entry, MetadataMode::Read);
+            }
+            for need in &plan.physical().needs.functions {
+                self.function(session, &need.call, depth + 1)?;
             }
         }
         Ok(())

@@ -51,8 +51,8 @@ pub(crate) struct CachedPlan<B: Backend> {
     reusable: bool,
     /// It reads system tables, which want to know the session.
     reads_system_tables: bool,
-    /// It may fire triggers.
-    fires: bool,
+    /// It may fire triggers or call stored functions.
+    runs_programs: bool,
     point: Option<(Option<Charset>, B::PointProgram)>,
     /// MAX_EXECUTION_TIME of a SELECT's hints, in milliseconds.
     max_execution_ms: Option<u64>,
@@ -153,7 +153,7 @@ impl<B: Backend> CachedPlan<B> {
             database: made_for.database,
             reusable: !plan.volatile,
             reads_system_tables: plan.tables.iter().any(|table| table.entry.source.as_virtual().is_some()),
-            fires: plan.fires(),
+            runs_programs: plan.runs_programs(),
             point: None,
             max_execution_ms: made_for.max_execution_ms,
             bytes: made_for.bytes,
@@ -163,7 +163,7 @@ impl<B: Backend> CachedPlan<B> {
             let results = settings.results_charset;
             cached.columns = Some((results, Arc::new(cached.columns(results))));
             let pads = settings.sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH);
-            let point = if pads { None } else { B::PointProgram::of(cached.physical(), results) };
+            let point = if pads || cached.runs_programs { None } else { B::PointProgram::of(cached.physical(), results) };
             cached.point = point.map(|point| (results, point));
         }
         cached
@@ -199,10 +199,10 @@ impl<B: Backend> CachedPlan<B> {
         self.reads_system_tables
     }
 
-    /// Whether it may fire triggers, which run in the session.
+    /// Whether it may fire triggers or call stored functions, which run in the session.
     #[inline]
-    pub(crate) fn fires(&self) -> bool {
-        self.fires
+    pub(crate) fn runs_programs(&self) -> bool {
+        self.runs_programs
     }
 
     /// The point program and the columns of its result, if it has one for strings in `results`.

@@ -14,7 +14,7 @@ use syntax::ast::{
     ExprKind, Ident, IntoVar, Labels, RoutineStatement, RoutineStatementKind as Kind, SetItem, Span,
     Statement, VarScope,
 };
-use types::CollationId;
+use types::{CollationId, DataType};
 
 use super::in_function;
 use super::program::{
@@ -49,13 +49,16 @@ pub(crate) fn compile(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Program> {
     let mut compiler = Compiler::new(settings, warnings, None);
+    if let Some(returns) = &create.returns {
+        compiler.program.returns = Some(compiler.local_type("", returns)?);
+    }
     for parameter in create.parameters {
         let name = compiler.new_name(&parameter.name, e::ER_SP_DUP_PARAM)?;
         compiler.declare(name, &parameter.data_type)?;
         compiler.program.parameters.push(parameter.mode);
     }
     compiler.statement(body)?;
-    compiler.emit(Instruction::Return);
+    compiler.emit(if create.returns.is_some() { Instruction::NoReturn } else { Instruction::Return });
     Ok(compiler.program)
 }
 
@@ -165,6 +168,15 @@ impl<'c, 's> Compiler<'c, 's> {
         }
     }
 
+    /// What it is that runs inside other statements, if it does.
+    fn inside_word(&self) -> Option<&'static str> {
+        match (self.place, &self.program.returns) {
+            (Some(_), _) => Some("trigger"),
+            (None, Some(_)) => Some("function"),
+            (None, None) => None,
+        }
+    }
+
     fn emit(&mut self, instruction: Instruction) -> At {
         self.program.instructions.push(instruction);
         self.program.region_of.push(self.region);
@@ -222,10 +234,11 @@ impl<'c, 's> Compiler<'c, 's> {
         Ok(text)
     }
 
-    fn declare(&mut self, name: String, written: &ast::LocalType<'_>) -> Result<Slot> {
-        let data_type = crate::column_type::local_type(
+    /// A type as it is written for the variable `name`.
+    fn local_type(&mut self, name: &str, written: &ast::LocalType<'_>) -> Result<DataType> {
+        crate::column_type::local_type(
             written,
-            &name,
+            name,
             self.settings
                 .text
                 .get(written.span.start as usize..written.span.end as usize)
@@ -233,7 +246,11 @@ impl<'c, 's> Compiler<'c, 's> {
             self.settings.collation,
             self.settings.strict,
             self.warnings,
-        )?;
+        )
+    }
+
+    fn declare(&mut self, name: String, written: &ast::LocalType<'_>) -> Result<Slot> {
+        let data_type = self.local_type(&name, written)?;
         Ok(self.new_slot(name, SlotType::Declared(data_type)))
     }
 
@@ -317,7 +334,12 @@ impl<'c, 's> Compiler<'c, 's> {
                 self.resume_here(at);
                 self.end_label(labels)
             }
-            Kind::Return(_) => Err(e::ER_SP_BADRETURN.bare()),
+            Kind::Return(_) if self.program.returns.is_none() => Err(e::ER_SP_BADRETURN.bare()),
+            Kind::Return(value) => {
+                let value = self.expression(value);
+                self.emit(Instruction::ReturnValue(value));
+                Ok(())
+            }
             Kind::Leave(name) => {
                 let label = self.label(name, "LEAVE", false)?;
                 self.close_inner_cursors(label);
@@ -615,8 +637,8 @@ impl<'c, 's> Compiler<'c, 's> {
 
     fn sql(&mut self, statement: &Statement<'_>, span: Span) -> Result<()> {
         let refused = |what: &str| Err(e::ER_SP_BADSTATEMENT.with(&[&what]));
-        if self.place.is_some() {
-            in_function::require_allowed(statement, "trigger")?;
+        if let Some(word) = self.inside_word() {
+            in_function::require_allowed(statement, word)?;
         }
         let kind = match statement {
             Statement::Query(query) => match query.into {
@@ -704,11 +726,11 @@ impl<'c, 's> Compiler<'c, 's> {
         Ok(Some(at))
     }
 
-    /// SET of a trigger: item by item, and what may read rows runs here and not in the session.
+    /// SET of a trigger or function: item by item, and what may read rows runs here and not in the session.
     ///
     /// # Errors
     /// Those of the names.
-    fn set_in_trigger(&mut self, item: &SetItem<'_>) -> Result<bool> {
+    fn set_inside(&mut self, item: &SetItem<'_>) -> Result<bool> {
         let (target, value) = match item {
             SetItem::UserVar { name, value } => (Target::User(name.to_ascii_lowercase()), *value),
             SetItem::SystemVar { value, .. } => match (self.new_column(item)?, value) {
@@ -769,13 +791,14 @@ impl<'c, 's> Compiler<'c, 's> {
         }
         // A user variable may be computed from one that the same SET of a routine has set before it.
         let needs_order = items.len() > 1 && items.iter().any(|item| matches!(item, SetItem::UserVar { .. }));
-        if self.place.is_none() && !needs_order && items.iter().all(|item| local(self, item).is_none()) {
+        let is_inside = self.inside_word().is_some();
+        if !is_inside && !needs_order && items.iter().all(|item| local(self, item).is_none()) {
             let statement = self.embed(span, EmbeddedKind::Other);
             self.emit(Instruction::Run(statement));
             return Ok(());
         }
         for item in items {
-            if self.place.is_some() && self.set_in_trigger(item)? {
+            if is_inside && self.set_inside(item)? {
                 continue;
             }
             match (local(self, item), item) {

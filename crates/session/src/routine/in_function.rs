@@ -1,4 +1,4 @@
-//! Which statements may run while another one runs them: in triggers, and in procedures that triggers call.
+//! Which statements may run while another one runs them: in triggers and functions, and in procedures that these call.
 
 use service::SqlError;
 use service::error as e;
@@ -6,7 +6,7 @@ use syntax::ast::{SetItem, Statement};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
-/// Refuses a statement in the body of a trigger. `place`: the word for it.
+/// Refuses a statement in the body of a trigger or function. `place`: the word for it.
 ///
 /// # Errors
 /// 1336 for dynamic SQL, 1415 for what answers with rows, 1422 for what commits, 1445; 1235 for what could run there in MySQL.
@@ -52,13 +52,13 @@ pub(crate) fn require_allowed(statement: &Statement<'_>, place: &str) -> Result<
         | Statement::LoadData(_) => Ok(()),
         Statement::CreateTrigger(_) => Err(e::ER_SP_NO_RECURSIVE_CREATE.with(&[&"TRIGGER"])),
         Statement::CreateTable(create) if create.temporary => {
-            Err(crate::errors::not_supported("CREATE TEMPORARY TABLE in a trigger"))
+            Err(crate::errors::not_supported(&format!("CREATE TEMPORARY TABLE in a {place}")))
         }
         Statement::DropTable(drop) if drop.temporary => {
-            Err(crate::errors::not_supported("DROP TEMPORARY TABLE in a trigger"))
+            Err(crate::errors::not_supported(&format!("DROP TEMPORARY TABLE in a {place}")))
         }
         Statement::Savepoint(_) | Statement::RollbackTo(_) | Statement::ReleaseSavepoint(_) => {
-            Err(crate::errors::not_supported("SAVEPOINT in a trigger"))
+            Err(crate::errors::not_supported(&format!("SAVEPOINT in a {place}")))
         }
         Statement::Unsupported { what } => Err(crate::errors::not_supported(what)),
         _ => commits(),

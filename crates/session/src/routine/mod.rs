@@ -1,4 +1,4 @@
-//! Stored procedures and triggers as programs: what CREATE PROCEDURE and CREATE TRIGGER keep, compiled. How they run: `session::routine`.
+//! Stored procedures, functions and triggers as programs: what their CREATE keeps, compiled. How they run: `session::routine`.
 //!
 //! A body becomes a flat list of instructions ([`program`]): jumps for IF, CASE and loops, slots for variables.
 //!
@@ -153,6 +153,17 @@ pub(crate) fn parameters_of(definition: &RoutineDefinition) -> Result<Vec<Routin
             RoutineParameter { mode: *mode, name: Arc::clone(&variable.name), data_type }
         })
         .collect())
+}
+
+/// The type of a function's value; `None` for a procedure.
+///
+/// # Errors
+/// A text that does not compile.
+pub(crate) fn returns_of(definition: &RoutineDefinition) -> Result<Option<DataType>, Box<SqlError>> {
+    match definition.kind {
+        RoutineKind::Procedure => Ok(None),
+        RoutineKind::Function => Ok(program_of(definition)?.returns),
+    }
 }
 
 /// A parameter, for `information_schema`.

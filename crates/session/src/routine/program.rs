@@ -29,6 +29,8 @@ pub(crate) struct Program {
     pub(crate) regions: Vec<Region>,
     pub(crate) statements: Vec<Embedded>,
     pub(crate) cursors: Vec<CursorDefinition>,
+    /// Of a function: the type of its value.
+    pub(crate) returns: Option<DataType>,
     /// Of a trigger: the columns of NEW and OLD that it names.
     pub(crate) row_slots: Vec<RowSlot>,
 }
@@ -180,6 +182,10 @@ pub(crate) enum Instruction {
     HandlerEnd,
     /// The end.
     Return,
+    /// RETURN: the end of a function, with its value.
+    ReturnValue(StatementId),
+    /// The end of a function's text: no RETURN was met.
+    NoReturn,
 }
 
 /// The instructions of a block with handlers, without the handlers' own.

@@ -2,6 +2,7 @@
 
 use catalog::{RoutineDefinition, RoutineKind, VirtualContext, VirtualScan};
 use syntax::ast::ParameterMode;
+use types::{DataType, TypeKind};
 
 use super::columns::type_cells;
 use super::rows::{Cell, Rows};
@@ -32,26 +33,57 @@ fn each_routine(
     }
 }
 
+/// A type as these tables show it.
+struct ShownType {
+    /// Its name alone.
+    name: String,
+    /// All of it.
+    full: String,
+    cells: [Cell<'static>; 7],
+}
+
+impl ShownType {
+    fn of(data_type: Option<&DataType>) -> ShownType {
+        let Some(data_type) = data_type else {
+            return ShownType { name: String::new(), full: String::new(), cells: [const { Cell::Null }; 7] };
+        };
+        let mut full = Vec::new();
+        data_type.print_sql(&mut full);
+        let full = String::from_utf8_lossy(&full).into_owned();
+        let name = full.split(['(', ' ']).next().unwrap_or(&full).to_owned();
+        let mut cells = type_cells(data_type);
+        // Numbers that say no scale have 0 here, those of columns NULL.
+        if matches!(data_type.kind, TypeKind::Bit | TypeKind::Float | TypeKind::Double)
+            && matches!(cells[3], Cell::Null)
+        {
+            cells[3] = Cell::UInt(0);
+        }
+        ShownType { name, full, cells }
+    }
+}
+
 /// ROUTINES.
 pub fn routines(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     each_routine(context, wanted(scan, 2), wanted(scan, 3), |routine, body_seen| {
         let (user, host) = &routine.definer;
+        // A procedure has no value.
+        let returns = ShownType::of(crate::routine::returns_of(routine).ok().flatten().as_ref());
+        let [characters, octets, precision, scale, fraction, charset, collation] = returns.cells;
         rows.push(&[
             Cell::Text(&routine.name),
             Cell::Text("def"),
             Cell::Text(&routine.schema),
             Cell::Text(&routine.name),
             Cell::Text(routine.kind.word()),
-            // A procedure has no value, and functions are not there yet.
-            Cell::Text(""),
-            Cell::Null,
-            Cell::Null,
-            Cell::Null,
-            Cell::Null,
-            Cell::Null,
-            Cell::Null,
-            Cell::Null,
-            Cell::Null,
+            Cell::Text(&returns.name),
+            characters,
+            octets,
+            precision,
+            scale,
+            fraction,
+            charset,
+            collation,
+            if routine.kind == RoutineKind::Function { Cell::Text(&returns.full) } else { Cell::Null },
             Cell::Text("SQL"),
             if body_seen { Cell::Text(&routine.body) } else { Cell::Null },
             Cell::Null,
@@ -78,27 +110,27 @@ pub fn parameters(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &m
     each_routine(context, wanted(scan, 1), wanted(scan, 2), |routine, _| {
         // A text that compiled once and does not any more shows no parameters.
         let Ok(parameters) = crate::routine::parameters_of(routine) else { return };
-        for (position, parameter) in parameters.iter().enumerate() {
-            let mut full = Vec::new();
-            parameter.data_type.print_sql(&mut full);
-            let full = String::from_utf8_lossy(&full);
-            let name = full.split(['(', ' ']).next().unwrap_or(&full);
-            let [characters, octets, precision, scale, fraction, charset, collation] =
-                type_cells(&parameter.data_type);
-            let mode = match (routine.kind, parameter.mode) {
-                (RoutineKind::Function, _) => Cell::Null,
-                (_, ParameterMode::In) => Cell::Text("IN"),
-                (_, ParameterMode::Out) => Cell::Text("OUT"),
-                (_, ParameterMode::InOut) => Cell::Text("INOUT"),
+        let returns = crate::routine::returns_of(routine).ok().flatten();
+        let value = returns.iter().map(|data_type| (0, Cell::Null, Cell::Null, data_type));
+        let named = parameters.iter().enumerate().map(|(position, parameter)| {
+            let mode = match parameter.mode {
+                ParameterMode::In => Cell::Text("IN"),
+                ParameterMode::Out => Cell::Text("OUT"),
+                ParameterMode::InOut => Cell::Text("INOUT"),
             };
+            (position as u64 + 1, mode, Cell::Text(&parameter.name), &parameter.data_type)
+        });
+        for (position, mode, parameter, data_type) in value.chain(named) {
+            let shown = ShownType::of(Some(data_type));
+            let [characters, octets, precision, scale, fraction, charset, collation] = shown.cells;
             rows.push(&[
                 Cell::Text("def"),
                 Cell::Text(&routine.schema),
                 Cell::Text(&routine.name),
-                Cell::UInt(position as u64 + 1),
+                Cell::UInt(position),
                 mode,
-                Cell::Text(&parameter.name),
-                Cell::Text(name),
+                parameter,
+                Cell::Text(&shown.name),
                 characters,
                 octets,
                 precision,
@@ -106,7 +138,7 @@ pub fn parameters(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &m
                 fraction,
                 charset,
                 collation,
-                Cell::Text(&full),
+                Cell::Text(&shown.full),
                 Cell::Text(routine.kind.word()),
             ]);
         }

@@ -363,6 +363,7 @@ pub mod known {
         max_prepared_stmt_count,
         max_sort_length,
         max_sp_recursion_depth,
+        automatic_sp_privileges,
         net_buffer_length,
         net_read_timeout,
         net_write_timeout,

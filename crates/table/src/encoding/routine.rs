@@ -5,7 +5,7 @@ use types::charset::Charset;
 
 use super::{DecodeError, Decoded, Reader, Writer, position};
 
-const KINDS: [RoutineKind; 2] = [RoutineKind::Procedure, RoutineKind::Function];
+pub(super) const KINDS: [RoutineKind; 2] = [RoutineKind::Procedure, RoutineKind::Function];
 const ACCESSES: [DataAccess; 4] =
     [DataAccess::ContainsSql, DataAccess::NoSql, DataAccess::ReadsSqlData, DataAccess::ModifiesSqlData];
 

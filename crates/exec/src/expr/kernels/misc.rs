@@ -3,13 +3,16 @@
 use super::super::compile::{Class, ScalarKernel};
 use super::super::context::SqlResult;
 use super::super::program::{Kernel, Row};
-use plan::expr::Expr;
+use super::super::vector::View;
+use crate::error::internal;
+use plan::expr::{CallOption, Expr};
 use plan::function::FunctionId;
 use service::error::{ER_WRONG_VALUE_FOR_TYPE, ER_ZLIB_Z_DATA_ERROR};
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
+use types::DataType;
 
 pub(super) fn scalar_kernel(function: FunctionId, args: &[Expr]) -> Option<ScalarKernel> {
     use Class::{Any, Bytes, Double, Int, Utf8};
@@ -190,6 +193,7 @@ pub(super) fn scalar_kernel(function: FunctionId, args: &[Expr]) -> Option<Scala
             &[Int],
         ),
         F::Sleep => nulls(sleep, &[Double]),
+        F::StoredFunction | F::DeterministicFunction => nulls(stored_function, &[Any]),
         F::GetLock => nulls(
             |r| {
                 let name = lock_name(r)?;
@@ -523,6 +527,13 @@ fn bin_to_uuid(r: &mut Row<'_, '_>) -> SqlResult<()> {
     };
     let bytes = if r.count() > 1 && r.int(1) != 0 { swap_time(&bytes, false) } else { bytes };
     r.put_with(|out| write_uuid(&bytes, out))
+}
+
+fn stored_function(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let CallOption::Function(call) = &r.call.option else { return Err(internal("a call of no function")) };
+    let value = |(arg, of): (&View<'_>, &DataType)| types::convert::cell_value(arg.cell(r.row), of);
+    let arguments = r.args.iter().zip(&r.call.types).map(value).collect();
+    r.ctx.call_function(call, arguments, r.out)
 }
 
 fn sleep(r: &mut Row<'_, '_>) -> SqlResult<()> {

@@ -41,6 +41,8 @@ fn run(expr: &Expr) -> (Vec<String>, u64) {
         outer: Vec::new(),
         session: &mut session,
         warnings: &mut warnings,
+        snapshot: None,
+        transaction: None,
     };
     let mut out = vec![Column::new(expr.data_type.physical())];
     program.eval(&mut program.scratch(), &batch, &mut ctx, &mut out).unwrap();

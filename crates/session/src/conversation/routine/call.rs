@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{Privileges, RoutineDefinition, RoutineKind};
+use catalog::{RoutineDefinition, RoutineKind};
 use exec::output::{ResultColumn, RowEncoder, encode_columns};
 use plan::logical::OutputSource;
 use service::error as e;
@@ -177,10 +177,7 @@ pub(in crate::conversation) fn find_procedure<B: Backend>(
     let catalog = session.shared.core.catalog().load();
     let shown = format!("{schema}.{name}");
     let found = catalog.routines.get(&schema, RoutineKind::Procedure, name);
-    let allowed = privilege::on_routine(&session.account, &schema, RoutineKind::Procedure, name);
-    if !allowed.contains(Privileges::EXECUTE) {
-        return Err(privilege::routine_denied(&session.account, &shown, "execute"));
-    }
+    privilege::require_execute(&session.account, &schema, RoutineKind::Procedure, name)?;
     if found.is_none() && plan::bind::is_too_long(name) {
         return Err(e::ER_TOO_LONG_IDENT.with(&[&name]));
     }
@@ -236,11 +233,7 @@ pub(super) fn push_frame<B: Backend>(
         let found = accounts.find(user, host).ok_or_else(|| e::ER_NO_SUCH_USER.with(&[user, host]))?;
         let definer = SessionAccount::at_login(accounts, found, host);
         // Who made it must be allowed to run it too.
-        let held = privilege::on_routine(&definer, &definition.schema, definition.kind, &definition.name);
-        if !held.contains(Privileges::EXECUTE) {
-            let shown = format!("{}.{}", definition.schema, definition.name);
-            return Err(privilege::routine_denied(&definer, &shown, "execute"));
-        }
+        privilege::require_execute(&definer, &definition.schema, definition.kind, &definition.name)?;
         definer
     };
     let mut slots = vec![Value::Null; routine.program.variables.len()];
@@ -275,7 +268,9 @@ pub(in crate::conversation) fn enter_frame<B: Backend>(
     }
     let at = 0;
     let handlers = Vec::new();
-    let frame = Frame { routine, slots, plans, cursors, at, handlers, results, scope: None, saved };
+    let value_name = None;
+    let frame =
+        Frame { routine, slots, plans, cursors, at, handlers, results, value_name, scope: None, saved };
     session.routines.push(frame);
 }
 

@@ -16,9 +16,11 @@ use crate::conversation::current_account::CurrentAccount;
 use crate::conversation::listing::{Listing, text};
 use crate::conversation::lock_tables;
 use crate::conversation::names::Names;
+use crate::conversation::routine_grants;
 use crate::errors::not_supported;
 use crate::privilege::{self, SessionAccount};
 use crate::routine::compile;
+use crate::routine::program::Instruction;
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;
 use crate::variables::sql_mode::SqlModes;
@@ -65,7 +67,7 @@ fn routine_name(names: Names<'_>, name: &ObjectName<'_>) -> Result<(String, Stri
     names.table(name)
 }
 
-/// CREATE PROCEDURE.
+/// CREATE PROCEDURE, CREATE FUNCTION.
 pub(crate) fn create_routine<B: Backend>(
     session: &mut Session<B>,
     create: &CreateRoutine<'_>,
@@ -73,12 +75,12 @@ pub(crate) fn create_routine<B: Backend>(
     reply: &mut Reply<'_>,
 ) -> Outcome {
     let kind = kind_of(create.kind);
-    if kind == RoutineKind::Function {
-        return Err(not_supported("CREATE FUNCTION"));
-    }
     let Some(body) = create.body else { return Err(not_supported("LANGUAGE")) };
     let (schema, name) = routine_name(session.names(), &create.name)?;
-    session.count(StatementKind::CreateProcedure);
+    session.count(match kind {
+        RoutineKind::Procedure => StatementKind::CreateProcedure,
+        RoutineKind::Function => StatementKind::CreateFunction,
+    });
     let catalog = session.shared.core.catalog().load();
     let Some(found) = catalog.schema(&schema) else { return Err(e::ER_BAD_DB_ERROR.with(&[&schema])) };
     privilege::require_schema(&session.account, &schema, Privileges::CREATE_ROUTINE)?;
@@ -94,7 +96,16 @@ pub(crate) fn create_routine<B: Backend>(
     let mode = session.variables.settings().sql_mode;
     let settings = compile::Settings { text: sql, collation: found.collation, strict: mode.is_strict() };
     let mut warnings = Vec::new();
-    compile::compile(create, body, &settings, &mut warnings)?;
+    let program = compile::compile(create, body, &settings, &mut warnings)?;
+    if kind == RoutineKind::Function {
+        let returns = |instruction: &Instruction| matches!(instruction, Instruction::ReturnValue(_));
+        if !program.instructions.iter().any(returns) {
+            return Err(e::ER_SP_NORETURN.with(&[&format!("{schema}.{name}")]));
+        }
+        if plan::function::is_native(&name) {
+            warnings.insert(0, e::ER_NATIVE_FCT_NAME_COLLISION.note(&[&name]));
+        }
+    }
     let definer = definer(&session.account, create.definer.as_ref());
     require_definer(&session.account, &definer, &catalog)?;
     let cut = |span: Span| utf8(sql.get(span.start as usize..span.end as usize).unwrap_or_default());
@@ -105,7 +116,7 @@ pub(crate) fn create_routine<B: Backend>(
         schema: Arc::clone(&found.name),
         name: name.into(),
         parameters: cut(create.parameters_span).into(),
-        returns: create.returns.map(|returns| cut(returns.span)).unwrap_or_default().into(),
+        returns: program.returns.as_ref().map(shown_type).unwrap_or_default().into(),
         body: cut(body.span).into(),
         definer,
         invoker: false,
@@ -120,11 +131,31 @@ pub(crate) fn create_routine<B: Backend>(
         modified_micros: now,
     };
     apply(&create.characteristics, &mut definition);
+    let (schema, name) = (Arc::clone(&definition.schema), Arc::clone(&definition.name));
     define_routine(session, reply, |session, reply| {
-        store_routine(session, definition, create.if_not_exists, &mut warnings)?;
+        if store_routine(session, definition, create.if_not_exists, &mut warnings)? {
+            routine_grants::grant_new_routine(session, kind, &schema, &name)?;
+        }
         session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
         session.send_ok(reply)
     })
+}
+
+/// A type as SHOW CREATE FUNCTION writes it: with its character set, and with its collation unless that is the set's default.
+fn shown_type(data_type: &DataType) -> String {
+    let mut out = Vec::new();
+    data_type.print_sql(&mut out);
+    let mut shown = utf8(&out);
+    let has_characters =
+        data_type.members.is_some() || data_type.is_string() && !data_type.is_binary_string();
+    if has_characters && data_type.kind != TypeKind::Json {
+        let charset = data_type.collation.charset();
+        shown = format!("{shown} CHARSET {}", charset.name());
+        if charset.default_collation() != data_type.collation {
+            shown = format!("{shown} COLLATE {}", data_type.collation.name());
+        }
+    }
+    shown
 }
 
 /// Commits what is open, and changes definitions as every definition does.
@@ -141,13 +172,13 @@ fn define_routine<B: Backend>(
     lock_tables::with_backup_lock(session, |session| run(session, reply))
 }
 
-/// Stores a new routine. Schema and definer count as they are when no other definition changes.
+/// Stores a new routine; false: it is there, of which a note was given. Schema and definer count as they are when no other definition changes.
 fn store_routine<B: Backend>(
     session: &mut Session<B>,
     definition: RoutineDefinition,
     if_not_exists: bool,
     warnings: &mut Vec<service::Diagnostic>,
-) -> Outcome {
+) -> Result<bool> {
     let (word, name) = (definition.kind.word(), Arc::clone(&definition.name));
     let is_new = session.shared.backend.change_routines(|routines, catalog| {
         if catalog.schema(&definition.schema).is_none() {
@@ -164,7 +195,7 @@ fn store_routine<B: Backend>(
         let note = e::ER_SP_ALREADY_EXISTS.note(&[&word, &name]);
         session.diagnostics.push(note, session.variables.settings().diagnostics);
     }
-    Ok(())
+    Ok(is_new)
 }
 
 /// The account a new routine belongs to.
@@ -218,8 +249,11 @@ pub(crate) fn alter_routine<B: Backend>(
     alter: &AlterRoutine<'_>,
     reply: &mut Reply<'_>,
 ) -> Outcome {
-    session.count(StatementKind::AlterProcedure);
     let kind = kind_of(alter.kind);
+    session.count(match kind {
+        RoutineKind::Procedure => StatementKind::AlterProcedure,
+        RoutineKind::Function => StatementKind::AlterFunction,
+    });
     let (schema, name) = routine_name(session.names(), &alter.name)?;
     let missing = || e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &format!("{schema}.{name}")]);
     let found = alterable(session, kind, &alter.name)?.ok_or_else(missing)?;
@@ -244,8 +278,11 @@ pub(crate) fn drop_routine<B: Backend>(
     drop: &DropRoutine<'_>,
     reply: &mut Reply<'_>,
 ) -> Outcome {
-    session.count(StatementKind::DropProcedure);
     let kind = kind_of(drop.kind);
+    session.count(match kind {
+        RoutineKind::Procedure => StatementKind::DropProcedure,
+        RoutineKind::Function => StatementKind::DropFunction,
+    });
     let (schema, name) = routine_name(session.names(), &drop.name)?;
     let shown = format!("{schema}.{name}");
     let found = alterable(session, kind, &drop.name)?;
@@ -262,6 +299,8 @@ pub(crate) fn drop_routine<B: Backend>(
         if !is_dropped {
             let note = e::ER_SP_DOES_NOT_EXIST.note(&[&kind.word(), &shown]);
             session.diagnostics.push(note, session.variables.settings().diagnostics);
+        } else {
+            routine_grants::revoke_dropped_routine(session, kind, &schema, &name)?;
         }
         session.send_ok(reply)
     })

@@ -136,6 +136,15 @@ fn step<B: Backend>(
             return Ok(());
         }
         Instruction::Return => return Ok(call::return_from_frame(session, base, ground)?),
+        Instruction::ReturnValue(value) => {
+            session.diagnostics.clear();
+            let value = statement::compute(session, program, *value, true, ground)?;
+            statement::return_value(session, &routine, &value)?;
+            return Ok(call::return_from_frame(session, base, ground)?);
+        }
+        Instruction::NoReturn => {
+            return Err(e::ER_SP_NORETURNEND.with(&[&routine.definition.name]).into());
+        }
     };
     Ok(go_on(session, next)?)
 }

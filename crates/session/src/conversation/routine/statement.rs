@@ -24,7 +24,7 @@ use crate::conversation::routines::{Planned, Routines};
 use crate::conversation::{Session, access};
 use crate::plans::PlanHandle;
 use crate::routine::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
-use crate::routine::{compile, in_function};
+use crate::routine::{Routine, compile, in_function};
 use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -79,7 +79,7 @@ fn run_other_inside<B: Backend>(
     reply: &mut Reply<'_>,
     ground: &mut Ground<'_>,
 ) -> Attempt<()> {
-    in_function::require_allowed(statement, "trigger")?;
+    in_function::require_allowed(statement, session.routines.inside_word())?;
     let Statement::Set(items) = statement else {
         session.running.set_text(text);
         return session.dispatch(statement, text, &[], reply);
@@ -342,6 +342,21 @@ pub(super) fn assign_on<B: Backend>(
     }
 }
 
+/// Keeps the value of the function in run, converted to its type.
+///
+/// # Errors
+/// What does not fit, in strict mode.
+pub(super) fn return_value<B: Backend>(session: &mut Session<B>, routine: &Routine, value: &Value) -> Outcome {
+    let Some(data_type) = &routine.program.returns else {
+        return Err(e::ER_INTERNAL_ERROR.with(&[&"RETURN outside of a function"]));
+    };
+    let name = session.routines.frame()?.value_name.clone();
+    let name = name.as_deref().unwrap_or(&routine.definition.name);
+    let column = stored(session, value, data_type, name)?;
+    session.routines.set_returned(column);
+    Ok(())
+}
+
 /// Gives a variable of the innermost frame a value, converted to its type.
 pub(super) fn assign_slot<B: Backend>(session: &mut Session<B>, slot: Slot, value: Value) -> Outcome {
     let routine = std::sync::Arc::clone(&session.routines.frame()?.routine);
@@ -358,7 +373,7 @@ pub(super) fn assign_slot<B: Backend>(session: &mut Session<B>, slot: Slot, valu
 ///
 /// # Errors
 /// What does not fit, in strict mode.
-pub(super) fn converted<B: Backend>(
+pub(in crate::conversation) fn converted<B: Backend>(
     session: &mut Session<B>,
     value: Value,
     to: &DataType,
