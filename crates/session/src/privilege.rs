@@ -329,9 +329,10 @@ pub(crate) fn is_system_user(accounts: &Accounts, account: &Account) -> bool {
 pub(crate) fn enters_schema(account: &Account, schema: &str) -> bool {
     on_schema(account, schema).intersects(Privileges::SCHEMA)
         || account.tables.iter().any(|granted| *granted.schema == *schema && grants_anything(granted))
-        || account.routines.iter().any(|granted| {
-            *granted.schema == *schema && granted.privileges.intersects(Privileges::ROUTINE)
-        })
+        || account
+            .routines
+            .iter()
+            .any(|granted| *granted.schema == *schema && granted.privileges.intersects(Privileges::ROUTINE))
         || catalog::names_equal(schema, "information_schema")
         || catalog::names_equal(schema, "performance_schema")
 }

@@ -746,7 +746,9 @@ impl Printer<'_> {
 
     fn function(&mut self, call: &FunctionCall<'_>) {
         let name = call.name.name;
-        if call.name.schema.is_some() {
+        if self.stored_function_name(&call.name) {
+            // Its name is there.
+        } else if call.name.schema.is_some() {
             self.object(&call.name);
         } else if name.is("MOD")
             && let [left, right] = call.args

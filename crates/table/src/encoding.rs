@@ -13,8 +13,8 @@ use catalog::{
     Account, AccountId, AccountTls, AuthPlugin, CheckConstraint, ColumnDefault, ColumnDefinition,
     ColumnPrivileges, DroppedColumn, EarlierForm, ForeignKey, ForeignKeyAction, GeneratedColumn,
     GeneratedKind, IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap, PasswordLocking,
-    Privileges, ResourceLimits, RoutinePrivileges, RowFormatOption, Schema, SchemaId, SchemaPrivileges, StoredValue,
-    TableDefinition, TableId, TableKind, TableOptions, TablePrivileges, TreeNumber,
+    Privileges, ResourceLimits, RoutinePrivileges, RowFormatOption, Schema, SchemaId, SchemaPrivileges,
+    StoredValue, TableDefinition, TableId, TableKind, TableOptions, TablePrivileges, TreeNumber,
 };
 use types::{CollationId, DataType, Decimal, Members, TypeKind};
 

@@ -127,7 +127,8 @@ impl Generator {
         for function in STORED {
             let name = function.form.template.split('(').next().unwrap_or_default();
             let body = *self.random.pick(function.bodies);
-            let says = *self.random.pick(&["DETERMINISTIC", "READS SQL DATA", "DETERMINISTIC READS SQL DATA"]);
+            let says =
+                *self.random.pick(&["DETERMINISTIC", "READS SQL DATA", "DETERMINISTIC READS SQL DATA"]);
             sql.push(format!(
                 "CREATE FUNCTION {name}({}) RETURNS {} {says} {body}",
                 function.parameters, function.returns

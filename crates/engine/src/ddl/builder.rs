@@ -15,7 +15,7 @@ use service::error::{Diagnostic, SqlError};
 use syntax::ast;
 use types::{CollationId, DataType, TypeKind};
 
-use super::expression::{Unfit, canonical_check, columns_of_text};
+use super::expression::{Unfit, canonical_check, columns_of_text, stored_function_of};
 use super::generated::{self, PartExpression, Written, check_attributes, generated_column};
 use super::{Settings, check_column_name, check_index_name, defaults, foreign_key, selected, text_of};
 use session::backend::SelectedColumn;
@@ -1221,6 +1221,11 @@ fn check_default_expressions(
 ) -> Result<()> {
     for (ordinal, column) in columns.iter().enumerate() {
         let ColumnDefault::Expression(text) = &column.default else { continue };
+        if let Some(function) = stored_function_of(text, settings)? {
+            return Err(
+                e::ER_DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED.with(&[&column.name, &function])
+            );
+        }
         for name in columns_of_text(text, settings)? {
             let Some(used) = names.get(&name) else {
                 return Err(e::ER_BAD_FIELD_ERROR.with(&[&name, &"default value expression"]));

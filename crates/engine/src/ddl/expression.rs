@@ -160,6 +160,23 @@ fn unfit_function(name: &str) -> Option<Unfit> {
     }
 }
 
+/// The stored function that a canonical text calls: a name that no native function has.
+pub(super) fn stored_function_of(text: &str, settings: &Settings<'_>) -> Result<Option<String>> {
+    let arena = bumpalo::Bump::new();
+    let Ok(expr) = syntax::parse_expr(text.as_bytes(), &arena, syntax::SqlMode::default()) else {
+        return Ok(None);
+    };
+    let session = DefinitionSession { text: text.as_bytes(), ..settings.session };
+    let made = print(&expr, &Settings { session, ..*settings }, true)?;
+    Ok(match made.unfit {
+        Some(Unfit::Function(name)) => {
+            let own = name.strip_prefix('`').and_then(|name| name.strip_suffix('`'));
+            own.filter(|own| plan::function::lookup(own.as_bytes()).is_none()).map(|_| name.clone())
+        }
+        _ => None,
+    })
+}
+
 /// The columns that a canonical text names.
 pub(super) fn columns_of_text(text: &str, settings: &Settings<'_>) -> Result<Vec<String>> {
     let arena = bumpalo::Bump::new();

@@ -25,8 +25,8 @@ mod program;
 mod vector;
 
 pub use context::{
-    EvalContext, EvalSettings, FiredRow, Firing, FunctionCall, NoSession, SessionState, SqlResult, StatementGround,
-    Warnings, sql_mode,
+    EvalContext, EvalSettings, FiredRow, Firing, FunctionCall, NoSession, SessionState, SqlResult,
+    StatementGround, Warnings, sql_mode,
 };
 pub(crate) use convert::json_document;
 pub use fold::fold;

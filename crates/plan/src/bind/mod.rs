@@ -51,8 +51,8 @@ use crate::logical::{
     TableIndex, TableNeed,
 };
 
-pub use create_view::{BoundView, bind_view};
 use crate::stored_function::StoredFunction;
+pub use create_view::{BoundView, bind_view};
 use scope::Block;
 pub use stored_text::bind_stored;
 pub use view::invalid_view;

@@ -33,6 +33,9 @@ impl<'a> Binder<'a> {
             self.missing_function = Some((schema.to_owned(), name.to_string()));
             return Err(PlanError::new(1305, format!("FUNCTION {schema}.{name} does not exist")));
         };
+        if let Some(names) = &mut self.names {
+            names.functions.insert(call.name.name.span.start, schema.into());
+        }
         let function = self.session.stored_function(definition)?;
         let actor = self.actor_in_view();
         let definer = actor.map(|actor| (Arc::clone(&actor.user), Arc::clone(&actor.host)));

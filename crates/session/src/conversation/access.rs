@@ -509,7 +509,9 @@ fn require_functions<'d>(
     for FunctionNeed { call, view } in functions {
         let function = &call.function.definition;
         let required = match &call.definer {
-            None => privilege::require_execute(account, &function.schema, RoutineKind::Function, &function.name),
+            None => {
+                privilege::require_execute(account, &function.schema, RoutineKind::Function, &function.name)
+            }
             Some((user, host)) => {
                 let actor = definers_of(account, &[Definer { user: user.clone(), host: host.clone() }]);
                 actor_of(account, &actor, Some(0)).and_then(|actor| {
@@ -682,9 +684,7 @@ pub(super) fn denied_instead(account: &CurrentAccount, error: &PlanError) -> Opt
         }
         require_functions(account, &bound.functions, definition_of)?;
         match &bound.missing_function {
-            Some((schema, name)) => {
-                privilege::require_execute(account, schema, RoutineKind::Function, name)
-            }
+            Some((schema, name)) => privilege::require_execute(account, schema, RoutineKind::Function, name),
             None => Ok(()),
         }
     };

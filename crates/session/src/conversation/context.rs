@@ -7,7 +7,8 @@ use access::LockWait;
 use catalog::{AccountId, Catalog, Privileges};
 use env::disk::Folder;
 use exec::expr::{
-    EvalContext, EvalSettings, FiredRow, Firing, FunctionCall, SessionState, SqlResult, StatementGround, Warnings,
+    EvalContext, EvalSettings, FiredRow, Firing, FunctionCall, SessionState, SqlResult, StatementGround,
+    Warnings,
 };
 use exec::{ChangeSettings, ExecContext, MemoryLimits, Prepared, SpillCounts};
 use plan::physical::PlanKind;

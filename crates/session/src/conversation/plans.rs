@@ -337,7 +337,8 @@ impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
                 .map(|program| (program.returns.clone(), program.parameters.len())),
         };
         let (returns, parameter_count) = made.map_err(|error| PlanError::new(error.number, error.message))?;
-        let returns = returns.unwrap_or(DataType::NULL);
+        // What an expression gives is not filled up with zeros.
+        let returns = DataType { zerofill: false, ..returns.unwrap_or(DataType::NULL) };
         Ok(Arc::new(StoredFunction { definition: Arc::clone(definition), returns, parameter_count }))
     }
 

@@ -21,8 +21,8 @@ use catalog::{
     TriggerTiming,
 };
 use exec::expr::{FiredRow, Firing, SqlResult, StatementGround};
-use plan::{PhysicalPlan, StoredCall};
 use plan::logical::TableIndex;
+use plan::{PhysicalPlan, StoredCall};
 use service::error as e;
 use service::{Capabilities, Discard, Outcome, Reply, RowFormat, SqlError};
 use syntax::ast::{self, CreateTrigger, ObjectName};

@@ -163,7 +163,11 @@ impl<B: Backend> CachedPlan<B> {
             let results = settings.results_charset;
             cached.columns = Some((results, Arc::new(cached.columns(results))));
             let pads = settings.sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH);
-            let point = if pads || cached.runs_programs { None } else { B::PointProgram::of(cached.physical(), results) };
+            let point = if pads || cached.runs_programs {
+                None
+            } else {
+                B::PointProgram::of(cached.physical(), results)
+            };
             cached.point = point.map(|point| (results, point));
         }
         cached

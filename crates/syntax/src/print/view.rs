@@ -41,6 +41,8 @@ pub struct QueryNames {
     pub items: HashMap<u32, Box<str>>,
     /// Schemas of tables, by the start of the table's name.
     pub tables: HashMap<u32, Box<str>>,
+    /// Schemas of stored functions, by the start of the function's name.
+    pub functions: HashMap<u32, Box<str>>,
     /// Equal columns of joins with USING or NATURAL, by [`QueryNames::join_key`].
     pub joins: HashMap<usize, Vec<(ResolvedColumn, ResolvedColumn)>>,
 }
@@ -115,6 +117,21 @@ impl<'o> Printer<'o> {
         self.name(column.table.as_bytes());
         self.put(".");
         self.name(column.column.as_bytes());
+    }
+
+    /// Prints the name of a stored function that a view's query calls; answers whether it is one.
+    pub(super) fn stored_function_name(&mut self, name: &ObjectName<'_>) -> bool {
+        let Some(view) = self.view else { return false };
+        let known = self.known_names().and_then(|names| names.functions.get(&name.name.span.start));
+        let schema = known.map(|schema| schema.as_bytes()).or(name.schema.map(|schema| schema.text));
+        let Some(schema) = schema else { return false };
+        if !self.is_omitted(schema) {
+            view.names_other_schema.set(true);
+            self.name(schema);
+            self.put(".");
+        }
+        self.name(name.name.text);
+        true
     }
 
     /// Prints a column as its view names it; answers whether there is a view.

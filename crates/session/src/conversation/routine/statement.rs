@@ -346,7 +346,11 @@ pub(super) fn assign_on<B: Backend>(
 ///
 /// # Errors
 /// What does not fit, in strict mode.
-pub(super) fn return_value<B: Backend>(session: &mut Session<B>, routine: &Routine, value: &Value) -> Outcome {
+pub(super) fn return_value<B: Backend>(
+    session: &mut Session<B>,
+    routine: &Routine,
+    value: &Value,
+) -> Outcome {
     let Some(data_type) = &routine.program.returns else {
         return Err(e::ER_INTERNAL_ERROR.with(&[&"RETURN outside of a function"]));
     };
