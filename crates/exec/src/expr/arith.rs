@@ -7,8 +7,8 @@ use super::context::SqlResult;
 use super::program::{Node, Run, prepare_nulls};
 use super::vector::{Operand, Rows, View};
 use service::error::ER_DATA_OUT_OF_RANGE;
-use types::vector::Nulls;
 use types::data_type::{DECIMAL_SCALE_MAX, SCALE_NOT_FIXED};
+use types::vector::Nulls;
 use types::{Batch, Column, ColumnData, Decimal, Physical};
 
 /// What is computed.
