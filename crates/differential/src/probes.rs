@@ -330,7 +330,7 @@ fn read_before(source: &Source, names: &mut Vec<String>) {
     };
     match source {
         Source::Derived { query, is_lateral: true, .. } => {
-            walk::query_expressions(&mut query.clone(), &mut note)
+            walk::query_expressions(&mut query.clone(), &mut note);
         }
         Source::JsonTable { document, .. } => walk::expressions(&mut document.clone(), &mut note),
         _ => {}

@@ -104,7 +104,7 @@ const HINTS: &[(&str, HintKind)] = &[
 ];
 
 /// Names that the hints of a query block may have; further hints count as errors of the text.
-pub const HINT_NAMES_MAX: usize = 1_000;
+pub(crate) const HINT_NAMES_MAX: usize = 1_000;
 
 const SEMIJOINS: &[&str] = &["DUPSWEEDOUT", "FIRSTMATCH", "LOOSESCAN", "MATERIALIZATION"];
 const SUBQUERIES: &[&str] = &["INTOEXISTS", "MATERIALIZATION"];

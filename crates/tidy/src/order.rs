@@ -134,7 +134,8 @@ const ORDER: &[(&str, &[Level])] = &[
         "plan",
         &[
             Level(&["cost", "function_table", "progress", "stored_function"]),
-            Level(&["error", "needs"]),
+            Level(&["needs"]),
+            Level(&["error"]),
             Level(&["logical"]),
             Level(&["function"]),
             Level(&["text"]),

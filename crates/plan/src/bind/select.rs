@@ -445,6 +445,12 @@ impl<'a> Binder<'a> {
                         }
                         if matches!(bound.kind, ExprKind::Subquery(_)) {
                             column.source = OutputSource::Value;
+                        } else if bound.is_stored_call() {
+                            // Its value is in a variable of the function's type, which is described as a column is.
+                            column.source = OutputSource::Column;
+                            if !matches!(bound.data_type.kind, types::TypeKind::Enum | types::TypeKind::Set) {
+                                column.created = Created::Column;
+                            }
                         }
                         items.push((id, bound.clone()));
                         column

@@ -62,7 +62,7 @@ impl<'a> Binder<'a> {
         Ok(Expr::new(kind, function.returns.clone(), true))
     }
 
-    /// What messages about the value of a stored function name, if this expression is its call: the column `name` of a result is made by this expression: messages about the value of a stored function name it.
+    /// This expression makes the column `name` of a result: if it is a call, messages about its value name the column.
     pub(super) fn name_call(expr: &mut Expr, name: &Arc<str>) {
         if let ExprKind::Call { option: CallOption::Function(call), .. } = &mut expr.kind {
             Arc::make_mut(call).shown = Arc::clone(name);

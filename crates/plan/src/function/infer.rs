@@ -451,8 +451,10 @@ pub(super) fn of_numbers(function: FunctionId, args: &[Expr], context: &TypeCont
         use TypeKind as K;
         matches!(
             arg.data_type.kind,
-            K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt | K::Float | K::Double | K::Decimal
-        )
+            K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt | K::Float | K::Double
+        ) || arg.data_type.kind == K::Decimal
+            // NULLIF of a parameter is computed with all digits of its type (`keep_all_digits`).
+            && !matches!(arg.kind, ExprKind::Call { function: F::NullIf, .. })
     };
     if args.len() < least || args.len() > most || !args.iter().all(is_number) {
         return None;

@@ -325,6 +325,12 @@ impl Expr {
         }
     }
 
+    /// Whether this is the call of a stored function.
+    #[must_use]
+    pub(crate) fn is_stored_call(&self) -> bool {
+        matches!(&self.kind, ExprKind::Call { option: CallOption::Function(_), .. })
+    }
+
     /// The call's function and arguments, if it is one.
     #[must_use]
     pub fn as_call(&self) -> Option<(FunctionId, &[Expr])> {

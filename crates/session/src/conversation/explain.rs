@@ -71,10 +71,10 @@ pub(crate) fn explain<B: Backend>(
                 _ => 0,
             };
             let shown = of_connection(session, id, format)?;
-            return Ok(match shown {
-                Some(shown) => send(session, shown, reply)?,
-                None => session.send_ok(reply)?,
-            });
+            return match shown {
+                Some(shown) => Ok(send(session, &shown, reply)?),
+                None => Ok(session.send_ok(reply)?),
+            };
         }
     };
     if !has_plan(statement) {
@@ -100,7 +100,7 @@ pub(crate) fn explain<B: Backend>(
             session.user_variables.insert(variable.to_ascii_lowercase(), value);
             Ok(session.send_ok(reply)?)
         }
-        (_, shown) => Ok(send(session, shown, reply)?),
+        (_, shown) => Ok(send(session, &shown, reply)?),
     }
 }
 
@@ -204,8 +204,8 @@ fn show_plan(
     }
 }
 
-fn send<B: Backend>(session: &mut Session<B>, shown: Shown, reply: &mut Reply<'_>) -> Outcome {
-    let listing = match &shown {
+fn send<B: Backend>(session: &mut Session<B>, shown: &Shown, reply: &mut Reply<'_>) -> Outcome {
+    let listing = match shown {
         Shown::Rows(rows) => traditional(rows),
         Shown::Text(shown) => {
             let mut listing = Listing::new(&[("EXPLAIN", text(65_535))]);
