@@ -124,7 +124,7 @@ fn arms_as_texts(expr: &mut Expr) {
 fn arm_as_text(arm: &mut Expr) {
     if let ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Common } = &mut arm.kind
         && matches!(args[0].kind, ExprKind::Param(_) | ExprKind::Column(_))
-        && (matches!(args[0].kind, ExprKind::Param(_)) || args[0].data_type.kind == TypeKind::Bit)
+        && matches!(args[0].kind, ExprKind::Param(_))
     {
         *arm = args.swap_remove(0);
     }
