@@ -90,7 +90,10 @@ fn chooses_other_texts(expr: &Expr, has_parameters: bool) -> bool {
             whens.iter().map(|(_, then)| then).chain(otherwise.as_deref()).any(has_other)
         }
         ExprKind::Call { function: FunctionId::If, args, .. } => args[1..].iter().any(has_other),
-        ExprKind::Call { function: FunctionId::NullIf, args, .. } => has_other(&args[0]),
+        // A BIT column that NULLIF gives keeps its type, and is sent as its bytes.
+        ExprKind::Call { function: FunctionId::NullIf, args, .. } => {
+            expr.data_type.kind != TypeKind::Bit && has_other(&args[0])
+        }
         _ => false,
     }
 }
@@ -124,7 +127,7 @@ fn arms_as_texts(expr: &mut Expr) {
 fn arm_as_text(arm: &mut Expr) {
     if let ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Common } = &mut arm.kind
         && matches!(args[0].kind, ExprKind::Param(_) | ExprKind::Column(_))
-        && matches!(args[0].kind, ExprKind::Param(_))
+        && (matches!(args[0].kind, ExprKind::Param(_)) || args[0].data_type.kind == TypeKind::Bit)
     {
         *arm = args.swap_remove(0);
     }
