@@ -230,6 +230,14 @@ pub struct RoutinePrivileges {
     pub privileges: Privileges,
 }
 
+impl RoutinePrivileges {
+    /// Whether they are those on this routine.
+    #[must_use]
+    pub fn is_on(&self, kind: RoutineKind, schema: &str, name: &str) -> bool {
+        self.kind == kind && *self.schema == *schema && crate::names_equal(&self.name, name)
+    }
+}
+
 /// Privileges on a schema or, with `%` and `_`, on schemas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchemaPrivileges {

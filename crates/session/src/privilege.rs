@@ -361,9 +361,7 @@ pub(crate) fn sees_table(account: &Account, schema: &str, table: &str) -> bool {
 /// What the account may do with a routine, schema and global privileges included.
 #[must_use]
 pub(crate) fn on_routine(account: &Account, schema: &str, kind: RoutineKind, name: &str) -> Privileges {
-    let own = account.routines.iter().filter(|granted| {
-        granted.kind == kind && *granted.schema == *schema && catalog::names_equal(&granted.name, name)
-    });
+    let own = account.routines.iter().filter(|granted| granted.is_on(kind, schema, name));
     own.fold(on_schema(account, schema), |sum, granted| sum | granted.privileges)
 }
 

@@ -27,7 +27,7 @@ use super::access::{self, AccountAdmin};
 use super::account_names::{account_meant, account_named, quoted};
 use super::listing::{Listing, text};
 use super::names::{Names, name_text};
-use super::routine_grants::{grant_routine, is_of};
+use super::routine_grants::grant_routine;
 use super::transaction_statements;
 use crate::backend::Backend;
 use crate::core::Core;
@@ -1142,7 +1142,7 @@ impl Target {
                 Ok(())
             }
             Level::Routine(kind, schema, name) => {
-                let at = account.routines.iter().position(|granted| is_of(granted, *kind, schema, name));
+                let at = account.routines.iter().position(|granted| granted.is_on(*kind, schema, name));
                 let Some(at) = at else {
                     return match if_exists {
                         true => Ok(()),

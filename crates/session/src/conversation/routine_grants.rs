@@ -10,11 +10,6 @@ use crate::backend::Backend;
 use crate::privilege;
 use crate::variables::definition::known;
 
-/// Whether privileges are those on this routine.
-pub(super) fn is_of(granted: &RoutinePrivileges, kind: RoutineKind, schema: &str, name: &str) -> bool {
-    granted.kind == kind && *granted.schema == *schema && catalog::names_equal(&granted.name, name)
-}
-
 /// Grants privileges on a routine.
 pub(super) fn grant_routine(
     account: &mut Account,
@@ -26,7 +21,7 @@ pub(super) fn grant_routine(
     if privileges.is_empty() {
         return;
     }
-    match account.routines.iter_mut().find(|granted| is_of(granted, kind, schema, name)) {
+    match account.routines.iter_mut().find(|granted| granted.is_on(kind, schema, name)) {
         Some(granted) => granted.privileges |= privileges,
         None => {
             let name = catalog::fold_name(name).into();
@@ -76,14 +71,14 @@ pub(super) fn revoke_dropped_routine<B: Backend>(
     schema: &str,
     name: &str,
 ) -> Outcome {
-    let has_any = |account: &Account| account.routines.iter().any(|held| is_of(held, kind, schema, name));
+    let has_any = |account: &Account| account.routines.iter().any(|held| held.is_on(kind, schema, name));
     let are_any = session.shared.core.catalog().load().accounts.list.iter().any(|account| has_any(account));
     if !are_any || !session.shared.core.globals().boolean(known::automatic_sp_privileges()) {
         return Ok(());
     }
     session.shared.backend.change_accounts(|accounts, _| {
         for account in accounts.list.iter_mut().filter(|account| has_any(account)) {
-            Arc::make_mut(account).routines.retain(|held| !is_of(held, kind, schema, name));
+            Arc::make_mut(account).routines.retain(|held| !held.is_on(kind, schema, name));
         }
         Ok(())
     })?;

@@ -137,14 +137,14 @@ pub(crate) fn trigger_routine(
     Ok(Routine::new(Arc::new(definition), program, trigger))
 }
 
-/// Parameters of a routine: mode, name, type.
+/// What a routine takes and gives.
 ///
 /// # Errors
 /// A text that does not compile.
-pub(crate) fn parameters_of(definition: &RoutineDefinition) -> Result<Vec<RoutineParameter>, Box<SqlError>> {
+pub(crate) fn signature_of(definition: &RoutineDefinition) -> Result<RoutineSignature, Box<SqlError>> {
     let program = program_of(definition)?;
     let parameters = program.parameters.iter().zip(&program.variables);
-    Ok(parameters
+    let parameters = parameters
         .map(|(mode, variable)| {
             let data_type = match &variable.slot_type {
                 SlotType::Declared(data_type) => data_type.clone(),
@@ -152,18 +152,16 @@ pub(crate) fn parameters_of(definition: &RoutineDefinition) -> Result<Vec<Routin
             };
             RoutineParameter { mode: *mode, name: Arc::clone(&variable.name), data_type }
         })
-        .collect())
+        .collect();
+    Ok(RoutineSignature { parameters, returns: program.returns })
 }
 
-/// The type of a function's value; `None` for a procedure.
-///
-/// # Errors
-/// A text that does not compile.
-pub(crate) fn returns_of(definition: &RoutineDefinition) -> Result<Option<DataType>, Box<SqlError>> {
-    match definition.kind {
-        RoutineKind::Procedure => Ok(None),
-        RoutineKind::Function => Ok(program_of(definition)?.returns),
-    }
+/// Parameters and value of a routine, for `information_schema`.
+#[derive(Debug, Default)]
+pub(crate) struct RoutineSignature {
+    pub(crate) parameters: Vec<RoutineParameter>,
+    /// The type of a function's value.
+    pub(crate) returns: Option<DataType>,
 }
 
 /// A parameter, for `information_schema`.

@@ -8,6 +8,7 @@ use super::columns::type_cells;
 use super::rows::{Cell, Rows};
 use super::tables::wanted;
 use crate::privilege;
+use crate::routine::{RoutineSignature, signature_of};
 use crate::session_context::SessionContext;
 use crate::variables::sql_mode::SqlModes;
 
@@ -66,8 +67,12 @@ impl ShownType {
 pub fn routines(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     each_routine(context, wanted(scan, 2), wanted(scan, 3), |routine, body_seen| {
         let (user, host) = &routine.definer;
-        // A procedure has no value.
-        let returns = ShownType::of(crate::routine::returns_of(routine).ok().flatten().as_ref());
+        // A procedure has no value, and a text that does not compile any more shows none.
+        let returns = match routine.kind {
+            RoutineKind::Procedure => None,
+            RoutineKind::Function => signature_of(routine).unwrap_or_default().returns,
+        };
+        let returns = ShownType::of(returns.as_ref());
         let [characters, octets, precision, scale, fraction, charset, collation] = returns.cells;
         rows.push(&[
             Cell::Text(&routine.name),
@@ -109,8 +114,7 @@ pub fn routines(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut
 pub fn parameters(context: &VirtualContext<'_>, scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     each_routine(context, wanted(scan, 1), wanted(scan, 2), |routine, _| {
         // A text that compiled once and does not any more shows no parameters.
-        let Ok(parameters) = crate::routine::parameters_of(routine) else { return };
-        let returns = crate::routine::returns_of(routine).ok().flatten();
+        let Ok(RoutineSignature { parameters, returns }) = signature_of(routine) else { return };
         let value = returns.iter().map(|data_type| (0, Cell::Null, Cell::Null, data_type));
         let named = parameters.iter().enumerate().map(|(position, parameter)| {
             let mode = match parameter.mode {
