@@ -17,10 +17,10 @@ import re
 import struct
 import subprocess
 import sys
-from urllib.parse import urlparse
 
-import pymysql
 import pyuca
+
+from oracle import ask, connect
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -32,19 +32,6 @@ CODE_END = 0x110000
 # Entries of a weight plane; see plane.rs.
 POOL = 0x8000
 HANGUL, TANGUT, HAN_EXTENSION, HAN, UNASSIGNED = 0xFFFB, 0xFFFC, 0xFFFD, 0xFFFE, 0xFFFF
-
-
-def connect(address):
-    url = urlparse(address)
-    server = pymysql.connect(host=url.hostname, port=url.port, user=url.username, password=url.password or "",
-                             charset="utf8mb4").cursor()
-    server.execute("SET SESSION cte_max_recursion_depth = 2000000")
-    return server
-
-
-def ask(server, sql):
-    server.execute(sql)
-    return server.fetchall()
 
 
 def ask_each_byte(server, expression):

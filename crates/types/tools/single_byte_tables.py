@@ -11,21 +11,17 @@ and 256 of lower case; then 256 weights for each collation.
 """
 import os
 import sys
-from urllib.parse import urlparse
 
-import pymysql
+import oracle
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OWN = {"ascii", "binary", "latin1"}
 
-url = urlparse(sys.argv[1])
-server = pymysql.connect(host=url.hostname, port=url.port, user=url.username, password=url.password or "",
-                         charset="utf8mb4").cursor()
+server = oracle.connect(sys.argv[1])
 
 
 def ask(sql):
-    server.execute(sql)
-    return server.fetchall()
+    return oracle.ask(server, sql)
 
 
 def each_byte(expression):

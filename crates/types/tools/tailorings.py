@@ -16,9 +16,8 @@ import os
 import struct
 import sys
 from collections import Counter, defaultdict
-from urllib.parse import urlparse
 
-import pymysql
+from oracle import connect
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CODE_END = 0x110000
@@ -37,14 +36,6 @@ ARABIC = [*range(0x600, 0x700)]
 SINHALA = [*range(0xD80, 0xE00)]
 COMMON_MARKS = [0x300, 0x301, 0x302, 0x303, 0x304, 0x306, 0x307, 0x308, 0x309, 0x30A, 0x30B, 0x30C, 0x31B, 0x323, 0x326,
                 0x327, 0x328, 0x331, 0x335]
-
-
-def connect(address):
-    url = urlparse(address)
-    cursor = pymysql.connect(host=url.hostname, port=url.port, user=url.username, password=url.password or "",
-                             charset="utf8mb4").cursor()
-    cursor.execute("SET SESSION cte_max_recursion_depth = 2000000, NAMES utf8mb4")
-    return cursor
 
 
 def levels_of(weight_string, levels):
