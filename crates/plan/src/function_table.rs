@@ -95,7 +95,7 @@ functions! {
     Extract "extract from" [] 1..1 Pure;
     MemberOf "member of" [] 2..2 Pure;
     StoredFunction "stored function" [] 0..MANY Volatile;
-    DeterministicFunction "stored function" [] 0..MANY Statement;
+    DeterministicFunction "stored function of constants" [] 0..MANY Statement;
 
     // Flow.
     If "if" [] 3..3 Pure;
