@@ -168,4 +168,6 @@ pub enum KeyForm<'a> {
 pub trait KeyBytes {
     /// Appends part `number` holding `cell`.
     fn write_part(&self, number: usize, cell: Cell<'_>, zone: &dyn TimestampZone, out: &mut Vec<u8>);
+    /// Appends bytes with which part `number` begins in the keys of all texts that begin with `beginning`, and of some that do not.
+    fn write_beginning(&self, number: usize, beginning: &[u8], out: &mut Vec<u8>);
 }

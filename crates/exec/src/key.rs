@@ -166,16 +166,7 @@ pub(crate) fn bytes_range(
         match edge {
             Edge::Open => return None,
             Edge::At(value, _) => write_value(bytes, number, value, zone, &mut key),
-            Edge::Prefix(prefix) => {
-                let start = key.len();
-                if column.nullable {
-                    key.push(1);
-                }
-                column.data_type.collation.sort_key_prefix(prefix, &mut key);
-                if part.descending {
-                    key[start..].iter_mut().for_each(|byte| *byte = !*byte);
-                }
-            }
+            Edge::Prefix(prefix) => bytes.write_beginning(number, prefix, &mut key),
         }
         Some(key)
     };

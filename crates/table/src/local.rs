@@ -26,6 +26,10 @@ impl KeyBytes for KeyCodec {
     fn write_part(&self, number: usize, cell: Cell<'_>, zone: &dyn TimestampZone, out: &mut Vec<u8>) {
         Self::write_part(self, number, cell, zone, out);
     }
+
+    fn write_beginning(&self, number: usize, beginning: &[u8], out: &mut Vec<u8>) {
+        KeyCodec::write_beginning(self, number, beginning, out);
+    }
 }
 
 impl access::Table for Table {

@@ -122,6 +122,24 @@ impl KeyCodec {
         }
     }
 
+    /// Appends bytes with which part `number` begins in the keys of all texts that begin with `beginning`. A prefix key holds no more of a
+    /// text than its length, and so no more of its beginning.
+    pub fn write_beginning(&self, number: usize, beginning: &[u8], out: &mut Vec<u8>) {
+        let part = &self.parts[number];
+        let start = out.len();
+        if part.nullable {
+            out.push(1);
+        }
+        if let Field::Bytes { collation } = part.field {
+            collation.sort_key_prefix(cut(beginning, collation, part.prefix_length), out);
+        }
+        if part.descending {
+            for byte in &mut out[start..] {
+                *byte = !*byte;
+            }
+        }
+    }
+
     /// Appends all parts; `cell(ordinal)` gives the table's columns. Answers whether any part is NULL.
     #[inline]
     pub fn write<'a>(
