@@ -5,9 +5,12 @@
 //! of its type. Once a temporary table holds it, below windows and a sorted ROLLUP, in a derived table, those are all that there are.
 //!
 //! Invariants:
-//! 1. The columns that the aggregation gave stay what they are: the quotients are aggregates beside them.
+//! 1. The columns that the aggregation gave stay what they are: the quotients are aggregates beside them, which compute their argument once
+//!    more. So it is made of exact numbers only: what calls, converts or draws numbers is not computed twice.
 //! 2. An expression has the same type as before; what computes with more digits is cast to it.
+//! 3. No quotient has fewer digits before the point than what is summed up.
 
+use types::data_type::DECIMAL_SCALE_MAX;
 use types::{DataType, TypeKind, Value};
 
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
@@ -16,6 +19,8 @@ use crate::logical::{AggregateCall, AggregateFunction, Bound, BoundKind, ColumnI
 
 /// Digits that MySQL computes quotients with are a multiple of this.
 const GROUP_DIGITS: u8 = 9;
+/// Digits of the longest integer.
+const BIGINT_DIGITS: u32 = 20;
 /// Digits of a DECIMAL.
 const PRECISION_MAX: u32 = 65;
 
@@ -172,15 +177,22 @@ impl Block<'_, '_> {
                         self.widen(arg);
                     });
                 }
-                (F::Add | F::Sub | F::Mul | F::Mod | F::Greatest | F::Least, TypeKind::Decimal) => {
-                    let scales: Vec<u8> = args.iter_mut().filter_map(|arg| self.widen_arm(arg)).collect();
-                    if let Some(digits) = scales.into_iter().max() {
-                        round(expr, digits);
+                (
+                    function @ (F::Add | F::Sub | F::Mul | F::Mod | F::Greatest | F::Least),
+                    TypeKind::Decimal,
+                ) => {
+                    let widened = args.iter_mut().filter_map(|arg| self.widen_arm(arg)).count();
+                    let scales = args.iter().map(|arg| arg.data_type.scale);
+                    let digits = match function {
+                        F::Mul => scales.fold(0, u8::saturating_add),
+                        _ => scales.max().unwrap_or(0),
+                    };
+                    if widened > 0 {
+                        round(expr, digits.min(DECIMAL_SCALE_MAX));
                     }
                 }
                 (F::NullIf, _) => {
-                    let digits = self.compared(&mut args.iter_mut().collect::<Vec<_>>());
-                    if let Some(digits) = digits[0] {
+                    if let Some(digits) = self.null_if(args) {
                         round(expr, digits);
                     }
                 }
@@ -228,24 +240,24 @@ impl Block<'_, '_> {
         }
     }
 
-    /// Operands of a comparison: exact beside exact numbers and constant texts, else doubles. The digits of those that are exact.
-    fn compared(&mut self, operands: &mut [&mut Expr]) -> Vec<Option<u8>> {
-        let is_text = |expr: &Expr| matches!(expr.as_literal(), Some(Value::Bytes { .. }));
-        let is_temporal = operands.iter().any(|operand| operand.data_type.is_temporal());
-        let are_exact = operands.iter().all(|operand| is_exact(operand) || is_text(operand));
-        let operands = operands.iter_mut();
-        if are_exact {
-            operands.map(|operand| self.widen(operand)).collect()
-        } else {
-            operands
-                .map(|operand| {
-                    if !is_temporal {
-                        self.double(operand);
-                    }
-                    None
-                })
-                .collect()
+    /// Operands of a comparison: exact beside exact numbers and constant texts, else doubles.
+    fn compared(&mut self, operands: &mut [&mut Expr]) {
+        if operands.iter().all(|operand| is_compared_exactly(operand)) {
+            operands.iter_mut().for_each(|operand| {
+                self.widen(operand);
+            });
+        } else if !operands.iter().any(|operand| operand.data_type.is_temporal()) {
+            operands.iter_mut().for_each(|operand| self.double(operand));
         }
+    }
+
+    /// NULLIF, which gives the value that it compares: a decimal, and so no quotient of doubles. Its digits, if it is an average.
+    fn null_if(&mut self, args: &mut [Expr]) -> Option<u8> {
+        if !args.iter().all(is_compared_exactly) {
+            return None;
+        }
+        let digits: Vec<Option<u8>> = args.iter_mut().map(|arg| self.widen(arg)).collect();
+        digits[0]
     }
 
     /// Makes an average the quotient with all its digits: how many, if it is one.
@@ -269,9 +281,7 @@ impl Block<'_, '_> {
                 let arms = whens.iter_mut().map(|(_, then)| then).chain(otherwise.as_deref_mut());
                 arms.filter_map(|arm| self.widen_arm(arm)).max()?
             }
-            ExprKind::Call { function: F::NullIf, args, .. } => {
-                self.compared(&mut args.iter_mut().collect::<Vec<_>>())[0]?
-            }
+            ExprKind::Call { function: F::NullIf, args, .. } => self.null_if(args)?,
             _ => return None,
         };
         expr.data_type = wider(&expr.data_type, digits);
@@ -302,8 +312,9 @@ impl Block<'_, '_> {
         }
         match &mut expr.kind {
             ExprKind::Column(id) => {
-                let Some(at) = self.averages.iter().position(|(average, _)| average == id) else { return };
-                let call = self.averages[at].1.clone();
+                let average =
+                    self.averages.iter().find(|(average, call)| average == id && is_repeatable(call));
+                let Some((_, call)) = average.cloned() else { return };
                 let sum = AggregateCall {
                     function: AggregateFunction::Sum,
                     data_type: DataType::decimal(PRECISION_MAX, scale_of(&call)),
@@ -348,11 +359,14 @@ impl Block<'_, '_> {
 
     /// The column of the quotient with all digits of an average, and its type.
     fn quotient(&mut self, average: ColumnId) -> Option<(ColumnId, DataType)> {
-        let (_, call) = self.averages.iter().find(|(id, _)| *id == average)?;
+        let (_, call) = self.averages.iter().find(|(id, call)| *id == average && is_repeatable(call))?;
         let scale = scale_of(call);
         let spare = scale.next_multiple_of(GROUP_DIGITS) - scale;
         let more = call.data_type.scale.saturating_sub(scale).saturating_sub(spare);
         let digits = (scale + spare + more).next_multiple_of(GROUP_DIGITS);
+        if integer_digits(call) + u32::from(digits) > PRECISION_MAX {
+            return None;
+        }
         let data_type = wider(&call.data_type, digits);
         let call = AggregateCall { data_type: data_type.clone(), ..call.clone() };
         Some((self.column(call), data_type))
@@ -385,6 +399,29 @@ fn scale_of(call: &AggregateCall) -> u8 {
     }
 }
 
+/// Digits before the point of the numbers that are summed up.
+fn integer_digits(call: &AggregateCall) -> u32 {
+    match call.args.first() {
+        Some(arg) if arg.data_type.kind == TypeKind::Decimal => {
+            arg.data_type.length.saturating_sub(u32::from(arg.data_type.scale))
+        }
+        _ => BIGINT_DIGITS,
+    }
+}
+
+/// Whether an average is compared with it by all its digits.
+fn is_compared_exactly(operand: &Expr) -> bool {
+    is_exact(operand) || matches!(operand.as_literal(), Some(Value::Bytes { .. }))
+}
+
+/// Whether an aggregate may be computed once more: nothing in its arguments is called, converted or drawn.
+fn is_repeatable(call: &AggregateCall) -> bool {
+    let is_other = |node: &Expr| {
+        !is_exact(node) || node.as_call().is_some_and(|(function, _)| !function.is_deterministic())
+    };
+    call.args.iter().all(|arg| !arg.any(&mut |node| is_other(node)))
+}
+
 fn is_exact(expr: &Expr) -> bool {
     expr.data_type.is_integer() || matches!(expr.data_type.kind, TypeKind::Decimal | TypeKind::Null)
 }
@@ -393,7 +430,7 @@ fn wider(data_type: &DataType, digits: u8) -> DataType {
     DataType::decimal(PRECISION_MAX, data_type.scale.max(digits))
 }
 
-/// Casts what was computed of values with more digits to its type.
+/// Casts what was computed of values with more digits, and has so many itself, to its type.
 fn round(expr: &mut Expr, digits: u8) {
     let shown = expr.data_type.clone();
     if shown.kind != TypeKind::Decimal {
