@@ -368,6 +368,12 @@ impl DataType {
         self.is_integer() || matches!(self.kind, TypeKind::Decimal | TypeKind::Float | TypeKind::Double)
     }
 
+    /// A number that is compared and computed with as it is: YEAR makes a year of a constant, and the bits of BIT are a text to some.
+    #[must_use]
+    pub fn is_plain_number(&self) -> bool {
+        self.is_numeric() && !matches!(self.kind, TypeKind::Year | TypeKind::Bit)
+    }
+
     /// DATE, TIME, DATETIME or TIMESTAMP (not YEAR).
     #[must_use]
     pub fn is_temporal(&self) -> bool {

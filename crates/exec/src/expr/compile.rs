@@ -1088,7 +1088,8 @@ impl Compiler {
             // Properties of the expression, which is not computed.
             F::Charset | F::Collation | F::Coercibility if let Some(arg) = args.first() => {
                 let kind = ExprKind::Literal(kernels::property(function, arg));
-                self.compile(&Expr { kind, ..expr.clone() })?
+                let Expr { nullable, coercibility, .. } = *expr;
+                self.compile(&Expr { kind, data_type: result.clone(), nullable, coercibility })?
             }
             F::Cast if matches!(option, CallOption::Stored) => {
                 self.converted(&args[0], Target::Stored(result.clone()))?

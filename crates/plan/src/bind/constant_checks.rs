@@ -411,10 +411,6 @@ impl<'t> Found<'t> {
     /// in it is a constant, and nothing is converted. Most conditions are.
     fn is_of_numbers(&self, condition: &Expr) -> bool {
         let Some((function, args)) = condition.as_call() else { return false };
-        let is_plain = |of: &DataType| {
-            let is_text_of_some = matches!(of.kind, TypeKind::Year | TypeKind::Bit);
-            of.is_numeric() && !is_text_of_some
-        };
         let is_of_table = |arg: &Expr| {
             arg.as_column().is_some_and(|id| {
                 self.columns.get(id.0 as usize).is_some_and(|column| column.origin.is_some())
@@ -432,7 +428,9 @@ impl<'t> Found<'t> {
             F::And => args.iter().all(|arg| self.is_of_numbers(arg)),
             F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge | F::Between => {
                 args.iter().any(is_of_table)
-                    && args.iter().all(|arg| is_plain(&arg.data_type) && (is_of_table(arg) || is_value(arg)))
+                    && args
+                        .iter()
+                        .all(|arg| arg.data_type.is_plain_number() && (is_of_table(arg) || is_value(arg)))
             }
             _ => false,
         }

@@ -446,15 +446,11 @@ pub(super) fn of_numbers(function: FunctionId, args: &[Expr], context: &TypeCont
         F::Not => (1, 1),
         _ => return None,
     };
-    // A YEAR makes a year of a constant, and bits are texts to some.
+    // NULLIF of a parameter is computed with all digits of its type (`keep_all_digits`).
     let is_number = |arg: &Expr| {
-        use TypeKind as K;
-        matches!(
-            arg.data_type.kind,
-            K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt | K::Float | K::Double
-        ) || arg.data_type.kind == K::Decimal
-            // NULLIF of a parameter is computed with all digits of its type (`keep_all_digits`).
-            && !matches!(arg.kind, ExprKind::Call { function: F::NullIf, .. })
+        arg.data_type.is_plain_number()
+            && !(arg.data_type.kind == TypeKind::Decimal
+                && matches!(arg.kind, ExprKind::Call { function: F::NullIf, .. }))
     };
     if args.len() < least || args.len() > most || !args.iter().all(is_number) {
         return None;

@@ -126,8 +126,11 @@ fn arms_as_texts(expr: &mut Expr) {
 
 fn arm_as_text(arm: &mut Expr) {
     if let ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Common } = &mut arm.kind
-        && matches!(args[0].kind, ExprKind::Param(_) | ExprKind::Column(_))
-        && (matches!(args[0].kind, ExprKind::Param(_)) || args[0].data_type.kind == TypeKind::Bit)
+        && match args[0].kind {
+            ExprKind::Param(_) => true,
+            ExprKind::Column(_) => args[0].data_type.kind == TypeKind::Bit,
+            _ => false,
+        }
     {
         *arm = args.swap_remove(0);
     }
@@ -157,7 +160,7 @@ fn has_other_text(arm: &Expr, has_parameters: bool) -> bool {
         ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Common } => {
             has_other_text(&args[0], has_parameters)
         }
-        ExprKind::Case { .. } | ExprKind::Call { function: FunctionId::If, .. } => {
+        ExprKind::Case { .. } | ExprKind::Call { function: FunctionId::If | FunctionId::NullIf, .. } => {
             chooses_other_texts(arm, has_parameters)
         }
         ExprKind::Param(_) => has_parameters,
