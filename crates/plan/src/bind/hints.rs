@@ -31,6 +31,13 @@ pub(super) struct HintedBlock {
     name: Option<String>,
 }
 
+impl HintedBlock {
+    /// Whether QB_NAME gave it this name.
+    fn is_named(&self, name: &str) -> bool {
+        self.name.as_deref().is_some_and(|of| catalog::names_equal(of, name))
+    }
+}
+
 /// A table of a block.
 struct HintedTable {
     alias: Arc<str>,
@@ -153,7 +160,10 @@ impl Binder<'_> {
         let mut kept: Vec<Hint> = Vec::new();
         for hint in std::mem::take(&mut hints.list) {
             let is_taken = hint.kind == HintKind::BlockName
-                && self.hinted_blocks.iter().any(|block| block.name.as_ref() == hint.names.first());
+                && hint
+                    .names
+                    .first()
+                    .is_some_and(|name| self.hinted_blocks.iter().any(|block| block.is_named(name)));
             if is_taken || kept.iter().any(|earlier| is_again(earlier, &hint)) {
                 self.warnings.push(ignored(&hint));
             } else {
@@ -234,7 +244,7 @@ impl Binder<'_> {
     ) -> Option<usize> {
         let Some(name) = name else { return Some(own) };
         progress::step();
-        let named = blocks.iter().position(|block| block.name.as_deref() == Some(name));
+        let named = blocks.iter().position(|block| block.is_named(name));
         let numbered = || {
             let number: usize = name.strip_prefix("select#")?.parse().ok()?;
             number.checked_sub(1).filter(|&at| at < blocks.len())

@@ -448,9 +448,12 @@ impl<'a> Binder<'a> {
                         } else if bound.is_stored_call() {
                             // Its value is in a variable of the function's type, which is described as a column is.
                             column.source = OutputSource::Column;
-                            if !matches!(bound.data_type.kind, types::TypeKind::Enum | types::TypeKind::Set) {
+                            // CREATE TABLE ... SELECT makes texts of it as of other functions.
+                            let of = &bound.data_type;
+                            if !of.is_string() && of.members.is_none() {
                                 column.created = Created::Column;
                             }
+                            column.created_type = Some(of.clone());
                         }
                         items.push((id, bound.clone()));
                         column

@@ -10,7 +10,7 @@ use syntax::ast;
 
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
-use crate::expr::{CallOption, Expr, ExprKind};
+use crate::expr::{CallOption, Coercibility, Expr, ExprKind};
 use crate::function::FunctionId;
 use crate::logical::FunctionNeed;
 use crate::stored_function::StoredCall;
@@ -59,7 +59,9 @@ impl<'a> Binder<'a> {
         let is_stable = definition.deterministic && args.iter().all(Expr::is_constant);
         let id = if is_stable { FunctionId::DeterministicFunction } else { FunctionId::StoredFunction };
         let kind = ExprKind::Call { function: id, args, option: CallOption::Function(Arc::new(call_of)) };
-        Ok(Expr::new(kind, function.returns.clone(), true))
+        // As of a literal, whatever its type: a column beside it decides the collation.
+        let coercibility = Coercibility::Literal;
+        Ok(Expr { kind, data_type: function.returns.clone(), nullable: true, coercibility })
     }
 
     /// This expression makes the column `name` of a result: if it is a call, messages about its value name the column.

@@ -59,6 +59,10 @@ pub(crate) fn run_over<B: Backend>(
     let owned = session.running.take_parameters();
     let values: Vec<ValueRef<'_>> = owned.iter().map(ValueRef::from).collect();
     let plan = session.planner().plan_with(statement, text, Some(&values), catalog)?;
+    access::require_plan(&session.account, plan.physical())?;
+    if plan.runs_programs() {
+        return Err(not_supported("stored functions in SHOW"));
+    }
     let results = session.variables.settings().results_charset;
     reply.columns(&plan.encoded_columns(results), session.status_flags(), 0)?;
     let mut sink =
@@ -104,11 +108,18 @@ fn run_unlimited<B: Backend>(
         return Ok(None);
     }
     if plan.physical().kind.source().is_some() {
-        session.shared.process.show_plan(plan.prepared().plan());
+        show_plan(session, plan);
     }
     execution::in_statement(session, plan, execution::may_requeue(session), |session, in_transaction| {
         run_body(session, plan, values, wants_cursor, reply, in_transaction)
     })
+}
+
+/// Shows others the plan (EXPLAIN FOR CONNECTION), but not those of a routine's statements, which who calls it need not know.
+fn show_plan<B: Backend>(session: &Session<B>, plan: &CachedPlan<B>) {
+    if session.routines.slots().is_none() {
+        session.shared.process.show_plan(plan.prepared().plan());
+    }
 }
 
 /// Runs a point SELECT's program; false if the plan has none or a value does not fit it, and nothing was sent.
@@ -356,7 +367,7 @@ pub(super) fn run_into<B: Backend>(
     require_join_size(session.variables.settings(), plan, values)?;
     session.count(plan.kind());
     access::require_plan(&session.account, plan.physical())?;
-    session.shared.process.show_plan(plan.prepared().plan());
+    show_plan(session, plan);
     // One row more than allowed shows that there are too many.
     let rows_max = usize::try_from(rows_max(session.variables.settings(), &session.routines, plan))
         .map_or(2, |rows| rows.min(2));
