@@ -4,8 +4,8 @@
 //! written last, a copy under the entry's own mutex, which nobody else takes except a reader of the list. There is no
 //! global lock on the path of a statement.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
+use std::sync::{Arc, Weak};
 
 use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
@@ -118,7 +118,7 @@ pub struct ProcessEntry {
 struct ShownStatement {
     text: Vec<u8>,
     /// Its plan, from when it runs (EXPLAIN FOR CONNECTION).
-    plan: Option<Arc<PhysicalPlan>>,
+    plan: Weak<PhysicalPlan>,
 }
 
 /// What lists of transactions tell of a connection's, beside what the store knows.
@@ -188,19 +188,20 @@ impl ProcessEntry {
     pub fn begin(&self, activity: Activity, wall_micros: i64, statement: &[u8]) {
         self.begin_again(activity, wall_micros);
         let mut kept = self.statement.lock();
-        kept.plan = None;
+        kept.plan = Weak::new();
         kept.text.clear();
         kept.text.extend_from_slice(&statement[..statement.len().min(STATEMENT_BYTES_KEPT_MAX)]);
     }
 
     /// Says by which plan the statement runs.
     pub(crate) fn show_plan(&self, plan: &Arc<PhysicalPlan>) {
-        self.statement.lock().plan = Some(Arc::clone(plan));
+        self.statement.lock().plan = Arc::downgrade(plan);
     }
 
-    /// The plan that the statement runs by, if it runs and was shown.
-    pub(crate) fn plan(&self) -> Option<Arc<PhysicalPlan>> {
-        self.statement.lock().plan.clone()
+    /// The statement it runs, as far as it is kept, and the plan by which, if that was shown.
+    pub(crate) fn statement_and_plan(&self) -> (Vec<u8>, Option<Arc<PhysicalPlan>>) {
+        let shown = self.statement.lock();
+        (shown.text.clone(), shown.plan.upgrade())
     }
 
     /// The same for the statement whose text was written last.

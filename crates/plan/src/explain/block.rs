@@ -238,8 +238,9 @@ impl Blocks<'_> {
         if !conditions.is_empty() {
             condition(table, &conditions);
         }
-        if !above.attached.is_empty() {
-            table.push(("attached_subqueries", Document::List(std::mem::take(&mut above.attached))));
+        let subqueries = std::mem::take(&mut above.attached);
+        if !subqueries.is_empty() {
+            attach_subqueries(table, subqueries);
         }
     }
 
@@ -341,7 +342,7 @@ impl Blocks<'_> {
                 let mut tables = self.tables(input);
                 let subquery = self.specification(subquery, !outer.is_empty());
                 if let Some(last) = tables.last_mut() {
-                    last.push(("attached_subqueries", Document::List(vec![subquery])));
+                    attach_subqueries(last, vec![subquery]);
                 }
                 tables
             }
@@ -485,6 +486,13 @@ fn condition(table: &mut Members, conditions: &[String]) {
             *earlier = joined(&all);
         }
         _ => table.push(("attached_condition", joined(conditions).into())),
+    }
+}
+
+fn attach_subqueries(table: &mut Members, subqueries: Vec<Document>) {
+    match table.iter_mut().find(|(name, _)| *name == "attached_subqueries") {
+        Some((_, Document::List(earlier))) => earlier.extend(subqueries),
+        _ => table.push(("attached_subqueries", Document::List(subqueries))),
     }
 }
 

@@ -232,7 +232,12 @@ fn of_connection<B: Backend>(
     if entry.activity().0 == Activity::Sleep {
         return Ok(None);
     }
-    let (text, plan) = (entry.statement(), entry.plan());
+    let owner = entry.identity.lock().account.clone();
+    let (text, plan) = entry.statement_and_plan();
+    if entry.identity.lock().account != owner {
+        // COM_CHANGE_USER ended the statement.
+        return Ok(None);
+    }
     let arena = bumpalo::Bump::new();
     let mode = session.variables.settings().sql_mode.for_syntax();
     let is_explainable = match syntax::parse(&text, &arena, mode) {
@@ -243,7 +248,6 @@ fn of_connection<B: Backend>(
     if !is_explainable {
         return Err(ER_EXPLAIN_NOT_SUPPORTED.bare());
     }
-    let owner = entry.identity.lock().account.clone();
     if !session.account.is_named(&owner.0, &owner.1) {
         access::require_all(&session.account)?;
     }
