@@ -204,15 +204,7 @@ pub fn minimise(pair: &mut Pair, finding: Finding) -> Finding {
 #[must_use]
 pub fn script_text(finding: &Finding) -> String {
     let mut out = format!("-- {:?}, seed {}\n", finding.difference.kind, finding.seed);
-    for table in &finding.script.tables {
-        let _ = writeln!(out, "{};", table.create_sql());
-        if let Some(sql) = table.insert_sql() {
-            let _ = writeln!(out, "{sql};");
-        }
-    }
-    for sql in
-        finding.views.iter().flat_map(|variety| crate::round::views_sql(&finding.script.tables, *variety))
-    {
+    for sql in crate::round::database_sql(&finding.script.tables, finding.views) {
         let _ = writeln!(out, "{sql};");
     }
     let count = finding.script.statements.len();

@@ -18,7 +18,7 @@ use client::{Error, Options};
 use crate::ast::{Body, Cte, Expr, Query, Rows, Script, Select, Source, Statement};
 use crate::compare::{self, Attribute, Difference, Kind, Lenience};
 use crate::forms;
-use crate::round::{Finding, changed_tables};
+use crate::round::{Finding, changed_tables, database_sql};
 use crate::schema::{Column, IndexKind, Table, Type};
 use crate::server::{Answer, Server};
 use crate::value::Value;
@@ -202,7 +202,7 @@ impl Oracle {
             else {
                 continue;
             };
-            self.load(&finding.script.tables, before)?;
+            self.load(finding, before)?;
             if is_change {
                 self.loaded.clear();
             }
@@ -266,7 +266,7 @@ impl Oracle {
             );
             let varied = varied(variant, last, finding.is_prepared, &finding.script).filter(|_| is_plan);
             let Some((settings, statement, is_prepared)) = varied else { continue };
-            self.load(&finding.script.tables, before)?;
+            self.load(finding, before)?;
             if is_change {
                 self.loaded.clear();
             }
@@ -304,12 +304,8 @@ impl Oracle {
         }
     }
 
-    fn load(&mut self, tables: &[Table], statements: &[Statement]) -> Result<(), Error> {
-        let mut wanted = Vec::new();
-        for table in tables {
-            wanted.push(table.create_sql());
-            wanted.extend(table.insert_sql());
-        }
+    fn load(&mut self, finding: &Finding, statements: &[Statement]) -> Result<(), Error> {
+        let mut wanted = database_sql(&finding.script.tables, finding.views);
         wanted.extend(statements.iter().map(Statement::sql));
         if self.loaded.is_empty() || !wanted.starts_with(&self.loaded) {
             self.server.fresh_database()?;

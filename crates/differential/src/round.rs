@@ -197,9 +197,22 @@ fn is_not_done_through_views(statement: &Statement) -> bool {
     on_duplicate.iter().any(|(_, value)| is_of_new_row(value))
 }
 
-/// The views of all tables, as [`view_sql`] makes them.
+/// What makes the tables, with their rows, and the views that statements read them through.
 #[must_use]
-pub fn views_sql(tables: &[Table], variety: u64) -> Vec<String> {
+pub fn database_sql(tables: &[Table], views: Option<u64>) -> Vec<String> {
+    let mut sql = Vec::new();
+    for table in tables {
+        sql.push(table.create_sql());
+        sql.extend(table.insert_sql());
+    }
+    if let Some(variety) = views {
+        sql.extend(views_sql(tables, variety));
+    }
+    sql
+}
+
+/// The views of all tables, as [`view_sql`] makes them.
+fn views_sql(tables: &[Table], variety: u64) -> Vec<String> {
     let kept = tables.iter().filter(|table| !table.is_temporary);
     // The name says which it is, so that it stays the same where others are left out.
     let number = |table: &Table| table.name.bytes().fold(0, |sum, byte| sum * 31 + usize::from(byte)) % 1009;
@@ -228,15 +241,7 @@ impl Pair {
     pub fn load(&mut self, tables: &[Table]) -> Result<(), Error> {
         self.left.fresh_database()?;
         self.right.fresh_database()?;
-        let mut sql = Vec::new();
-        for table in tables {
-            sql.push(table.create_sql());
-            sql.extend(table.insert_sql());
-        }
-        if let Some(variety) = self.views {
-            sql.extend(views_sql(tables, variety));
-        }
-        for sql in sql {
+        for sql in database_sql(tables, self.views) {
             self.left.send(&sql);
             self.right.send(&sql);
             let (_, _) = (self.left.read(), self.right.read());
