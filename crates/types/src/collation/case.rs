@@ -14,6 +14,16 @@ pub(super) enum Case {
 
 /// Appends `text` in the case wanted. Malformed bytes stay as they are.
 pub(super) fn map(info: &CollationInfo, case: Case, text: &[u8], out: &mut Vec<u8>) {
+    if matches!(info.rules, Rules::Tailored { .. }) {
+        map_tailored(info, case, text, out);
+    } else {
+        map_plain(info, case, text, out);
+    }
+}
+
+/// As [`map`], of a language.
+#[inline(never)]
+fn map_tailored(info: &CollationInfo, case: Case, text: &[u8], out: &mut Vec<u8>) {
     if !matches!(info.id, CollationId::UTF8MB3_TURKISH_CI | CollationId::UTF8MB4_TURKISH_CI) {
         return map_plain(info, case, text, out);
     }
@@ -27,6 +37,7 @@ pub(super) fn map(info: &CollationInfo, case: Case, text: &[u8], out: &mut Vec<u
     }
 }
 
+#[inline]
 fn map_plain(info: &CollationInfo, case: Case, text: &[u8], out: &mut Vec<u8>) {
     match info.charset {
         Charset::Binary => out.extend_from_slice(text),

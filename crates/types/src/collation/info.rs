@@ -288,27 +288,27 @@ collations! {
     UTF8MB4_MN_CYRL_0900_AS_CS, 323, "utf8mb4_mn_cyrl_0900_as_cs", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(50), levels: 3 };
 }
 
-/// One more than the highest number.
-const ID_END: usize = 324;
+/// More than the highest number.
+const ID_SLOTS: usize = 512;
 
-/// Index in [`ALL`] by number; `u8::MAX` where there is no collation.
-static INDEX_BY_ID: [u8; ID_END] = {
-    let mut index_by_id = [u8::MAX; ID_END];
+/// The collations by number; the first one where there is none. A power of two, so that looking one up checks no bound.
+static BY_ID: [&CollationInfo; ID_SLOTS] = {
+    let mut by_id = [&ALL[0]; ID_SLOTS];
     let mut index = 0;
     while index < ALL.len() {
         assert!(index == 0 || ALL[index - 1].id.0 < ALL[index].id.0);
-        index_by_id[ALL[index].id.0 as usize] = index as u8;
+        by_id[ALL[index].id.0 as usize] = &ALL[index];
         index += 1;
     }
-    index_by_id
+    by_id
 };
 
 impl CollationId {
     /// The collation with MySQL's number `id`, if it is one of ours.
     #[must_use]
     pub fn from_id(id: u16) -> Option<Self> {
-        let index = *INDEX_BY_ID.get(usize::from(id))?;
-        (index != u8::MAX).then_some(Self(id))
+        let info = *BY_ID.get(usize::from(id))?;
+        (info.id.0 == id).then_some(info.id)
     }
 
     /// Finds a collation by name, in any letter case. `utf8_...` means `utf8mb3_...`, as in MySQL 9.7.
@@ -333,6 +333,6 @@ impl CollationId {
     #[must_use]
     pub fn info(self) -> &'static CollationInfo {
         // A `CollationId` is only made from a number in the table.
-        &ALL[usize::from(INDEX_BY_ID[usize::from(self.0)])]
+        BY_ID[usize::from(self.0) % ID_SLOTS]
     }
 }
