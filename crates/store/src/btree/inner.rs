@@ -90,17 +90,26 @@ pub(crate) fn prefetch_slots(body: Racy<'_>) {
     }
 }
 
+/// The first eight bytes as a number that orders as they do; zeros where there are fewer.
+#[inline]
+fn big_endian(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk::<8>() {
+        Some(eight) => u64::from_be_bytes(*eight),
+        // Without a call to copy so few bytes.
+        None => bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)) << (8 * (8 - bytes.len())),
+    }
+}
+
 /// Orders the suffix at `at` (aligned to 8) against `wanted`, eight bytes at a time.
 fn compare(body: Racy<'_>, at: usize, suffix_len: usize, wanted: &[u8]) -> Ordering {
     let common = suffix_len.min(wanted.len());
     let mut done = 0;
     while done < common {
         let stored = body.load_u64(at + done).swap_bytes();
+        let searched = big_endian(&wanted[done..]);
         let take = (common - done).min(8);
-        let mut eight = [0; 8];
-        eight[..take].copy_from_slice(&wanted[done..done + take]);
         let mask = u64::MAX << (8 * (8 - take));
-        match (stored & mask).cmp(&u64::from_be_bytes(eight)) {
+        match (stored & mask).cmp(&(searched & mask)) {
             Ordering::Equal => done += take,
             unequal => return unequal,
         }
