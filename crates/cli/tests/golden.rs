@@ -166,9 +166,18 @@ impl World {
                     let _ = writeln!(output, "{error}");
                 }
             }
+            // What is wrong with a text is told when it is prepared, and not when it is executed.
+            let answered = output.len();
+            print_warnings(connection, output);
+            let warnings = output.split_off(answered);
             if self.both_protocols && is_plain_query(sql) {
                 compare_protocols(connection, sql, &rows, output);
             }
+            output.push_str(&warnings);
+            if connection.is_broken() {
+                self.sessions.remove(session);
+            }
+            return;
         }
         print_warnings(connection, output);
         if connection.is_broken() {

@@ -8,6 +8,7 @@
 //! | the name of a peer | the rows of another server with the same tables, such as one whose batches hold one row |
 //! | a name of [`SETTINGS`] | the rows under session settings that force other operators, or make them spill |
 //! | `no indexes`, `first index`, `last index`, `straight` | the rows with index hints on every table, or with the join order as written |
+//! | a name of [`HINTED`] | the rows with optimizer hints and flags of `optimizer_switch` at random |
 //! | `prepared` | the rows of the statement prepared, its literals parameters |
 //! | `partition` | without its WHERE: the rows for which it is true, false and unknown, put together |
 //! | `no optimisation` | COUNT(*) WHERE p, against the sum of `p IS TRUE` over all rows |
@@ -19,8 +20,10 @@ use client::{Error, Options};
 use crate::ast::{Body, Expr, Item, Query, Select, Source, Statement};
 use crate::collation::{COLLATIONS, Collation};
 use crate::forms;
+use crate::hints;
 use crate::interpreter::{Datum, Interpreter};
 use crate::plain::Plain;
+use crate::random::Random;
 use crate::schema::Table;
 use crate::server::{self, Cells, Server, show_row};
 use crate::value::Value;
@@ -45,6 +48,9 @@ pub const SETTINGS: [(&str, &str); 9] = [
 ];
 const RESET: &str = "SET optimizer_switch = DEFAULT, sort_buffer_size = DEFAULT, join_buffer_size = DEFAULT, \
                      tmp_table_size = DEFAULT, max_heap_table_size = DEFAULT";
+
+/// Checks with random hints: each is another choice of them.
+pub const HINTED: [&str; 3] = ["hints 1", "hints 2", "hints 3"];
 
 /// Errors that depend on which rows an expression is computed for, which a plan may choose: out of range,
 /// division by zero, a subquery of more than one row; and the end of the time given.
@@ -195,6 +201,8 @@ struct Checker {
     collation: Collation,
     tables: Vec<Table>,
     tally: Tally,
+    /// From which the hints of the query are chosen.
+    hint_seed: u64,
 }
 
 impl Checker {
@@ -207,6 +215,7 @@ impl Checker {
             collation: COLLATIONS[0],
             tables: Vec::new(),
             tally: Tally::default(),
+            hint_seed: 0,
         })
     }
 
@@ -222,7 +231,8 @@ impl Checker {
         let mut plain = Plain::new(seed);
         self.collation = plain.collation();
         self.load(plain.tables().to_vec())?;
-        for _ in 0..queries {
+        for at in 0..queries {
+            self.hint_seed = seed.wrapping_mul(1_000_003).wrapping_add((at * HINTED.len()) as u64);
             if findings_max.is_some_and(|most| findings.len() >= most) {
                 break;
             }
@@ -316,6 +326,16 @@ impl Checker {
             let other = self.rows(&sql)?;
             self.rows(RESET)?.map_err(|error| Broken(error.1))?;
             compare(name, &format!("{set};\n{sql}"), &written, &other);
+        }
+        for (at, name) in HINTED.into_iter().enumerate().filter(|(_, name)| is_wanted(name)) {
+            let mut random = Random::new(self.hint_seed.wrapping_add(at as u64));
+            let mut statement = Statement::Query(query.clone());
+            hints::scatter(&mut statement, &self.tables, &mut random);
+            let (switch, hinted) = (hints::switch(&mut random), statement.sql());
+            self.rows(&switch)?.map_err(|error| Broken(error.1))?;
+            let other = self.rows(&hinted)?;
+            self.rows(RESET)?.map_err(|error| Broken(error.1))?;
+            compare(name, &format!("{switch};\n{hinted}"), &written, &other);
         }
         for (name, other) in hinted(query, &self.tables).into_iter().filter(|(name, _)| is_wanted(name)) {
             let hinted = Statement::Query(other).sql();

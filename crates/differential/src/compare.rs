@@ -267,6 +267,13 @@ pub fn has_certain_warnings(statement: &Statement) -> bool {
     }
 }
 
+/// Whether a line of SHOW WARNINGS is about an optimizer hint.
+#[must_use]
+pub fn is_of_hint(line: &str) -> bool {
+    let number = line.split(" | ").nth(1).unwrap_or_default();
+    matches!(number, "1064" | "3125" | "3126" | "3127" | "3128" | "3515" | "3637")
+}
+
 /// Compares the lines of SHOW WARNINGS.
 #[must_use]
 pub fn compare_warnings(left: &[String], right: &[String], lenience: Lenience) -> Option<Difference> {

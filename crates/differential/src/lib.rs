@@ -26,6 +26,7 @@ pub mod compare;
 pub mod explained;
 pub mod forms;
 pub mod generate;
+pub mod hints;
 pub mod interpreter;
 pub mod minimise;
 pub mod oracle;

@@ -33,6 +33,7 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
   --generated       tables have generated columns and functional key parts
   --triggers        the tables have triggers; what those write is compared after each change
   --functions       expressions call stored functions
+  --plans           statements have optimizer hints, and flags of optimizer_switch are switched between them
   --rows-only       compare rows, contents and errors only: no column types, warnings, texts
   --no-texts        do not compare texts of errors and warnings
   --database NAME   database to use on both servers; it is dropped (default differential)
@@ -90,6 +91,7 @@ fn arguments() -> Result<Arguments, String> {
             "--generated" => settings.generated = true,
             "--triggers" => settings.triggers = true,
             "--functions" => settings.functions = true,
+            "--plans" => settings.plans = true,
             "--rows-only" => lenience = Lenience { columns: false, warnings: false, texts: false },
             "--no-texts" => lenience.texts = false,
             "--database" => database = value()?,
@@ -130,6 +132,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             .map(|pair| Pair {
                 views: arguments.reads_views.then_some(0),
                 has_triggers: settings.triggers,
+                has_hints: settings.plans,
                 ..pair
             })
             .map_err(|error| format!("cannot connect: {error}"))

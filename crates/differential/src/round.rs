@@ -27,6 +27,8 @@ pub struct Pair {
     pub views: Option<u64>,
     /// The tables have triggers, which write tables of their own.
     pub has_triggers: bool,
+    /// Statements have optimizer hints.
+    pub has_hints: bool,
     /// How often the right server broke off.
     pub right_crashes: usize,
 }
@@ -231,7 +233,15 @@ impl Pair {
         lenience: Lenience,
     ) -> Result<Pair, Error> {
         let (left, right) = (Server::connect(left, database)?, Server::connect(right, database)?);
-        Ok(Pair { left, right, lenience, views: None, has_triggers: false, right_crashes: 0 })
+        Ok(Pair {
+            left,
+            right,
+            lenience,
+            views: None,
+            has_triggers: false,
+            has_hints: false,
+            right_crashes: 0,
+        })
     }
 
     /// Empty databases with these tables.
@@ -292,6 +302,14 @@ impl Pair {
         {
             let (left, right) = (self.left.warnings(), self.right.warnings());
             outcome.differences.extend(compare::compare_warnings(&left, &right, self.lenience));
+        } else if self.lenience.warnings && self.has_hints && !is_prepared {
+            // Whatever a plan may warn of, hints are warned of alike.
+            let (left, right) = (self.left.warnings(), self.right.warnings());
+            let of_hints = |lines: Vec<String>| -> Vec<String> {
+                lines.into_iter().filter(|line| compare::is_of_hint(line)).collect()
+            };
+            let found = compare::compare_warnings(&of_hints(left), &of_hints(right), self.lenience);
+            outcome.differences.extend(found);
         }
         // Where one server refuses, the contents differ by that.
         let follows = outcome.differences.iter().any(|found| found.kind < Kind::Counts);

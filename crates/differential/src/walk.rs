@@ -125,6 +125,55 @@ pub fn statement_conditions(statement: &mut Statement, see: &mut impl FnMut(&mut
     }
 }
 
+/// Calls `see` with every SELECT of a statement, those of its subqueries and derived tables included, each once.
+pub fn statement_selects(statement: &mut Statement, see: &mut impl FnMut(&mut Select)) {
+    match statement {
+        Statement::Query(query) | Statement::CreateSelect { query, .. } => own_selects(query, see),
+        Statement::Insert { rows: Rows::Query(query), .. } => own_selects(query, see),
+        Statement::Update { with, from, .. } | Statement::Delete { with, from, .. } => {
+            with.iter_mut().for_each(|cte| own_selects(&mut cte.query, see));
+            source_selects(from, see);
+        }
+        Statement::Insert { .. } | Statement::Alter { .. } | Statement::Plain(_) => {}
+    }
+    statement_expressions(statement, &mut |expr| match expr {
+        Expr::Scalar(query)
+        | Expr::Exists { query, .. }
+        | Expr::InQuery { query, .. }
+        | Expr::Quantified { query, .. } => own_selects(query, see),
+        _ => {}
+    });
+}
+
+fn own_selects(query: &mut Query, see: &mut impl FnMut(&mut Select)) {
+    for cte in &mut query.with {
+        own_selects(&mut cte.query, see);
+    }
+    match &mut query.body {
+        Body::Set { left, right, .. } => {
+            own_selects(left, see);
+            own_selects(right, see);
+        }
+        Body::Select(select) => {
+            see(select);
+            if let Some(from) = &mut select.from {
+                source_selects(from, see);
+            }
+        }
+    }
+}
+
+fn source_selects(source: &mut Source, see: &mut impl FnMut(&mut Select)) {
+    match source {
+        Source::Table { .. } | Source::JsonTable { .. } => {}
+        Source::Derived { query, .. } => own_selects(query, see),
+        Source::Join { left, right, .. } => {
+            source_selects(left, see);
+            source_selects(right, see);
+        }
+    }
+}
+
 fn own_conditions(query: &mut Query, see: &mut impl FnMut(&mut Expr)) {
     for cte in &mut query.with {
         own_conditions(&mut cte.query, see);

@@ -71,6 +71,6 @@ pub use long_data::{LongData, LongParameter};
 pub use output::{ReplySink, RowSink};
 pub use planned::PlannedConstants;
 pub use prepare::Prepared;
-pub use run::{evaluate, warnings_of};
+pub use run::{evaluate, warning_of, warnings_of};
 pub use spill::remove_left_over;
 pub use status_counts::{StatusCounts, StatusKind};

@@ -133,6 +133,7 @@ fn no_switch_changes_the_output() {
                     always_groups: bits & 128 != 0,
                     group_order: bits & 256 != 0,
                     early_conditions: bits & 256 != 0,
+                    invisible_indexes: false,
                 };
                 let mut bound = all.clone();
                 plan::passes::run(&mut bound, switches);

@@ -11,7 +11,9 @@ use crate::ast::Span;
 pub struct Hints {
     /// In the order of the text.
     pub list: Vec<Hint>,
-    /// Where the text is wrong, by its offset in the statement.
+    /// Where a MAX_EXECUTION_TIME is too long, by its offset in the statement.
+    pub too_long: Vec<usize>,
+    /// Where the text is wrong.
     pub error: Option<usize>,
 }
 
@@ -26,8 +28,31 @@ pub struct Hint {
     pub block: Option<String>,
     /// The tables it names.
     pub tables: Vec<HintTable>,
-    /// The indexes of an index hint; the names of strategies; the values of other hints.
+    /// The indexes of an index hint; the names of strategies; the names and numbers of other hints.
     pub names: Vec<String>,
+    /// SET_VAR: the value.
+    pub value: Option<HintValue>,
+}
+
+/// The value of SET_VAR.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum HintValue {
+    /// Digits, perhaps with `K`, `M` or `G` behind them.
+    Number(String),
+    /// Another number or a word, as it is written.
+    Word(String),
+    /// What stands in quotes.
+    Text(String),
+}
+
+impl HintValue {
+    /// As it is written, but without quotes.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            HintValue::Number(text) | HintValue::Word(text) | HintValue::Text(text) => text,
+        }
+    }
 }
 
 /// A table as a hint names it.
@@ -103,6 +128,9 @@ const HINTS: &[(&str, HintKind)] = &[
     ("SUBQUERY", HintKind::Strategy),
 ];
 
+/// Words of hints that stand in parentheses. Like those of [`HINTS`] they are no names.
+const WORDS: &[&str] = &["DUPSWEEDOUT", "FIRSTMATCH", "INTOEXISTS", "LOOSESCAN", "MATERIALIZATION"];
+
 /// Names that the hints of a query block may have; further hints count as errors of the text.
 pub(crate) const HINT_NAMES_MAX: usize = 1_000;
 
@@ -124,10 +152,14 @@ pub fn parse(sql: &[u8], span: Span) -> Hints {
             }
             return hints;
         }
-        let Some(hint) = parser.hint() else {
+        let Some((hint, is_too_long)) = parser.hint() else {
             hints.error = Some(parser.at);
             return hints;
         };
+        if is_too_long {
+            hints.too_long.push(parser.at - 1);
+            continue;
+        }
         names += 1 + hint.tables.len() + hint.names.len();
         if names > HINT_NAMES_MAX {
             hints.error = Some(start);
@@ -166,33 +198,99 @@ impl Parser<'_> {
         found
     }
 
-    /// A name, in quotes or not; nothing is read if there is none.
+    /// What stands in these quotes, if they are closed. Nothing is read if there is nothing in them.
+    fn quoted(&mut self, quote: u8) -> Option<String> {
+        let mut text = Vec::new();
+        let mut at = self.at + 1;
+        while at < self.end {
+            if self.sql[at] == quote {
+                if at + 1 < self.end && self.sql[at + 1] == quote {
+                    at += 1;
+                } else {
+                    return (!text.is_empty()).then(|| {
+                        self.at = at + 1;
+                        String::from_utf8_lossy(&text).into_owned()
+                    });
+                }
+            }
+            text.push(self.sql[at]);
+            at += 1;
+        }
+        None
+    }
+
+    /// Letters and digits, whatever they are.
+    fn word(&mut self) -> Option<String> {
+        self.peek()?;
+        let length = self.sql[self.at..self.end].iter().take_while(|&&byte| is_word(byte)).count();
+        (length > 0).then(|| {
+            let text = String::from_utf8_lossy(&self.sql[self.at..self.at + length]).into_owned();
+            self.at += length;
+            text
+        })
+    }
+
+    /// A name, in backticks or not; nothing is read if there is none. Words of hints and numbers are none.
     fn name(&mut self) -> Option<String> {
         let first = self.peek()?;
-        if matches!(first, b'`' | b'"' | b'\'') {
-            let mut text = Vec::new();
-            let mut at = self.at + 1;
-            while at < self.end {
-                if self.sql[at] == first {
-                    if at + 1 < self.end && self.sql[at + 1] == first {
-                        at += 1;
-                    } else {
-                        self.at = at + 1;
-                        return Some(String::from_utf8_lossy(&text).into_owned());
-                    }
+        if first == b'`' {
+            return self.quoted(first);
+        }
+        if first == b'@' && self.at > 0 && !self.sql[self.at - 1].is_ascii_whitespace() {
+            // It begins the name of a block where there may be none: MySQL points behind it.
+            self.at += 1;
+            return None;
+        }
+        let start = self.at;
+        let word = self.word()?;
+        let is_hexadecimal = word.len() > 2
+            && word.starts_with("0x")
+            && word[2..].bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_number = is_hexadecimal || word.bytes().all(|byte| byte.is_ascii_digit());
+        let is_of_hints = HINTS.iter().any(|(name, _)| name.eq_ignore_ascii_case(&word))
+            || WORDS.iter().any(|name| name.eq_ignore_ascii_case(&word));
+        if is_number || is_of_hints {
+            self.at = start;
+            return None;
+        }
+        Some(word)
+    }
+
+    fn digits(&mut self) -> Option<String> {
+        let start = self.at;
+        let word = self.word()?;
+        // The fraction of a number is part of it.
+        let has_fraction = self.at < self.end && self.sql[self.at] == b'.';
+        if has_fraction || !word.bytes().all(|byte| byte.is_ascii_digit()) {
+            self.at = start;
+            return None;
+        }
+        Some(word)
+    }
+
+    /// What SET_VAR assigns.
+    fn value(&mut self) -> Option<HintValue> {
+        let first = self.peek()?;
+        if matches!(first, b'\'' | b'"') {
+            return match self.quoted(first) {
+                Some(text) => Some(HintValue::Text(text)),
+                None => {
+                    self.at += 1;
+                    None
                 }
-                text.push(self.sql[at]);
-                at += 1;
-            }
-            return None;
+            };
         }
-        let length = self.sql[self.at..self.end].iter().take_while(|&&byte| is_word(byte)).count();
-        if length == 0 {
-            return None;
+        if !first.is_ascii_digit() {
+            return self.name().map(HintValue::Word);
         }
-        let text = String::from_utf8_lossy(&self.sql[self.at..self.at + length]).into_owned();
-        self.at += length;
-        Some(text)
+        let mut text = self.word()?;
+        if self.at < self.end && self.sql[self.at] == b'.' {
+            self.at += 1;
+            text = format!("{text}.{}", self.word().unwrap_or_default());
+        }
+        let digits = text.strip_suffix(['k', 'K', 'm', 'M', 'g', 'G']).unwrap_or(&text);
+        let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        Some(if is_whole { HintValue::Number(text) } else { HintValue::Word(text) })
     }
 
     /// `@name`, directly behind what it is of.
@@ -204,9 +302,10 @@ impl Parser<'_> {
         Some(None)
     }
 
-    fn hint(&mut self) -> Option<Hint> {
+    /// A hint, and whether it is a MAX_EXECUTION_TIME that is too long.
+    fn hint(&mut self) -> Option<(Hint, bool)> {
         let start = self.at;
-        let word = self.name()?.to_ascii_uppercase();
+        let word = self.word()?.to_ascii_uppercase();
         let Some(&(name, kind)) = HINTS.iter().find(|(name, _)| *name == word) else {
             self.at = start;
             return None;
@@ -214,7 +313,7 @@ impl Parser<'_> {
         if !self.eat(b'(') {
             return None;
         }
-        let mut hint = Hint { name, kind, block: None, tables: Vec::new(), names: Vec::new() };
+        let mut hint = Hint { name, kind, block: None, tables: Vec::new(), names: Vec::new(), value: None };
         if !matches!(
             kind,
             HintKind::BlockName | HintKind::Time | HintKind::Variable | HintKind::ResourceGroup
@@ -223,14 +322,19 @@ impl Parser<'_> {
             hint.block = self.block()?;
         }
         self.arguments(&mut hint)?;
-        self.eat(b')').then_some(hint)
+        let is_too_long = kind == HintKind::Time
+            && hint.names.first().is_some_and(|milliseconds| milliseconds.parse::<u32>().is_err());
+        self.eat(b')').then_some((hint, is_too_long))
     }
 
     fn arguments(&mut self, hint: &mut Hint) -> Option<()> {
         match hint.kind {
             HintKind::FixedOrder => {}
             HintKind::Index => {
-                let table = self.table()?;
+                let mut table = HintTable { name: self.name()?, block: hint.block.take() };
+                if table.block.is_none() {
+                    table.block = self.block()?;
+                }
                 hint.tables.push(table);
                 if self.peek() != Some(b')') {
                     self.names(hint)?;
@@ -246,14 +350,15 @@ impl Parser<'_> {
                 }
             }
             HintKind::Strategy => {
-                let known = if hint.name == "SUBQUERY" { SUBQUERIES } else { SEMIJOINS };
-                while self.peek() != Some(b')') {
-                    if !hint.names.is_empty() && !self.eat(b',') {
+                let is_one = hint.name == "SUBQUERY";
+                let known = if is_one { SUBQUERIES } else { SEMIJOINS };
+                while self.peek() != Some(b')') || is_one && hint.names.is_empty() {
+                    if !hint.names.is_empty() && (is_one || !self.eat(b',')) {
                         return None;
                     }
                     self.blanks();
                     let start = self.at;
-                    let name = self.name()?.to_ascii_uppercase();
+                    let name = self.word()?.to_ascii_uppercase();
                     if !known.contains(&name.as_str()) {
                         self.at = start;
                         return None;
@@ -267,13 +372,13 @@ impl Parser<'_> {
                 if !self.eat(b'=') {
                     return None;
                 }
-                self.blanks();
-                let start = self.at;
-                let end = start + self.sql[start..self.end].iter().position(|&byte| byte == b')')?;
-                self.at = end;
-                hint.names.push(String::from_utf8_lossy(&self.sql[start..end]).trim().to_owned());
+                hint.value = Some(self.value()?);
             }
-            HintKind::BlockName | HintKind::Time | HintKind::ResourceGroup => {
+            HintKind::Time => {
+                let milliseconds = self.digits()?;
+                hint.names.push(milliseconds);
+            }
+            HintKind::BlockName | HintKind::ResourceGroup => {
                 let name = self.name()?;
                 hint.names.push(name);
             }
@@ -329,5 +434,44 @@ mod tests {
         {
             assert_eq!(read(text).error, Some(at), "{text}");
         }
+    }
+
+    #[test]
+    fn words_of_hints_numbers_and_texts_are_no_names() {
+        for (text, at) in [
+            ("QB_NAME(1)", 8),
+            ("QB_NAME('x')", 8),
+            ("QB_NAME(bnl)", 8),
+            ("QB_NAME(@q)", 9),
+            ("INDEX(t firstmatch)", 8),
+            ("INDEX(@q t@r ka)", 11),
+            ("INDEX(t @q ka)", 8),
+            ("BNL(``)", 4),
+            ("BNL(0x10)", 4),
+            ("SUBQUERY()", 9),
+            ("SUBQUERY(MATERIALIZATION,INTOEXISTS)", 24),
+            ("MAX_EXECUTION_TIME(1.5)", 19),
+            ("SET_VAR(a=mrr)", 10),
+            ("SET_VAR(a='')", 11),
+        ] {
+            assert_eq!(read(text).error, Some(at), "{text}");
+        }
+        for text in ["QB_NAME(1a)", "QB_NAME(select)", "BNL(1e5)", "INDEX(t PRIMARY)"] {
+            assert_eq!(read(text).error, None, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_are_numbers_words_or_texts() {
+        let hints = read(
+            "SET_VAR(a=1M) SET_VAR(a = 1.5) SET_VAR(`a`=off) SET_VAR(a='x)') MAX_EXECUTION_TIME(4294967296) BNL()",
+        );
+        let values: Vec<_> = hints.list.iter().filter_map(|hint| hint.value.clone()).collect();
+        let [number, fraction, word, text] = &values[..] else { panic!("{values:?}") };
+        assert_eq!(*number, HintValue::Number("1M".to_owned()));
+        assert_eq!(*fraction, HintValue::Word("1.5".to_owned()));
+        assert_eq!(*word, HintValue::Word("off".to_owned()));
+        assert_eq!(*text, HintValue::Text("x)".to_owned()));
+        assert_eq!((hints.too_long.len(), hints.list.len(), hints.error), (1, 5, None));
     }
 }

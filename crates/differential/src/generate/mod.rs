@@ -15,6 +15,7 @@ pub mod triggers;
 pub mod windows;
 
 use crate::ast::{Script, Statement};
+use crate::hints;
 use crate::random::Random;
 use crate::schema::{Family, Table};
 
@@ -66,6 +67,8 @@ pub struct Settings {
     pub triggers: bool,
     /// Expressions call stored functions.
     pub functions: bool,
+    /// Statements have optimizer hints, and flags of `optimizer_switch` are switched between them.
+    pub plans: bool,
 }
 
 /// Whether values of a family are dates or times. Comparing those with other values is an error for some of them.
@@ -83,6 +86,7 @@ impl Default for Settings {
             generated: false,
             triggers: false,
             functions: false,
+            plans: false,
         }
     }
 }
@@ -165,13 +169,20 @@ impl Generator {
         self.scopes.clear();
         self.target = None;
         self.has_temporary = false;
+        if self.settings.plans && self.random.chance(8) {
+            return Statement::Plain(hints::switch(&mut self.random));
+        }
         if self.random.chance(self.settings.definition_percent) {
             return self.definition();
         }
-        if self.random.chance(self.settings.change_percent) {
-            return self.change();
+        let mut statement = match self.random.chance(self.settings.change_percent) {
+            true => self.change(),
+            false => Statement::Query(self.query()),
+        };
+        if self.settings.plans && self.random.chance(80) {
+            hints::scatter(&mut statement, &self.tables, &mut self.random);
         }
-        Statement::Query(self.query())
+        statement
     }
 
     /// A whole round.

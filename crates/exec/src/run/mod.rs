@@ -273,12 +273,18 @@ const ER_WARN_VIEW_WITHOUT_KEY: u16 = 1355;
 
 /// What each execution of a plan warns of before it reads a row.
 pub fn warnings_of(plan: &PhysicalPlan) -> impl Iterator<Item = Diagnostic> {
-    plan.warnings.iter().map(|warning| Diagnostic {
+    plan.warnings.iter().map(warning_of)
+}
+
+/// What is wrong with a text and no error, as a client is warned of it.
+#[must_use]
+pub fn warning_of(warning: &plan::PlanError) -> Diagnostic {
+    Diagnostic {
         level: if warning.number == ER_WARN_VIEW_WITHOUT_KEY { Level::Note } else { Level::Warning },
         number: warning.number,
         state: Code::by_number(warning.number).map_or(*b"HY000", |code| code.state),
         message: warning.message.clone(),
-    })
+    }
 }
 
 /// Sets up what operators expect of the context.

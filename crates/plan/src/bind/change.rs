@@ -86,6 +86,9 @@ impl<'a> Binder<'a> {
                 }
                 self.block().tables = shown;
                 self.check_target_not_read(table, through, "INSERT", &own)?;
+                if self.may_have_hints {
+                    self.note_hints_of_insert(insert.hints, Some(table));
+                }
                 let columns_written = if width == 0 { Vec::new() } else { columns };
                 return self.finish_insert(
                     insert,
@@ -105,6 +108,9 @@ impl<'a> Binder<'a> {
                     return Err(count_mismatch(1));
                 }
                 let ids: Vec<ColumnId> = bound.output.iter().map(|column| column.id).collect();
+                if self.may_have_hints {
+                    self.note_hints_of_insert(insert.hints, None);
+                }
                 if matches!(query.body, ast::QueryBody::Select(_)) {
                     selected = self.last_block.take().filter(|block| !block.is_grouped);
                 }
@@ -618,7 +624,7 @@ impl<'a> Binder<'a> {
         self.block().holds_errors = true;
         let before = self.tables.len();
         let mut source = self.from(update.tables)?;
-        if self.may_have_hints && self.note_hints(0, update.hints) {
+        if self.may_have_hints && self.note_hints(super::hints::WHOLE, update.hints) {
             super::select::fix_join_order(&mut source);
         }
         let own = before..self.tables.len();
@@ -698,7 +704,7 @@ impl<'a> Binder<'a> {
         self.block().holds_errors = true;
         let before = self.tables.len();
         let mut source = self.from(delete.from)?;
-        if self.may_have_hints && self.note_hints(0, delete.hints) {
+        if self.may_have_hints && self.note_hints(super::hints::WHOLE, delete.hints) {
             super::select::fix_join_order(&mut source);
         }
         let own = before..self.tables.len();

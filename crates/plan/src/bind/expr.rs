@@ -475,8 +475,8 @@ impl<'a> Binder<'a> {
             Ast::Exists(query) => {
                 let (mut plan, columns, outer) = self.subquery(query)?;
                 crate::rewrite::ignore_order_and_duplicates(&mut plan);
-                let subquery =
-                    Subquery { kind: SubqueryKind::Exists, plan, columns, outer, needed_if: Vec::new() };
+                let (kind, block) = (SubqueryKind::Exists, self.hinted_block_of(query));
+                let subquery = Subquery { kind, plan, columns, outer, needed_if: Vec::new(), block };
                 Ok(Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, false))
             }
             Ast::Subquery(query) => {
@@ -495,8 +495,8 @@ impl<'a> Binder<'a> {
                     data_type = DataType::bit(bits);
                 }
                 let nullable = nullable || !is_one_row;
-                let subquery =
-                    Subquery { kind: SubqueryKind::Scalar, plan, columns, outer, needed_if: Vec::new() };
+                let (kind, block) = (SubqueryKind::Scalar, self.hinted_block_of(query));
+                let subquery = Subquery { kind, plan, columns, outer, needed_if: Vec::new(), block };
                 let value = Expr::new(ExprKind::Subquery(Box::new(subquery)), data_type, nullable);
                 Ok(Expr { coercibility, ..value })
             }
@@ -964,7 +964,8 @@ impl<'a> Binder<'a> {
             let condition = vec![self.compare_with_row(op, left, right)?];
             let nullable = !is_one_row(&plan) || condition[0].nullable;
             let kind = SubqueryKind::Quantified { all, single, condition };
-            let subquery = Subquery { kind, plan, columns, outer, needed_if: Vec::new() };
+            let block = self.hinted_block_of(query);
+            let subquery = Subquery { kind, plan, columns, outer, needed_if: Vec::new(), block };
             let answer = Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, nullable);
             // `<=>` is never NULL: without a row it is false.
             return match op {
@@ -1020,7 +1021,8 @@ impl<'a> Binder<'a> {
             condition = nested.into_iter().collect();
         }
         let kind = SubqueryKind::Quantified { all, single, condition };
-        let subquery = Subquery { kind, plan, columns, outer, needed_if: Vec::new() };
+        let block = self.hinted_block_of(query);
+        let subquery = Subquery { kind, plan, columns, outer, needed_if: Vec::new(), block };
         Ok(Expr::new(ExprKind::Subquery(Box::new(subquery)), DataType::BOOL, nullable))
     }
 

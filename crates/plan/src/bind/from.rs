@@ -84,7 +84,10 @@ impl<'a> Binder<'a> {
                 self.ctes.iter().rposition(|cte| cte.name.eq_ignore_ascii_case(factor.name.name.text))
         {
             let alias = factor.alias.unwrap_or(factor.name.name);
-            return self.cte(position, &utf8(alias.text));
+            self.hinted_references.push(factor.name.name.span.start);
+            let bound = self.cte(position, &utf8(alias.text));
+            self.hinted_references.pop();
+            return bound;
         }
         let entry = self.find_table(&factor.name)?;
         self.note_factor(factor, &entry.definition.schema);

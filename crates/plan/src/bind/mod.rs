@@ -342,6 +342,8 @@ pub(crate) struct Binder<'a> {
     warnings: Vec<PlanError>,
     /// The query blocks of a text that has optimizer hints.
     hinted_blocks: Vec<hints::HintedBlock>,
+    /// Where the references stand to the CTEs whose queries are being bound, outermost first.
+    hinted_references: Vec<u32>,
     /// The text may have optimizer hints.
     may_have_hints: bool,
     /// Aggregates whose arguments are being bound, of all blocks.
@@ -436,6 +438,7 @@ impl<'a> Binder<'a> {
             calc_found_rows: false,
             warnings: Vec::new(),
             hinted_blocks: Vec::new(),
+            hinted_references: Vec::new(),
             may_have_hints: false,
             aggregate_nesting: 0,
             has_limit: false,
@@ -465,7 +468,7 @@ impl<'a> Binder<'a> {
 
     fn finish(mut self, kind: BoundKind, output: Vec<OutputColumn>) -> Bound {
         self.note_locks();
-        let join_orders = self.resolve_hints();
+        let hints = self.resolve_hints();
         // 9.7 warns of what is deprecated while it parses.
         self.warnings.sort_by_key(|warning| warning.number != DEPRECATED);
         let parameters = match self.literals_are_parameters {
@@ -499,7 +502,7 @@ impl<'a> Binder<'a> {
             recursion_count: self.recursion_count,
             calc_found_rows: self.calc_found_rows,
             warnings: self.warnings,
-            join_orders,
+            hints,
             has_limit: self.has_limit,
         }
     }
@@ -712,6 +715,7 @@ impl<'a> Binder<'a> {
             allowed_indexes: None,
             indexes_of_groups: None,
             force_index: false,
+            hints: None,
             is_view: false,
         });
         index

@@ -155,7 +155,7 @@ impl<'a> Binder<'a> {
         }
         self.block().holds_errors = true;
         let mut tree = self.from(select.from)?;
-        let is_fixed = self.may_have_hints && self.note_hints(select.span.start, select.hints);
+        let is_fixed = self.may_have_hints && self.note_hints(select.span, select.hints);
         if select.options.straight_join || is_fixed {
             fix_join_order(&mut tree);
         }

@@ -98,6 +98,12 @@ pub(crate) struct Candidate {
     pub(crate) per_row: f64,
 }
 
+/// Whether hints let the rows come in the order of this index where they are to be sorted.
+fn gives_order(bound: &BoundTable, index: usize, order: &RowOrder<'_>) -> bool {
+    let allowed = bound.hints.as_ref().and_then(|hints| hints.order_indexes.as_ref());
+    !matches!(order.otherwise, Otherwise::Sort) || allowed.is_none_or(|allowed| allowed.contains(&index))
+}
+
 impl Builder<'_> {
     /// Reads a table under conditions over its columns. `order`: the required order; the answer tells whether the rows come so.
     pub(crate) fn scan(
@@ -136,7 +142,8 @@ impl Builder<'_> {
             Some(rows) if consumed.is_empty() => rows,
             _ => read_rows * self.conditions_selectivity(&filter),
         };
-        let early = match read_rows >= EARLY_ROWS_MIN {
+        let reads_first = bound.hints.as_ref().is_some_and(|hints| hints.reads_first);
+        let early = match read_rows >= EARLY_ROWS_MIN && !(reads_first && access.index.is_some()) {
             true => {
                 let sargs = known.swap_remove(0).1.into_iter();
                 self.early_ranges(table, sargs.filter(|sarg| !consumed.contains(&sarg.condition)))
@@ -277,15 +284,24 @@ impl Builder<'_> {
         let is_changed = self.changes_rows && bound.lock.is_some_and(|(is_exclusive, _)| is_exclusive);
         let mut candidates = Vec::new();
         for (position, index) in definition.indexes.iter().enumerate() {
-            if !index.visible
+            if !index.visible && !self.switches.invisible_indexes
                 || bound.allowed_indexes.as_ref().is_some_and(|allowed| !allowed.contains(&position))
             {
                 continue;
             }
+            let equalities: Vec<Sarg>;
+            let sargs = match &bound.hints {
+                Some(hints) if hints.without_ranges.contains(&position) => {
+                    let is_equality = |sarg: &&Sarg| matches!(sarg.limit, Limit::Equal { .. });
+                    equalities = sargs.iter().filter(is_equality).cloned().collect();
+                    &equalities
+                }
+                _ => sargs,
+            };
             let Some(mut candidate) = self.index_candidate(table, position, sargs, columns, rows) else {
                 continue;
             };
-            if let Some(order) = order {
+            if let Some(order) = order.filter(|order| gives_order(bound, position, order)) {
                 match self.index_order(bound, position, sargs, order) {
                     Some(backward)
                         if candidate.access.ranges.as_ref().is_none_or(|ranges| ranges.len() <= 1) =>
@@ -318,6 +334,7 @@ impl Builder<'_> {
                 per_row: cost::ROW,
             };
             if let (Some(order), Some(clustered)) = (order, definition.clustered)
+                && gives_order(bound, clustered, order)
                 && let Some(backward) = self.index_order(bound, clustered, sargs, order)
             {
                 whole.ordered = true;

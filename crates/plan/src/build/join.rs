@@ -91,7 +91,13 @@ impl Builder<'_> {
 
     /// An equality by which a hash join may be made. Large values stored out of line are compared by a hash join only.
     fn may_hash(&self, condition: &Expr) -> bool {
-        is_equality(condition) && (self.switches.hash_join || self.compares_references(condition))
+        is_equality(condition) && (self.hashes(condition) || self.compares_references(condition))
+    }
+
+    /// Whether hash joins may be made by this condition. NO_BNL of one of its tables counts more than BNL of another.
+    fn hashes(&self, condition: &Expr) -> bool {
+        let hinted = self.bound.hints.hash_keys.iter().filter(|(columns, _)| condition.reads_any(columns));
+        hinted.map(|(_, may_hash)| *may_hash).min().unwrap_or(self.switches.hash_join)
     }
 
     /// The sides of an equality whose values hash alike when they are equal.

@@ -241,7 +241,7 @@ impl Builder<'_> {
 
     /// For each relation those that hints want before it; empty without hints.
     fn hinted_order(&self, relations: &[Relation<'_>]) -> Vec<u64> {
-        if self.bound.join_orders.is_empty() {
+        if self.bound.hints.join_orders.is_empty() {
             return Vec::new();
         }
         let set_of = |columns: &[ColumnId]| {
@@ -249,16 +249,21 @@ impl Builder<'_> {
             let found = relations.iter().enumerate().filter(|(_, relation)| holds(relation));
             found.fold(0u64, |set, (at, _)| set | 1 << at)
         };
+        let needs: Vec<u64> = relations
+            .iter()
+            .map(|relation| relation.attached.as_ref().map_or(0, |attached| attached.needs))
+            .collect();
         let mut before = vec![0u64; relations.len()];
-        let mut put = |first: u64, then: u64| {
-            for (at, earlier) in before.iter_mut().enumerate().filter(|(at, _)| then & (1u64 << *at) != 0) {
-                *earlier |= first & !(1u64 << at);
-            }
-        };
-        for hint in &self.bound.join_orders {
+        for hint in &self.bound.hints.join_orders {
             let tables: Vec<u64> = hint.tables.iter().map(|columns| set_of(columns)).collect();
             let named = tables.iter().fold(0, |all, table| all | table);
             let others = set_of(&hint.block) & !named;
+            let mut with = before.clone();
+            let mut put = |first: u64, then: u64| {
+                for (at, earlier) in with.iter_mut().enumerate().filter(|(at, _)| then & (1u64 << *at) != 0) {
+                    *earlier |= first & !(1u64 << at);
+                }
+            };
             for (at, &table) in tables.iter().enumerate() {
                 let earlier = tables[..at].iter().fold(0, |all, table| all | table);
                 put(earlier & !table, table);
@@ -267,6 +272,10 @@ impl Builder<'_> {
                 JoinOrderPlace::Anywhere => {}
                 JoinOrderPlace::First => put(named, others),
                 JoinOrderPlace::Last => put(others, named),
+            }
+            // One that hints before it, or outer joins, do not allow is left out, as in MySQL.
+            if can_be_ordered(&with, &needs) {
+                before = with;
             }
         }
         before
@@ -466,6 +475,22 @@ fn relations_read(condition: &Expr, relations: &[Relation<'_>]) -> u64 {
         }
     });
     bits
+}
+
+/// Whether the relations have an order in which each comes behind those that it must.
+fn can_be_ordered(before: &[u64], needs: &[u64]) -> bool {
+    let all = (0..before.len()).fold(0u64, |set, at| set | 1 << at);
+    let mut placed = 0u64;
+    while placed != all {
+        progress::step();
+        let ready = |at: &usize| (before[*at] | needs[*at]) & !placed == 0;
+        let next = (0..before.len()).filter(ready).fold(placed, |set, at| set | 1 << at);
+        if next == placed {
+            return false;
+        }
+        placed = next;
+    }
+    true
 }
 
 /// Whether hints want one of the relations on the right before one of those on the left.

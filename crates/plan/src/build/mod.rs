@@ -1055,7 +1055,8 @@ impl<'b> Builder<'b> {
             SubqueryKind::Scalar => ApplyKind::Scalar,
             SubqueryKind::Exists => ApplyKind::Exists,
             SubqueryKind::Quantified { all, single, condition } => {
-                let keys = match subquery.outer.is_empty() && !single && self.switches.member_sets {
+                let keeps_set = self.bound.hints.keeps_set(subquery, self.switches.member_sets);
+                let keys = match subquery.outer.is_empty() && !single && keeps_set {
                     true => self.member_keys(*all, condition, &node.columns, &subquery.columns),
                     false => Vec::new(),
                 };

@@ -183,6 +183,8 @@ pub struct Subquery {
     /// Once it is a column of rows: its value is read for rows for which all of these are true, so that it need not be computed for others. They
     /// read the rows' columns.
     pub needed_if: Vec<Expr>,
+    /// Where its SELECT begins in the text, by which hints name it; the greatest number: no hint does.
+    pub block: u32,
 }
 
 /// What is asked of a subquery's rows.

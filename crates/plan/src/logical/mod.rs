@@ -4,6 +4,7 @@
 //! and expressions).
 
 pub mod expr;
+mod hints;
 mod json_table;
 mod part;
 mod statement;
@@ -18,12 +19,13 @@ use types::DataType;
 use expr::{Coercibility, ColumnId, Expr, Subquery};
 
 pub use crate::needs::{ColumnNeed, Definer, FunctionNeed, Needs, TableIndex, TableNeed};
+pub(crate) use hints::NO_BLOCK;
+pub use hints::{JoinOrderHint, JoinOrderPlace, PlanHints, SubqueryHint, TableHints};
 pub use json_table::{JsonColumn, JsonRows, JsonSource};
 pub use part::{PartKind, TablePart, TextPredicate, TextPredicateKind};
 pub use statement::{
     Bound, BoundAssignment, BoundDelete, BoundInsert, BoundKind, BoundRowQuery, BoundTable, BoundTargetView,
-    BoundUpdate, BoundViewCheck, Created, InsertCell, InsertRows, JoinOrderHint, JoinOrderPlace,
-    OutputColumn, OutputSource,
+    BoundUpdate, BoundViewCheck, Created, InsertCell, InsertRows, OutputColumn, OutputSource,
 };
 pub use window::{Frame, FrameBound, WindowCall, WindowFunction};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use catalog::{LockWait, TableEntry};
 use types::{CollationId, DataType};
 
-use super::{ColumnInfo, Logical, TableIndex, TablePart};
+use super::{ColumnInfo, Logical, PlanHints, TableHints, TableIndex, TablePart};
 use crate::error::PlanError;
 use crate::expr::{ColumnId, Expr};
 use crate::needs::Needs;
@@ -27,6 +27,8 @@ pub struct BoundTable {
     pub(crate) indexes_of_groups: Option<Vec<usize>>,
     /// FORCE INDEX: a table scan only if no index can be used.
     pub force_index: bool,
+    /// What further hints ask for.
+    pub hints: Option<Box<TableHints>>,
     /// A view, whose rows are those of its query's tree.
     pub is_view: bool,
     /// Parts of large columns that are read instead of them. Part `i` has the ordinal behind the table's columns.
@@ -295,28 +297,6 @@ pub enum BoundKind {
     Do(Box<Logical>),
 }
 
-/// An order of joins that a hint asks for.
-#[derive(Clone, Debug)]
-pub struct JoinOrderHint {
-    /// Where its tables stand.
-    pub place: JoinOrderPlace,
-    /// The columns of each table it names, in its order.
-    pub tables: Vec<Vec<ColumnId>>,
-    /// The columns of all tables of its query block.
-    pub block: Vec<ColumnId>,
-}
-
-/// Where the tables of a [`JoinOrderHint`] stand among those of their block.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum JoinOrderPlace {
-    /// JOIN_ORDER: anywhere.
-    Anywhere,
-    /// JOIN_PREFIX: before all others.
-    First,
-    /// JOIN_SUFFIX: behind all others.
-    Last,
-}
-
 /// A bound statement.
 #[derive(Clone, Debug)]
 pub struct Bound {
@@ -358,8 +338,8 @@ pub struct Bound {
     pub calc_found_rows: bool,
     /// What is wrong with the text and no error: each execution warns of it.
     pub warnings: Vec<PlanError>,
-    /// Orders of joins that hints ask for.
-    pub join_orders: Vec<JoinOrderHint>,
+    /// What its optimizer hints ask for.
+    pub hints: PlanHints,
     /// The query as a whole has a LIMIT, so that `sql_select_limit` does not count.
     pub has_limit: bool,
 }

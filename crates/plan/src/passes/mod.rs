@@ -57,6 +57,8 @@ pub struct Switches {
     pub early_conditions: bool,
     /// An aggregate that a subquery computes for each row is always a join with groups; else where that costs less.
     pub always_groups: bool,
+    /// Indexes that are not visible may be chosen, too.
+    pub invisible_indexes: bool,
 }
 
 impl Default for Switches {
@@ -72,6 +74,7 @@ impl Default for Switches {
             group_order: true,
             early_conditions: true,
             always_groups: false,
+            invisible_indexes: false,
         }
     }
 }
@@ -126,6 +129,7 @@ impl Pass {
 
     /// Runs it over every tree of the statement, whether its own switch is on or not.
     pub fn run(self, bound: &mut Bound, switches: Switches) {
+        let switches = Switches { semijoin: true, ..switches };
         with_kind(bound, |bound, kind| self.run_kind(bound, kind, switches));
     }
 
@@ -144,7 +148,7 @@ impl Pass {
                 let changing = changing_columns(bound, update);
                 for value in update.assignments.iter_mut().filter_map(|assignment| assignment.value.as_mut())
                 {
-                    self.run_assigned(bound, &mut update.source, value, &changing);
+                    self.run_assigned(bound, &mut update.source, value, &changing, switches);
                 }
                 self.run_tree(bound, &mut update.source, switches);
                 for query in &mut update.row_queries {
@@ -160,7 +164,7 @@ impl Pass {
 
     fn run_tree(self, bound: &mut Bound, tree: &mut Logical, switches: Switches) {
         match self {
-            Pass::Semijoin => semijoin::run(bound, tree),
+            Pass::Semijoin => semijoin::run(bound, tree, switches.semijoin),
             Pass::Apply => apply::run(bound, tree),
             Pass::OrFactors => or_factors::run(bound, tree),
             Pass::Pushdown => pushdown::run(bound, tree, switches.outer_to_inner),
@@ -169,9 +173,16 @@ impl Pass {
     }
 
     /// A value that UPDATE assigns may hold subqueries: they become columns of the rows it looks at.
-    fn run_assigned(self, bound: &mut Bound, source: &mut Logical, value: &mut Expr, changing: &[ColumnId]) {
+    fn run_assigned(
+        self,
+        bound: &mut Bound,
+        source: &mut Logical,
+        value: &mut Expr,
+        changing: &[ColumnId],
+        switches: Switches,
+    ) {
         match self {
-            Pass::Semijoin => semijoin::in_expr(bound, value),
+            Pass::Semijoin => semijoin::in_expr(bound, value, switches.semijoin),
             Pass::Apply => *source = apply::extract_assigned(bound, take(source), value, changing),
             // An assignment sees what the ones before it set: its columns are those of the new row.
             Pass::OrFactors | Pass::Pushdown | Pass::Parts => {}
@@ -186,7 +197,8 @@ pub fn run(bound: &mut Bound, switches: Switches) {
             averages::run(bound, kind);
         }
         for pass in Pass::ALL {
-            if pass.is_on(switches) && pass.applies_to(bound) {
+            let is_hinted = pass == Pass::Semijoin && bound.hints.ask_for_joins();
+            if (pass.is_on(switches) || is_hinted) && pass.applies_to(bound) {
                 pass.run_kind(bound, kind, switches);
             }
         }

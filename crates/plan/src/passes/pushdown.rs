@@ -48,6 +48,18 @@ fn constant_truth(expr: &Expr) -> Option<bool> {
     }
 }
 
+/// What the rows of a derived table come from whose conditions hints keep above it.
+fn is_derived(tree: &Logical) -> bool {
+    matches!(
+        tree,
+        Logical::Project { .. }
+            | Logical::Aggregate { .. }
+            | Logical::Window { .. }
+            | Logical::Distinct { .. }
+            | Logical::SetOp { .. }
+    )
+}
+
 /// The tree with `conditions` (to hold for its rows) pushed as deep as they go. What has no row because an input has none is [`Logical::Empty`],
 /// so that none of its other inputs is read.
 fn push(bound: &mut Bound, tree: Logical, conditions: Vec<Expr>, outer_to_inner: bool) -> Logical {
@@ -93,6 +105,14 @@ fn has_no_row(tree: &Logical) -> bool {
 
 fn pushed(bound: &mut Bound, tree: Logical, mut conditions: Vec<Expr>, outer_to_inner: bool) -> Logical {
     crate::progress::steps(1 + conditions.len());
+    if !bound.hints.closed.is_empty() && is_derived(&tree) {
+        let is_kept = |condition: &Expr| condition.reads_any(&bound.hints.closed);
+        let (kept, moved): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_kept);
+        if !kept.is_empty() {
+            return filter(pushed(bound, tree, moved, outer_to_inner), kept);
+        }
+        conditions = moved;
+    }
     match tree {
         Logical::Filter { input, conditions: own } => {
             for condition in own {

@@ -4,6 +4,8 @@
 //! a value that may be NULL. What reads the outer row inside the subquery is pulled up into the join's conditions; where
 //! that cannot be done the subquery stays as it is, for the pass `apply`: a text that is looked for among its numbers is then read
 //! without a warning, as in MySQL.
+//!
+//! A hint may ask for a join where `optimizer_switch` does not, and against one.
 
 use types::planted::{self, Plant};
 
@@ -15,15 +17,15 @@ use crate::rewrite;
 use super::{apply, take};
 
 /// Runs the pass over a tree and the trees of the subqueries in it, innermost first.
-pub(super) fn run(bound: &mut Bound, tree: &mut Logical) {
-    tree.each_input_mut(&mut |input| run(bound, input));
-    tree.each_expr_mut(&mut |expr| below(bound, expr));
-    join(bound, tree);
+pub(super) fn run(bound: &mut Bound, tree: &mut Logical, is_on: bool) {
+    tree.each_input_mut(&mut |input| run(bound, input, is_on));
+    tree.each_expr_mut(&mut |expr| below(bound, expr, is_on));
+    join(bound, tree, is_on);
     tree.each_expr_mut(&mut read_without_warning);
 }
 
 /// Makes joins of the conditions of a filter.
-fn join(bound: &mut Bound, tree: &mut Logical) {
+fn join(bound: &mut Bound, tree: &mut Logical, is_on: bool) {
     let Logical::Filter { input, conditions } = tree else { return };
     if !conditions.iter().any(Expr::has_subquery) {
         return;
@@ -31,7 +33,7 @@ fn join(bound: &mut Bound, tree: &mut Logical) {
     let mut source = take(input);
     let mut rest = Vec::new();
     for condition in conditions.drain(..) {
-        match joinable(bound, &condition) {
+        match joinable(bound, &condition, is_on) {
             Some((kind, conditions, right)) => {
                 source = Logical::Join { kind, left: Box::new(source), right: Box::new(right), conditions };
             }
@@ -46,15 +48,15 @@ fn join(bound: &mut Bound, tree: &mut Logical) {
 }
 
 /// Runs the pass over the trees of an expression's subqueries.
-pub(super) fn in_expr(bound: &mut Bound, expr: &mut Expr) {
-    below(bound, expr);
+pub(super) fn in_expr(bound: &mut Bound, expr: &mut Expr, is_on: bool) {
+    below(bound, expr, is_on);
     read_without_warning(expr);
 }
 
-fn below(bound: &mut Bound, expr: &mut Expr) {
-    expr.each_child_mut(&mut |child| below(bound, child));
+fn below(bound: &mut Bound, expr: &mut Expr, is_on: bool) {
+    expr.each_child_mut(&mut |child| below(bound, child, is_on));
     if let ExprKind::Subquery(subquery) = &mut expr.kind {
-        run(bound, &mut subquery.plan);
+        run(bound, &mut subquery.plan, is_on);
     }
 }
 
@@ -98,7 +100,7 @@ fn read_left_without_warning(part: &mut Expr) {
 }
 
 /// The kind, the conditions and the right side of the join that a condition is, if it is one.
-fn joinable(bound: &mut Bound, condition: &Expr) -> Option<(JoinKind, Vec<Expr>, Logical)> {
+fn joinable(bound: &mut Bound, condition: &Expr, is_on: bool) -> Option<(JoinKind, Vec<Expr>, Logical)> {
     let (kind, subquery) = match &condition.kind {
         ExprKind::Subquery(subquery) => (JoinKind::Semi, subquery),
         ExprKind::Call { function: FunctionId::Not, args, .. } => match &args[0].kind {
@@ -107,6 +109,9 @@ fn joinable(bound: &mut Bound, condition: &Expr) -> Option<(JoinKind, Vec<Expr>,
         },
         _ => return None,
     };
+    if !bound.hints.joins(subquery, is_on) {
+        return None;
+    }
     let (conditions, right) = join_sides(bound, subquery, kind)?;
     Some((kind, conditions, right))
 }

@@ -680,6 +680,7 @@ table! {
     3636 ER_CTE_MAX_RECURSION_DEPTH "HY000" "Recursive query aborted after %u iterations. Try increasing @@cte_max_recursion_depth to a larger value.";
     3637 ER_NOT_HINT_UPDATABLE_VARIABLE "HY000" "Variable %s cannot be set using SET_VAR hint.";
     3640 ER_CLIENT_DOES_NOT_SUPPORT "HY000" "The client doesn't support %s";
+    3651 ER_RESOURCE_GROUP_NOT_EXISTS "HY000" "Resource Group '%-.192s' does not exist.";
     3655 ER_DISALLOWED_OPERATION "HY000" "%s operation is disallowed on %s";
     3658 ER_FEATURE_UNSUPPORTED "HY000" "Feature %s is unsupported (%s).";
     3659 ER_ATTRIBUTE_IGNORED "HY000" "Attribute %s is ignored (%s).";

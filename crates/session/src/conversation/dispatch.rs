@@ -11,6 +11,7 @@ use super::definitions;
 use super::digest_lookup;
 use super::digest_lookup::DigestLookup;
 use super::explain;
+use super::hinted_variables;
 use super::load;
 use super::lock_tables;
 use super::names::name_text;
@@ -135,7 +136,11 @@ pub(crate) fn dispatch<B: Backend>(
         | Statement::Insert(_)
         | Statement::Update(_)
         | Statement::Delete(_)
-        | Statement::Do(_) => return run::run_planned(session, statement, sql, parameters, reply),
+        | Statement::Do(_) => {
+            return hinted_variables::with_hinted(session, statement, sql, |session| {
+                run::run_planned(session, statement, sql, parameters, reply)
+            });
+        }
         Statement::LoadData(load) => load::load_data(session, load, sql, reply),
         Statement::Explain(explain) => return explain::explain(session, explain, sql, parameters, reply),
 

@@ -15,6 +15,7 @@ use super::attempt::Attempt;
 use super::context;
 use super::digest_lookup;
 use super::execution;
+use super::hinted_variables;
 use super::listing::{Listing, text, unsigned};
 use super::names::name_text;
 use super::plans::has_plan;
@@ -81,15 +82,15 @@ pub(crate) fn explain<B: Backend>(
         return Err(not_supported("EXPLAIN of this statement").into());
     }
     let asked = Asked { analyze: explain.analyze, format, statement, span, sql, parameters };
-    let shown = match explain.schema {
-        None => of_statement(session, &asked, reply)?,
+    let shown = hinted_variables::with_hinted(session, statement, sql, |session| match explain.schema {
+        None => of_statement(session, &asked, reply),
         Some(schema) => {
             let own = session.enter_schema(&name_text(schema.text))?;
             let shown = of_statement(session, &asked, reply);
             session.leave_schema(own);
-            shown?
+            shown
         }
-    };
+    })?;
     match (explain.into, shown) {
         (Some(variable), Shown::Text(text)) => {
             // 9.7 gives it utf8mb3, which has no characters of four bytes.

@@ -43,6 +43,11 @@ impl FunctionState {
         number
     }
 
+    /// The time that was fixed.
+    pub(super) fn fixed_timestamp(&self) -> Option<i64> {
+        self.fixed_timestamp_micros
+    }
+
     /// SET timestamp; `None`: the clock's.
     pub(super) fn fix_timestamp(&mut self, micros: Option<i64>) {
         self.fixed_timestamp_micros = micros;

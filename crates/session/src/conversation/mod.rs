@@ -39,6 +39,7 @@ mod firings;
 mod function_state;
 mod functions;
 mod ground;
+mod hinted_variables;
 mod histogram;
 mod inside;
 mod lifetime;

@@ -148,6 +148,8 @@ struct BindSession<'a, B: Backend> {
     for_all_values: bool,
     /// A prepared statement is executed: what planning warns of was reported when it was prepared.
     is_execution: bool,
+    /// A statement is prepared, which reports that.
+    is_prepared: bool,
 }
 
 impl<'a, B: Backend> BindSession<'a, B> {
@@ -161,6 +163,7 @@ impl<'a, B: Backend> BindSession<'a, B> {
             begins_time: true,
             for_all_values: false,
             is_execution: false,
+            is_prepared: false,
         }
     }
 
@@ -469,7 +472,17 @@ impl<'a, B: Backend> Planner<'a, B> {
         self.plan_bound(statement, text, &self.names.catalog(), &bind)
     }
 
-    /// Plans a statement that is only prepared (`values`: none), or is no SELECT of a client: it has no time limit.
+    /// Plans a statement that is prepared, its parameters unknown. Answers what its text is warned of, too.
+    pub(super) fn plan_prepared(
+        &self,
+        statement: &Statement<'_>,
+        text: &[u8],
+    ) -> Result<(PlanHandle<B>, Vec<PlanError>), Box<SqlError>> {
+        let bind = BindSession { begins_time: false, is_prepared: true, ..BindSession::new(self, None) };
+        self.plan_warning(statement, text, &self.names.catalog(), &bind)
+    }
+
+    /// Plans a statement that is no SELECT of a client: it has no time limit.
     pub(super) fn plan_with(
         &self,
         statement: &Statement<'_>,
@@ -507,6 +520,17 @@ impl<'a, B: Backend> Planner<'a, B> {
         catalog: &Arc<Catalog>,
         bind: &BindSession<'_, B>,
     ) -> Result<PlanHandle<B>, Box<SqlError>> {
+        self.plan_warning(statement, text, catalog, bind).map(|(plan, _)| plan)
+    }
+
+    /// Plans a statement; of a prepared one what its text is warned of is no part of the plan.
+    fn plan_warning(
+        &self,
+        statement: &Statement<'_>,
+        text: &[u8],
+        catalog: &Arc<Catalog>,
+        bind: &BindSession<'_, B>,
+    ) -> Result<(PlanHandle<B>, Vec<PlanError>), Box<SqlError>> {
         let bytes_before = env::memory::command_bytes().0;
         let kind = kind_of(statement);
         let max_execution_ms = hinted_time(statement, text);
@@ -523,12 +547,12 @@ impl<'a, B: Backend> Planner<'a, B> {
                 None => self.shared.begin_deadline(limit)?,
             }),
         };
-        let mut derived = DerivedTypes::default();
+        let (mut derived, mut warnings) = (DerivedTypes::default(), Vec::new());
         let planned = plan::progress::stoppable(|| {
             let (mut bound, types) = bind.bind(statement, text, catalog)?;
             derived = types;
-            if bind.is_execution {
-                bound.warnings.clear();
+            if bind.is_execution || bind.is_prepared {
+                warnings = std::mem::take(&mut bound.warnings);
             }
             let options = plan::Options {
                 switches: self.variables.settings().optimizer_switch.plan_switches(),
@@ -553,9 +577,11 @@ impl<'a, B: Backend> Planner<'a, B> {
             database: self.names.database.cloned(),
             parameter_classes: bind.classes(&derived),
             max_execution_ms,
+            is_warned_of: !warnings.is_empty(),
             bytes: env::memory::command_bytes().0.saturating_sub(bytes_before),
         };
-        Ok(PlanHandle::made(CachedPlan::new(prepared, made_for, self.variables.settings()), deadline))
+        let plan = CachedPlan::new(prepared, made_for, self.variables.settings());
+        Ok((PlanHandle::made(plan, deadline), warnings))
     }
 
     /// The plan of a prepared text that another session made for such parameters; none: they are unknown.
@@ -585,7 +611,7 @@ impl<'a, B: Backend> Planner<'a, B> {
         values: &[ValueRef<'_>],
         plan: &PlanHandle<B>,
     ) {
-        if self.fit().would_make(plan, values) && !plan.reads_system_tables() {
+        if self.fit().would_make(plan, values) && !plan.reads_system_tables() && !plan.is_warned_of() {
             self.shared.plans.put(key, normalized, Arc::clone(plan.shared()));
         }
     }

@@ -6,6 +6,7 @@
 
 use exec::{LongData, LongParameter};
 use hashbrown::HashMap;
+use plan::PlanError;
 use plan::logical::OutputSource;
 use service::error::{
     ER_DYNAMIC_PARAMETERS_DML_ONLY, ER_EMPTY_QUERY, ER_MALFORMED_PACKET, ER_NEED_REPREPARE, ER_PS_MANY_PARAM,
@@ -21,6 +22,7 @@ use wire::parameter::PARAMETER_COUNT_MAX;
 
 use super::attempt::{Attempt, until_planned};
 use super::cursor::Cursor;
+use super::hinted_variables;
 use super::memory;
 use super::parameters::read_parameters;
 use super::plan_fit;
@@ -146,7 +148,9 @@ fn check_prepare<B: Backend>(
         return Err(ER_DYNAMIC_PARAMETERS_DML_ONLY.bare());
     }
     let places = parsed.params.clone();
-    let plan = plan_for_prepare(session, &parsed.statement, sql)?;
+    let plan = hinted_variables::with_hinted(session, &parsed.statement, sql, |session| {
+        plan_for_prepare(session, &parsed.statement, sql)
+    })?;
     Ok((places, plan))
 }
 
@@ -163,19 +167,28 @@ fn plan_for_prepare<B: Backend>(
     let planner = session.planner();
     if let Some(into) = into_of(statement) {
         // It has no columns to tell of, but may be wrong.
-        let plan = planner.plan_with(statement, text, None, &planner.names.catalog())?;
+        let (plan, warnings) = planner.plan_prepared(statement, text)?;
         access::require_plan(planner.account, plan.physical())?;
-        return variables_of(plan.physical(), into).map(|_| None);
+        variables_of(plan.physical(), into)?;
+        warn_of(session, &warnings);
+        return Ok(None);
     }
     let found = planner.find_prepared(text, &[]);
     if let Known::Plan(_, plan) = found {
         access::require_plan(planner.account, plan.physical())?;
         return Ok(Some(PlanHandle::new(plan)));
     }
-    let plan = planner.plan_with(statement, text, None, &planner.names.catalog())?;
+    let (plan, warnings) = planner.plan_prepared(statement, text)?;
     access::require_plan(planner.account, plan.physical())?;
     planner.share_prepared(&found, text, &[], &plan);
+    warn_of(session, &warnings);
     Ok(Some(plan))
+}
+
+/// Tells what is wrong with the text of a statement that is prepared.
+fn warn_of<B: Backend>(session: &mut Session<B>, warnings: &[PlanError]) {
+    let warnings = warnings.iter().map(exec::warning_of);
+    session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
 }
 
 /// COM_STMT_EXECUTE.
@@ -420,15 +433,17 @@ fn plan_and_run<B: Backend>(
     }
     session.diagnostics.clear();
     session.account.renew(&session.shared.core);
-    let mut plan = session.planner().plan_execution(&parsed.statement, text, values)?;
-    if let Some(into) = into_of(&parsed.statement) {
-        run::run_into(session, &mut plan, into, values, reply)?;
-        return Ok((CachedExecution::Nothing, None));
-    }
-    session.planner().share_prepared(&found, text, values, &plan);
-    require_passing(&session.running, Some(plan.prepared()))?;
-    let cursor = run::run_cached(session, &mut plan, values, wants_cursor, reply)?;
-    Ok((CachedExecution::Plan(plan), cursor))
+    hinted_variables::with_hinted(session, &parsed.statement, text, |session| {
+        let mut plan = session.planner().plan_execution(&parsed.statement, text, values)?;
+        if let Some(into) = into_of(&parsed.statement) {
+            run::run_into(session, &mut plan, into, values, reply)?;
+            return Ok((CachedExecution::Nothing, None));
+        }
+        session.planner().share_prepared(&found, text, values, &plan);
+        require_passing(&session.running, Some(plan.prepared()))?;
+        let cursor = run::run_cached(session, &mut plan, values, wants_cursor, reply)?;
+        Ok((CachedExecution::Plan(plan), cursor))
+    })
 }
 
 /// COM_STMT_FETCH.

@@ -227,6 +227,41 @@ fn check_system<B: Backend>(
     Ok(())
 }
 
+/// What a hint sets a variable to.
+pub(super) enum HintedSetting {
+    /// The variable, and the one that follows it.
+    Settings(Vec<(VariableId, Setting)>),
+    /// The time that the statement has; none: that of the clock.
+    Timestamp(Option<i64>),
+    /// The number of the next row.
+    InsertId(u64),
+}
+
+/// Checks the value that SET_VAR assigns as SET checks it.
+///
+/// # Errors
+/// Those of SET, which a hint warns of.
+pub(super) fn hinted_setting<B: Backend>(
+    session: &mut Session<B>,
+    id: VariableId,
+    value: &Value,
+) -> Result<HintedSetting> {
+    match state_variable(id, Some(value))? {
+        Some(Change::Insert(InsertId::Timestamp(micros))) => return Ok(HintedSetting::Timestamp(micros)),
+        Some(Change::Insert(InsertId::Next(next))) => return Ok(HintedSetting::InsertId(next)),
+        Some(_) | None => {}
+    }
+    let mut warnings = Vec::new();
+    let setting = assign::setting_of(id.definition(), session.variables.get(id), value, &mut warnings)?;
+    session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
+    if id == known::time_zone() {
+        check_time_zone(&setting)?;
+    }
+    let change = Change::Session(id, setting.clone());
+    let companion = companion_of(id, Some(&change));
+    Ok(HintedSetting::Settings(std::iter::once((id, setting)).chain(companion).collect()))
+}
+
 /// The value of an expression outside any query. Literals, which SET has mostly, need no planner.
 pub(super) fn evaluate<B: Backend>(session: &mut Session<B>, expr: &Expr<'_>) -> Result<Value> {
     if let Some(value) = literal(&expr.kind, session.variables.settings().connection_collation) {

@@ -56,6 +56,8 @@ pub(crate) struct CachedPlan<B: Backend> {
     point: Option<(Option<Charset>, B::PointProgram)>,
     /// MAX_EXECUTION_TIME of a SELECT's hints, in milliseconds.
     max_execution_ms: Option<u64>,
+    /// PREPARE warns of its text, of which the plan says nothing.
+    is_warned_of: bool,
     /// Memory that it takes.
     bytes: u64,
 }
@@ -68,6 +70,8 @@ pub(crate) struct MadeFor {
     pub(crate) database: Option<Arc<str>>,
     pub(crate) parameter_classes: Vec<ParameterClass>,
     pub(crate) max_execution_ms: Option<u64>,
+    /// PREPARE warns of its text, of which the plan says nothing.
+    pub(crate) is_warned_of: bool,
     /// What making it took of memory.
     pub(crate) bytes: u64,
 }
@@ -156,6 +160,7 @@ impl<B: Backend> CachedPlan<B> {
             runs_programs: plan.runs_programs(),
             point: None,
             max_execution_ms: made_for.max_execution_ms,
+            is_warned_of: made_for.is_warned_of,
             bytes: made_for.bytes,
             prepared,
         };
@@ -195,6 +200,11 @@ impl<B: Backend> CachedPlan<B> {
     #[inline]
     pub(crate) fn max_execution_ms(&self) -> Option<u64> {
         self.max_execution_ms
+    }
+
+    /// Whether PREPARE warns of its text, which the plan does not know: another session's PREPARE would not.
+    pub(crate) fn is_warned_of(&self) -> bool {
+        self.is_warned_of
     }
 
     /// Whether it reads system tables, which want to know the session.

@@ -9,6 +9,7 @@
 //! | `derived_condition_pushdown` | conditions stay above the rows they are about, and an OR as it is written |
 //! | `prefer_ordering_index` | GROUP BY and DISTINCT use hash tables, whatever order an index gives |
 //! | `engine_condition_pushdown` | conditions are evaluated on columns that were read, not on rows as they are stored |
+//! | `use_invisible_indexes` | indexes that are not visible are not chosen |
 //!
 //! The other flags are checked, kept and shown. Assigning a list changes the flags it names and keeps the others.
 
@@ -73,6 +74,7 @@ const MATERIALIZATION: u32 = bit_of("materialization");
 const SUBQUERY_TO_DERIVED: u32 = bit_of("subquery_to_derived");
 const PREFER_ORDERING_INDEX: u32 = bit_of("prefer_ordering_index");
 const ENGINE_CONDITION_PUSHDOWN: u32 = bit_of("engine_condition_pushdown");
+const USE_INVISIBLE_INDEXES: u32 = bit_of("use_invisible_indexes");
 const DERIVED_CONDITION_PUSHDOWN: u32 = bit_of("derived_condition_pushdown");
 
 impl Default for OptimizerSwitch {
@@ -154,6 +156,7 @@ impl OptimizerSwitch {
             group_order: self.0 & PREFER_ORDERING_INDEX != 0,
             early_conditions: self.0 & ENGINE_CONDITION_PUSHDOWN != 0,
             semijoin: self.0 & SEMIJOIN != 0,
+            invisible_indexes: self.0 & USE_INVISIBLE_INDEXES != 0,
             or_factors: pushdown,
             pushdown,
             hash_join: self.0 & BLOCK_NESTED_LOOP != 0,
