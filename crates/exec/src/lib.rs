@@ -70,7 +70,7 @@ pub use execute::{run_change, run_query, run_source};
 pub use long_data::{LongData, LongParameter};
 pub use output::{ReplySink, RowSink};
 pub use planned::PlannedConstants;
-pub use prepare::Prepared;
+pub use prepare::{Prepared, ValueMemory};
 pub use run::{evaluate, warning_of, warnings_of};
 pub use spill::remove_left_over;
 pub use status_counts::{StatusCounts, StatusKind};

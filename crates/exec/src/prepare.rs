@@ -5,13 +5,17 @@
 
 use std::sync::Arc;
 
-use plan::physical::{PhysicalPlan, PlanKind};
-use types::{Batch, Column, DataType};
+use plan::physical::{Node, Op, PhysicalPlan, PlanKind};
+use types::{Batch, Column, DataType, Value};
 
-use crate::expr::{EvalContext, Program, SqlResult};
+use crate::expr::{EvalContext, Program, Scratch, SqlResult, no_input};
+use crate::output::value_of;
 use crate::programs::Programs;
 use crate::run;
 use crate::status_counts::{StatusCounts, StatusKind, plan_counts};
+
+/// Bytes of a value whose memory is kept for the next one.
+const VALUE_BYTES_KEPT_MAX: usize = 1 << 10;
 
 /// A plan ready to run, shared between executions and sessions.
 #[derive(Debug)]
@@ -21,6 +25,10 @@ pub struct Prepared {
     change: Option<crate::change::Compiled>,
     /// The plan's `constant_checks`, if there are any.
     constant_checks: Option<Program>,
+    /// The program of a plan that is nothing but one expression.
+    expression: Option<Arc<Program>>,
+    /// Its value may be had without evaluating it ([`Prepared::single_value`]).
+    is_single: bool,
     /// What each execution counts for the way the plan reads its tables.
     counts: Box<[(StatusKind, u64)]>,
 }
@@ -47,13 +55,51 @@ impl Prepared {
             checks => Some(Program::of_checks(checks)?),
         };
         let counts = plan_counts::of(&plan);
-        Ok(Prepared { plan, programs, change, constant_checks, counts })
+        let expression = programs.first().filter(|_| is_expression(&plan)).map(Arc::clone);
+        let is_single = expression.as_ref().is_some_and(|program| program.is_single());
+        Ok(Prepared { plan, programs, change, constant_checks, expression, is_single, counts })
     }
 
     /// The plan.
     #[must_use]
     pub fn plan(&self) -> &Arc<PhysicalPlan> {
         &self.plan
+    }
+
+    /// The value of a plan that is one expression over its parameters, where running it would only give this value: no error, no
+    /// warning, no effect. `None`: it must be run.
+    #[must_use]
+    pub fn single_value(&self, parameters: &[Value]) -> Option<Value> {
+        if !self.is_single {
+            return None;
+        }
+        self.expression.as_ref()?.single_value(parameters, &self.plan.output.first()?.data_type)
+    }
+
+    /// Memory for [`Prepared::value`]; `None`: the plan is more than an expression.
+    #[must_use]
+    pub fn value_memory(&self) -> Option<ValueMemory> {
+        let program = self.expression.as_ref()?;
+        let out = [Column::new(self.plan.output.first()?.data_type.physical())];
+        Some(ValueMemory { scratch: program.scratch(), out })
+    }
+
+    /// The value of a plan that is one expression, without operators.
+    ///
+    /// # Errors
+    /// The client's.
+    pub fn value(&self, memory: &mut ValueMemory, ctx: &mut EvalContext<'_>) -> SqlResult<Value> {
+        let (Some(program), Some(output)) = (&self.expression, self.plan.output.first()) else {
+            return Err(crate::error::internal("a plan that is no expression"));
+        };
+        memory.scratch.reset();
+        program.eval(&mut memory.scratch, &no_input(), ctx, &mut memory.out)?;
+        let value = value_of(memory.out[0].cell(0), &output.data_type);
+        memory.scratch.trim();
+        if memory.out[0].byte_count() > VALUE_BYTES_KEPT_MAX {
+            memory.out = [Column::new(output.data_type.physical())];
+        }
+        Ok(value)
     }
 
     /// The types of the columns into which a parameter goes as it is, if it goes nowhere else: of an INSERT, columns of long
@@ -97,6 +143,25 @@ impl Prepared {
     pub(crate) fn programs(&self) -> Programs<'_> {
         Programs::new(&self.programs)
     }
+}
+
+/// What computing the value of a plan keeps for the next time: memory, no values that anybody reads.
+#[derive(Debug)]
+pub struct ValueMemory {
+    scratch: Scratch,
+    out: [Column; 1],
+}
+
+/// Whether a plan is nothing but one expression.
+fn is_expression(plan: &PhysicalPlan) -> bool {
+    let PlanKind::Query(Node { op: Op::Project { input, exprs }, .. }) = &plan.kind else { return false };
+    matches!(input.op, Op::OneRow)
+        && exprs.len() == 1
+        && plan.output.len() == 1
+        && plan.tables.is_empty()
+        && plan.constant_checks.is_empty()
+        && plan.warnings.is_empty()
+        && plan.needs.functions.is_empty()
 }
 
 /// Computes expressions of constants for their errors. What they warn of is said where they are used.

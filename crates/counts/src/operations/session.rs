@@ -118,6 +118,7 @@ pub(crate) fn count(counter: &mut Counter) {
     prepared(counter, &mut client);
     texts(counter, &mut client);
     wide(counter, &mut client);
+    programs(counter, &mut client);
     drop(client);
     engine.close().expect("the store closes");
 }
@@ -153,6 +154,34 @@ fn texts(counter: &mut Counter, client: &mut Client) {
         client.query(&format!("INSERT INTO grows VALUES ({}, 3, 'some text')", 1000 + number))
     });
     counter.count("session.prepare_point_select", 32, |_| client.prepare("SELECT k, c FROM t WHERE id = ?"));
+}
+
+/// Stored programs: functions called for each row, loops, statements in them, triggers.
+fn programs(counter: &mut Counter, client: &mut Client) {
+    client.query("CREATE FUNCTION f(x INT) RETURNS INT DETERMINISTIC RETURN x + 1");
+    counter.count("session.function_500_calls", 4, |_| client.query("SELECT SUM(f(k)) FROM t"));
+    client.query(
+        "CREATE PROCEDURE looping(n INT) BEGIN DECLARE i, s INT DEFAULT 0; WHILE i < n DO \
+         SET i = i + 1; IF i % 2 = 0 THEN SET s = s + i; END IF; END WHILE; END",
+    );
+    counter.count("session.loop_of_500", 4, |_| client.query("CALL looping(500)"));
+    client.query(
+        "CREATE PROCEDURE texts(n INT) BEGIN DECLARE i INT DEFAULT 0; DECLARE s VARCHAR(100); WHILE i < n DO \
+         SET i = i + 1, s = CONCAT('text ', i); END WHILE; END",
+    );
+    counter.count("session.loop_of_100_texts", 4, |_| client.query("CALL texts(100)"));
+    client.query(
+        "CREATE PROCEDURE points(n INT) BEGIN DECLARE i, v INT DEFAULT 0; WHILE i < n DO \
+         SELECT k INTO v FROM t WHERE id = i; SET i = i + 1; END WHILE; END",
+    );
+    counter.count("session.loop_of_100_points", 4, |_| client.query("CALL points(100)"));
+    client
+        .query("CREATE TABLE fires (id BIGINT PRIMARY KEY, k INT NOT NULL, c CHAR(120) NOT NULL, KEY k (k))");
+    client.query("CREATE TRIGGER bi BEFORE INSERT ON fires FOR EACH ROW SET NEW.k = NEW.k + 1");
+    let insert = client.prepare("INSERT INTO fires VALUES (?, ?, 'some text')");
+    counter.count("session.prepared_insert_with_trigger", 128, |number| {
+        client.execute(insert, &integers([number, number % 7]))
+    });
 }
 
 /// What an ORM sends for an object of many columns: a long text, an alias for each column.

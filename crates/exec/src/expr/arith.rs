@@ -137,28 +137,13 @@ impl Arith {
             ArithOp::BitOr => data.extend((0..count).map(|i| a.int(i) | b.int(i))),
             ArithOp::BitAnd => data.extend((0..count).map(|i| a.int(i) & b.int(i))),
             ArithOp::BitXor => data.extend((0..count).map(|i| a.int(i) ^ b.int(i))),
-            ArithOp::ShiftLeft | ArithOp::ShiftRight => data.extend((0..count).map(|i| {
-                let (bits, by) = (a.int(i) as u64, b.int(i) as u64);
-                let shifted = match u32::try_from(by) {
-                    Ok(by) if by < 64 && self.op == ArithOp::ShiftLeft => bits << by,
-                    Ok(by) if by < 64 => bits >> by,
-                    _ => 0,
-                };
-                shifted as i64
-            })),
+            ArithOp::ShiftLeft => data.extend((0..count).map(|i| shifted(a.int(i), b.int(i), true))),
+            ArithOp::ShiftRight => data.extend((0..count).map(|i| shifted(a.int(i), b.int(i), false))),
             ArithOp::Add if signed => self.each_int((a, b), count, data, nulls, i64::checked_add)?,
             ArithOp::Sub if signed => self.each_int((a, b), count, data, nulls, i64::checked_sub)?,
             ArithOp::Mul if signed => self.each_int((a, b), count, data, nulls, i64::checked_mul)?,
             ArithOp::Add | ArithOp::Sub | ArithOp::Mul => {
-                self.each_int((a, b), count, data, nulls, |x, y| {
-                    let (x, y) = (wide(x, left_unsigned), wide(y, right_unsigned));
-                    let value = match self.op {
-                        ArithOp::Add => x + y,
-                        ArithOp::Sub => x - y,
-                        _ => x.saturating_mul(y),
-                    };
-                    narrow(value, unsigned)
-                })?;
+                self.each_int((a, b), count, data, nulls, |x, y| self.integer(x, y))?;
             }
             ArithOp::IntDiv | ArithOp::Mod | ArithOp::Div => {
                 for i in 0..count {
@@ -166,19 +151,63 @@ impl Arith {
                         data.push(0);
                         continue;
                     }
-                    let (x, y) = (wide(a.int(i), left_unsigned), wide(b.int(i), right_unsigned));
-                    if y == 0 {
+                    if b.int(i) == 0 {
                         run.ctx.division_by_zero()?;
                         nulls.set_null(i);
                         data.push(0);
                         continue;
                     }
-                    let value = if self.op == ArithOp::Mod { x % y } else { x / y };
-                    data.push(narrow(value, unsigned).ok_or_else(|| self.out_of_range())?);
+                    data.push(self.integer(a.int(i), b.int(i)).ok_or_else(|| self.out_of_range())?);
                 }
             }
         }
         Ok(())
+    }
+
+    /// The result of two integers; `None`: it is out of range, or the divisor is zero.
+    pub(super) fn integer(&self, x: i64, y: i64) -> Option<i64> {
+        let ArithClass::Int { left_unsigned, right_unsigned, unsigned } = self.class else { return None };
+        let (wide_x, wide_y) = (wide(x, left_unsigned), wide(y, right_unsigned));
+        let value = match self.op {
+            ArithOp::Add => wide_x + wide_y,
+            ArithOp::Sub => wide_x - wide_y,
+            ArithOp::Mul => wide_x.saturating_mul(wide_y),
+            ArithOp::IntDiv | ArithOp::Div => wide_x.checked_div(wide_y)?,
+            ArithOp::Mod => wide_x.checked_rem(wide_y)?,
+            ArithOp::BitOr => return Some(x | y),
+            ArithOp::BitAnd => return Some(x & y),
+            ArithOp::BitXor => return Some(x ^ y),
+            ArithOp::ShiftLeft => return Some(shifted(x, y, true)),
+            ArithOp::ShiftRight => return Some(shifted(x, y, false)),
+        };
+        narrow(value, unsigned)
+    }
+
+    /// The result of two doubles; `None`: it is no number, or the divisor is zero.
+    pub(super) fn double(&self, x: f64, y: f64) -> Option<f64> {
+        let value = match self.op {
+            ArithOp::Add => x + y,
+            ArithOp::Sub => x - y,
+            ArithOp::Mul => x * y,
+            ArithOp::Mod => x % y,
+            _ => x / y,
+        };
+        value.is_finite().then_some(value)
+    }
+
+    /// The result of two decimals, of which a division gives `scale` digits behind the point; `None`: it is out of range, or the
+    /// divisor is zero.
+    pub(super) fn decimal(&self, x: &Decimal, y: &Decimal, scale: u8) -> Option<Decimal> {
+        let result = match self.op {
+            ArithOp::Add => x.add(y),
+            ArithOp::Sub => x.sub(y),
+            ArithOp::Mul => x.mul(y),
+            _ if y.is_zero() => None,
+            ArithOp::Mod => x.rem(y),
+            ArithOp::IntDiv => x.div_integer(y),
+            _ => x.div(y, scale.saturating_sub(x.scale())).map(|quotient| quotient.round(scale)),
+        };
+        result.filter(|value| value.integer_digits() <= 65)
     }
 
     /// `compute` for each row: a loop for each operation. `None`: the result is no BIGINT.
@@ -220,16 +249,7 @@ impl Arith {
                     run.ctx.division_by_zero()?;
                     nulls.set_null(i);
                 } else {
-                    value = match self.op {
-                        ArithOp::Add => x + y,
-                        ArithOp::Sub => x - y,
-                        ArithOp::Mul => x * y,
-                        ArithOp::Mod => x % y,
-                        _ => x / y,
-                    };
-                    if !value.is_finite() {
-                        return Err(self.out_of_range());
-                    }
+                    value = self.double(x, y).ok_or_else(|| self.out_of_range())?;
                 }
             }
             match data {
@@ -266,17 +286,7 @@ impl Arith {
                     run.ctx.division_by_zero()?;
                     nulls.set_null(i);
                 } else {
-                    let result = match self.op {
-                        ArithOp::Add => x.add(y),
-                        ArithOp::Sub => x.sub(y),
-                        ArithOp::Mul => x.mul(y),
-                        ArithOp::Mod => x.rem(y),
-                        ArithOp::IntDiv => x.div_integer(y),
-                        _ => x.div(y, scale.saturating_sub(x.scale())).map(|quotient| quotient.round(scale)),
-                    };
-                    value = result
-                        .filter(|value| value.integer_digits() <= 65)
-                        .ok_or_else(|| self.out_of_range())?;
+                    value = self.decimal(x, y, scale).ok_or_else(|| self.out_of_range())?;
                 }
             }
             match data {
@@ -328,6 +338,16 @@ impl Arith {
         }
         Ok(())
     }
+}
+
+fn shifted(bits: i64, by: i64, is_left: bool) -> i64 {
+    let bits = bits as u64;
+    let shifted = match u32::try_from(by as u64) {
+        Ok(by) if by < 64 && is_left => bits << by,
+        Ok(by) if by < 64 => bits >> by,
+        _ => 0,
+    };
+    shifted as i64
 }
 
 /// The bits of an integer result, if it fits.

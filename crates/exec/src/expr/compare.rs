@@ -42,7 +42,7 @@ impl How {
 }
 
 #[inline]
-fn compare_ints(a: i64, a_unsigned: bool, b: i64, b_unsigned: bool) -> Ordering {
+pub(super) fn compare_ints(a: i64, a_unsigned: bool, b: i64, b_unsigned: bool) -> Ordering {
     match (a_unsigned, b_unsigned) {
         (false, false) => a.cmp(&b),
         (true, true) => (a as u64).cmp(&(b as u64)),

@@ -12,7 +12,7 @@
 //! 3. A program is immutable and shared; all state of an execution is in its scratch and its context.
 //!
 //! Read next: `program` (nodes and how they run), `compile` (from bound expressions), `convert` (between classes),
-//! `arith`, `compare`, then the function kernels `text`, `number`, `temporal`, `json`, `misc`.
+//! `arith`, `compare`, `single` (without columns), then the function kernels `text`, `number`, `temporal`, `json`, `misc`.
 
 mod arith;
 mod compare;
@@ -22,6 +22,7 @@ mod convert;
 mod fold;
 mod kernels;
 mod program;
+mod single;
 mod vector;
 
 pub use context::{

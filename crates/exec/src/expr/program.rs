@@ -28,6 +28,8 @@ pub struct Program {
 
 /// Functions whose results may be longer than this are computed for few rows at a time.
 const WIDE_BYTES: u32 = 64 << 10;
+/// Bytes of a column that is kept for the next execution of an expression that is computed alone.
+const KEPT_BYTES_MAX: usize = 1 << 10;
 /// Bytes of results between two looks whether the statement must end.
 const LOOK_BYTES: usize = 1 << 20;
 /// Values computed between two such looks, by expressions of many parts.
@@ -75,6 +77,14 @@ impl Scratch {
     /// There is one.
     pub(crate) fn check_failure(&mut self) -> SqlResult<()> {
         self.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Gives back what is too much to be kept for the next execution.
+    pub(crate) fn trim(&mut self) {
+        self.pool.trim(KEPT_BYTES_MAX);
+        if self.next_rows.capacity() > KEPT_BYTES_MAX / size_of::<u32>() {
+            self.next_rows = Vec::new();
+        }
     }
 
     /// How many rows the next batch should have for a wide program whose last one had `rows`: at first one, then as many as stay below
@@ -261,6 +271,16 @@ impl Program {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
+    }
+
+    /// Whether it is one expression that [`Program::single_value`] may give the value of.
+    pub(crate) fn is_single(&self) -> bool {
+        !self.is_wide && !self.row_by_row && matches!(&self.nodes[..], [node] if node.is_single())
+    }
+
+    /// The value of its one expression, which reads no row, of this type; `None`: it must be evaluated.
+    pub(crate) fn single_value(&self, parameters: &[Value], data_type: &DataType) -> Option<Value> {
+        self.nodes.first()?.single_value(parameters, data_type)
     }
 
     /// Evaluates every expression for every row of `input`: `out[i]` becomes expression `i`.
@@ -804,7 +824,7 @@ pub(super) fn push_tri(out: &mut Column, value: Tri) {
 }
 
 #[inline]
-fn and3(a: Tri, b: Tri) -> Tri {
+pub(super) fn and3(a: Tri, b: Tri) -> Tri {
     match (a, b) {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (Some(true), Some(true)) => Some(true),

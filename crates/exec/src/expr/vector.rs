@@ -172,6 +172,13 @@ impl Pool {
         }
     }
 
+    /// Drops columns that hold more than this of memory.
+    pub(super) fn trim(&mut self, bytes_max: usize) {
+        for list in &mut self.free {
+            list.retain(|column| column.memory_bytes() <= bytes_max);
+        }
+    }
+
     pub(super) fn release(&mut self, operand: Operand<'_>) {
         if let Some(column) = operand.into_owned() {
             self.release_column(column);

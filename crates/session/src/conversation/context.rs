@@ -10,7 +10,7 @@ use exec::expr::{
     EvalContext, EvalSettings, FiredRow, Firing, FunctionCall, SessionState, SqlResult, StatementGround,
     Warnings,
 };
-use exec::{ChangeSettings, ExecContext, MemoryLimits, Prepared, SpillCounts};
+use exec::{ChangeSettings, ExecContext, MemoryLimits, Prepared, SpillCounts, ValueMemory};
 use plan::physical::PlanKind;
 use service::Capabilities;
 use service::error::ER_INTERNAL_ERROR;
@@ -105,6 +105,23 @@ fn count<B: Backend>(session: &mut Session<B>, examined: u64, spilled: &SpillCou
     session.tables.transaction.add_rows_examined(examined);
 }
 
+/// How a statement's expressions are evaluated. `strict`: what would be a warning is an error in strict mode.
+#[inline(always)]
+fn eval_settings<B: Backend>(session: &Session<B>, now_utc_micros: i64, strict: bool) -> EvalSettings {
+    EvalSettings {
+        sql_mode: session.variables.settings().sql_mode.0,
+        time_zone: TimeZone::clone(&session.variables.settings().time_zone),
+        now_utc_micros,
+        connection_collation: session.variables.settings().connection_collation,
+        max_allowed_packet: usize::try_from(session.variables.unsigned(known::max_allowed_packet()))
+            .unwrap_or(usize::MAX),
+        locale: session.variables.settings().locale,
+        default_week_format: i64::try_from(session.variables.unsigned(known::default_week_format()))
+            .unwrap_or(0),
+        strict_dml: strict && session.variables.settings().sql_mode.is_strict(),
+    }
+}
+
 impl Rules {
     #[inline(always)]
     fn of<B: Backend>(session: &mut Session<B>, plan: &CachedPlan<B>) -> Rules {
@@ -115,20 +132,8 @@ impl Rules {
             PlanKind::Delete(delete) => delete.ignore,
             _ => false,
         };
-        let settings = EvalSettings {
-            sql_mode: session.variables.settings().sql_mode.0,
-            time_zone: TimeZone::clone(&session.variables.settings().time_zone),
-            now_utc_micros: session.functions.now_micros(&session.shared.core),
-            connection_collation: session.variables.settings().connection_collation,
-            max_allowed_packet: usize::try_from(session.variables.unsigned(known::max_allowed_packet()))
-                .unwrap_or(usize::MAX),
-            locale: session.variables.settings().locale,
-            default_week_format: i64::try_from(session.variables.unsigned(known::default_week_format()))
-                .unwrap_or(0),
-            strict_dml: (changes || session.routines.is_assigning())
-                && session.variables.settings().sql_mode.is_strict()
-                && !ignore,
-        };
+        let now = session.functions.now_micros(&session.shared.core);
+        let settings = eval_settings(session, now, (changes || session.routines.is_assigning()) && !ignore);
         let bytes = |id| usize::try_from(session.variables.unsigned(id)).unwrap_or(usize::MAX);
         let limits = MemoryLimits {
             sort_bytes: operator_bytes(bytes(known::sort_buffer_size())),
@@ -285,6 +290,38 @@ fn lending<B: Backend, R>(
         Ok(()) => result,
         Err(error) => result.and(Err(error)),
     }
+}
+
+/// The value of a plan that is nothing but an expression over the variables of a routine: without operators and what these need.
+/// `assigns`: it is for a variable.
+pub(super) fn value_of<B: Backend>(
+    session: &mut Session<B>,
+    plan: &CachedPlan<B>,
+    slots: &[Value],
+    memory: &mut ValueMemory,
+    now_micros: i64,
+    assigns: bool,
+) -> SqlResult<Value> {
+    let settings = eval_settings(session, now_micros, assigns);
+    let rules = session.variables.settings().diagnostics;
+    let mut warnings = Warnings::new(rules.kept_max);
+    let values: Vec<ValueRef<'_>> = slots.iter().map(ValueRef::from).collect();
+    let mut calling = Calling { session, now_micros };
+    let mut eval = EvalContext {
+        settings: &settings,
+        params: &values,
+        outer: Vec::new(),
+        session: &mut calling,
+        warnings: &mut warnings,
+        snapshot: None,
+        transaction: None,
+    };
+    let value = plan.prepared().value(memory, &mut eval);
+    let total = warnings.total();
+    if total > 0 {
+        session.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, rules);
+    }
+    value
 }
 
 /// Runs `run` inside a statement that fires triggers or calls functions, by what that lends.

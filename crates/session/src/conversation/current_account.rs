@@ -22,6 +22,13 @@ pub(crate) struct CurrentAccount {
     user_at_host: String,
 }
 
+/// An account that a routine has replaced, and as of which accounts.
+#[derive(Debug)]
+pub(crate) struct ReplacedAccount {
+    account: Arc<SessionAccount>,
+    accounts: Arc<Accounts>,
+}
+
 impl CurrentAccount {
     /// A client that gave the name `user` proved to be `proved`, and comes from `client_host`.
     pub(super) fn at_login(
@@ -82,19 +89,27 @@ impl CurrentAccount {
         self.account = account;
     }
 
-    /// A routine runs with its definer's privileges; returns the account that [`CurrentAccount::restore`] brings back.
-    pub(crate) fn switch(&mut self, account: Arc<SessionAccount>) -> Arc<SessionAccount> {
-        std::mem::replace(&mut self.account, account)
+    /// A routine runs with its definer's privileges; returns what [`CurrentAccount::restore`] brings back.
+    pub(crate) fn switch(&mut self, account: Arc<SessionAccount>) -> ReplacedAccount {
+        let account = std::mem::replace(&mut self.account, account);
+        ReplacedAccount { account, accounts: Arc::clone(&self.accounts_seen) }
     }
 
     /// Goes back to the account that a routine had replaced, as it is now.
-    pub(crate) fn restore(&mut self, account: &Arc<SessionAccount>, core: &Core) {
-        if Arc::ptr_eq(&self.account, account) {
+    pub(crate) fn restore(&mut self, replaced: &ReplacedAccount, core: &Core) {
+        if Arc::ptr_eq(&self.account, &replaced.account) {
             return;
         }
-        let catalog = core.catalog().load();
-        self.account = account.renewed(&catalog.accounts);
-        self.accounts_seen = Arc::clone(&catalog.accounts);
+        // Each call of a function comes here, and nearly always accounts are as they were.
+        let now = core.catalog().peek();
+        if Arc::ptr_eq(&now.accounts, &replaced.accounts) {
+            self.account = Arc::clone(&replaced.account);
+        } else {
+            self.account = replaced.account.renewed(&now.accounts);
+        }
+        if !Arc::ptr_eq(&now.accounts, &self.accounts_seen) {
+            self.accounts_seen = Arc::clone(&now.accounts);
+        }
     }
 
     /// Whether the account may do to connections what others may not.

@@ -20,6 +20,11 @@ pub(crate) struct Lent<'a> {
 }
 
 impl Lent<'_> {
+    /// The statement's moment: NOW().
+    pub(super) fn now_micros(&self) -> i64 {
+        self.now_micros
+    }
+
     /// Sets a column of NEW.
     ///
     /// # Errors

@@ -7,16 +7,17 @@
 use std::sync::Arc;
 
 use catalog::{RoutineDefinition, RoutineId, TableDefinition, TriggerDefinition};
+use exec::ValueMemory;
 use hashbrown::HashMap;
 use service::SqlError;
 use service::error::ER_INTERNAL_ERROR;
 use types::{Column, DataType, Value};
 
+use super::current_account::ReplacedAccount;
 use super::diagnostics::Diagnostics;
 use super::firings::Firings;
 use crate::backend::Backend;
 use crate::plans::PlanHandle;
-use crate::privilege::SessionAccount;
 use crate::routine::program::{ScopeId, SlotType, Target};
 use crate::routine::{ProgramKey, Routine, plan_type, trigger_key};
 use crate::variables::Setting;
@@ -32,6 +33,8 @@ pub(super) struct Planned<B: Backend> {
     pub(super) plan: PlanHandle<B>,
     /// Of SELECT ... INTO.
     pub(super) into: Option<Box<[Target]>>,
+    /// Of an expression that reads no table and calls no stored function.
+    pub(super) memory: Option<ValueMemory>,
 }
 
 /// Plans by statement of the program; made as they are needed.
@@ -59,8 +62,11 @@ pub(super) struct ActiveHandler {
 #[derive(Debug)]
 pub(super) struct Saved {
     pub(super) database: Option<Arc<str>>,
-    pub(super) account: Arc<SessionAccount>,
-    pub(super) settings: [Setting; 4],
+    pub(super) account: ReplacedAccount,
+    /// The settings that it changed; `None`: they are those of the routine.
+    pub(super) settings: Option<[Setting; 4]>,
+    /// The state of the variables in which the routine began.
+    pub(super) generation: u64,
 }
 
 /// A routine in run.
@@ -82,11 +88,20 @@ pub(super) struct Frame<B: Backend> {
     pub(super) saved: Saved,
 }
 
+/// A program, and the plans of its statements while it does not run.
+#[derive(Debug)]
+struct Kept<B: Backend> {
+    routine: Arc<Routine>,
+    plans: Plans<B>,
+    /// The state of the session's variables ([`SessionVariables::generation`]) in which its settings were those of the routine.
+    fits_at: Option<u64>,
+}
+
 /// What a session knows of routines: those in run, and the programs and plans of those it ran.
 #[derive(Debug)]
 pub(super) struct Routines<B: Backend> {
     frames: Vec<Frame<B>>,
-    kept: HashMap<ProgramKey, (Arc<Routine>, Plans<B>)>,
+    kept: HashMap<ProgramKey, Kept<B>>,
     /// Triggers of statements in run.
     firing: Firings,
     dynamic_calls: u32,
@@ -195,7 +210,7 @@ impl<B: Backend> Routines<B> {
         table: &Arc<TableDefinition>,
         trigger: &Arc<TriggerDefinition>,
     ) -> Option<Arc<Routine>> {
-        let (routine, _) = self.kept.get(&trigger_key(trigger))?;
+        let Kept { routine, .. } = self.kept.get(&trigger_key(trigger))?;
         let of = routine.trigger.as_ref()?;
         Arc::ptr_eq(&of.table, table).then(|| Arc::clone(routine))
     }
@@ -232,17 +247,20 @@ impl<B: Backend> Routines<B> {
     /// The innermost one ends: its plans are kept for its next run.
     pub(super) fn pop(&mut self) -> Option<Frame<B>> {
         let mut frame = self.frames.pop()?;
-        if let Some((kept, plans)) = self.kept.get_mut(&frame.routine.key())
-            && Arc::ptr_eq(kept, &frame.routine)
+        if let Some(kept) = self.kept.get_mut(&frame.routine.key())
+            && Arc::ptr_eq(&kept.routine, &frame.routine)
         {
-            *plans = std::mem::take(&mut frame.plans);
+            kept.plans = std::mem::take(&mut frame.plans);
+            if frame.saved.settings.is_none() {
+                kept.fits_at = Some(frame.saved.generation);
+            }
         }
         Some(frame)
     }
 
     /// The program of a definition, if the session has it.
     pub(super) fn program(&self, definition: &Arc<RoutineDefinition>) -> Option<Arc<Routine>> {
-        let (routine, _) = self.kept.get(&ProgramKey::Routine(definition.id))?;
+        let Kept { routine, .. } = self.kept.get(&ProgramKey::Routine(definition.id))?;
         Arc::ptr_eq(&routine.definition, definition).then(|| Arc::clone(routine))
     }
 
@@ -252,14 +270,18 @@ impl<B: Backend> Routines<B> {
             self.kept.clear();
         }
         let plans = routine.program.statements.iter().map(|_| None).collect();
-        self.kept.insert(routine.key(), (Arc::clone(routine), plans));
+        self.kept.insert(routine.key(), Kept { routine: Arc::clone(routine), plans, fits_at: None });
     }
 
-    /// The plans of a program for a frame: those that are kept, unless another frame of it has them.
-    pub(super) fn take_plans(&mut self, routine: &Arc<Routine>) -> Plans<B> {
+    /// The plans of a program for a frame: those that are kept, unless another frame of it has them. And when the session's settings were those of
+    /// the routine, as far as is known.
+    pub(super) fn take_plans(&mut self, routine: &Arc<Routine>) -> (Plans<B>, Option<u64>) {
+        let new = || routine.program.statements.iter().map(|_| None).collect();
         match self.kept.get_mut(&routine.key()) {
-            Some((kept, plans)) if Arc::ptr_eq(kept, routine) && !plans.is_empty() => std::mem::take(plans),
-            _ => routine.program.statements.iter().map(|_| None).collect(),
+            Some(kept) if Arc::ptr_eq(&kept.routine, routine) && !kept.plans.is_empty() => {
+                (std::mem::take(&mut kept.plans), kept.fits_at)
+            }
+            _ => (new(), None),
         }
     }
 

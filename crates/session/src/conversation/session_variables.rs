@@ -17,6 +17,8 @@ use crate::variables::{Setting, VariableId, Variables};
 pub(crate) struct SessionVariables {
     values: Variables,
     settings: Settings,
+    /// Counts changes.
+    generation: u64,
 }
 
 impl SessionVariables {
@@ -30,12 +32,13 @@ impl SessionVariables {
     pub(super) fn new(globals: &Variables, connection_id: u64) -> Self {
         let mut values = globals.clone();
         values.set(known::pseudo_thread_id(), Setting::Integer(i128::from(connection_id)));
-        Self { settings: Settings::derive(&values), values }
+        Self { settings: Settings::derive(&values), values, generation: 0 }
     }
 
     /// The same once more.
     pub(super) fn reset(&mut self, globals: &Variables, connection_id: u64) {
-        *self = Self::new(globals, connection_id);
+        let generation = self.generation + 1;
+        *self = Self { generation, ..Self::new(globals, connection_id) };
     }
 
     /// What statements read.
@@ -44,11 +47,18 @@ impl SessionVariables {
         &self.settings
     }
 
+    /// Another number after each change of variables that settings are derived from.
+    #[inline]
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// Changes variables.
     pub(crate) fn set(&mut self, changes: impl IntoIterator<Item = (VariableId, Setting)>) {
         for (id, setting) in changes {
             self.values.set(id, setting);
         }
+        self.generation += 1;
         self.settings = Settings::derive(&self.values);
     }
 

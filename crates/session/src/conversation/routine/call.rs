@@ -255,14 +255,19 @@ pub(in crate::conversation) fn enter_frame<B: Backend>(
     slots: Vec<Value>,
     results: Vec<Option<Target>>,
 ) {
-    let plans = session.routines.take_plans(&routine);
+    let (plans, fits_at) = session.routines.take_plans(&routine);
     let cursors = routine.program.cursors.iter().map(|_| None).collect();
+    // Nearly always a routine finds the settings under which it was made.
+    let settings = match fits_at == Some(session.variables.generation()) {
+        true => None,
+        false => switch_settings(&mut session.variables, &routine.settings),
+    };
     let saved = Saved {
         database: session.database.clone(),
         account: session.account.switch(account),
-        settings: switched_variables().map(|id| session.variables.get(id).clone()),
+        settings,
+        generation: session.variables.generation(),
     };
-    switch_settings(&mut session.variables, &routine.settings);
     if session.database.as_deref() != Some(&*routine.definition.schema) {
         session.switch_database(Some(Arc::clone(&routine.definition.schema)));
     }
@@ -282,7 +287,11 @@ pub(crate) fn pop_frames<B: Backend>(session: &mut Session<B>) {
 /// Takes the innermost frame away, unfinished or not, and puts back what it changed of the session.
 pub(in crate::conversation) fn pop_frame<B: Backend>(session: &mut Session<B>) -> Option<Frame<B>> {
     let mut frame = session.routines.pop()?;
-    switch_settings(&mut session.variables, &frame.saved.settings);
+    let is_changed = session.variables.generation() != frame.saved.generation;
+    if is_changed || frame.saved.settings.is_some() {
+        let before = frame.saved.settings.as_ref().unwrap_or(&frame.routine.settings);
+        switch_settings(&mut session.variables, before);
+    }
     if session.database != frame.saved.database {
         session.switch_database(frame.saved.database.take());
     }
@@ -290,11 +299,15 @@ pub(in crate::conversation) fn pop_frame<B: Backend>(session: &mut Session<B>) -
     Some(frame)
 }
 
-fn switch_settings(variables: &mut SessionVariables, wanted: &[Setting; 4]) {
+/// Sets the switched variables; answers what they were, if they were others.
+fn switch_settings(variables: &mut SessionVariables, wanted: &[Setting; 4]) -> Option<[Setting; 4]> {
     let pairs = switched_variables().into_iter().zip(wanted);
-    if pairs.clone().any(|(id, setting)| variables.get(id) != setting) {
-        variables.set(pairs.map(|(id, setting)| (id, setting.clone())));
+    if pairs.clone().all(|(id, setting)| variables.get(id) == setting) {
+        return None;
     }
+    let before = switched_variables().map(|id| variables.get(id).clone());
+    variables.set(pairs.map(|(id, setting)| (id, setting.clone())));
+    Some(before)
 }
 
 /// The end of a routine: values of its OUT parameters go back, and its caller goes on behind the CALL.

@@ -120,10 +120,46 @@ pub(super) fn compute<B: Backend>(
     assigns: bool,
     ground: &mut Ground<'_>,
 ) -> Attempt<Value> {
+    if let Some(value) = single_value(session, id) {
+        return Ok(value);
+    }
     let mut planned = take_plan(session, program, id)?;
-    let rows = collect(session, &mut planned.plan, &[], 1, assigns, ground);
+    let value = value_of_plan(session, &mut planned, assigns, ground);
     keep_plan_of(&mut session.routines, id, planned)?;
-    Ok(rows?.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null))
+    value
+}
+
+/// The value of an expression: computed alone if it reads nothing and its time is not limited, else by a query of one row.
+fn value_of_plan<B: Backend>(
+    session: &mut Session<B>,
+    planned: &mut Planned<B>,
+    assigns: bool,
+    ground: &mut Ground<'_>,
+) -> Attempt<Value> {
+    let is_limited =
+        session.variables.settings().max_execution_ms != 0 || planned.plan.max_execution_ms().is_some();
+    let Some(memory) = planned.memory.as_mut().filter(|_| !is_limited) else {
+        let rows = collect(session, &mut planned.plan, &[], 1, assigns, ground)?;
+        return Ok(rows.into_iter().next().and_then(|mut row| row.pop()).unwrap_or(Value::Null));
+    };
+    let now_micros = match ground {
+        Ground::Own => session.functions.now_micros(&session.shared.core),
+        Ground::Lent(lent) => lent.now_micros(),
+    };
+    let slots = std::mem::take(&mut session.routines.frame()?.slots);
+    let value = context::value_of(session, &planned.plan, &slots, memory, now_micros, assigns);
+    session.routines.frame()?.slots = slots;
+    Ok(value?)
+}
+
+/// The value of an expression whose plan is there, if it needs no execution: it reads the frame's variables alone, and says nothing.
+fn single_value<B: Backend>(session: &Session<B>, id: StatementId) -> Option<Value> {
+    let frame = session.routines.frames().last()?;
+    let plan = &frame.plans[id].as_ref()?.plan;
+    if !session.plan_fit().takes_any(plan) {
+        return None;
+    }
+    plan.prepared().single_value(&frame.slots)
 }
 
 /// The rows of a cursor's query, with their types.
@@ -168,7 +204,8 @@ pub(in crate::conversation) fn take_plan<B: Backend>(
                 }
                 _ => plan_expr(&session.planner(), &expr, &embedded.text, &[])?,
             };
-            Ok(Planned { plan, into: None })
+            let memory = plan.prepared().value_memory();
+            Ok(Planned { plan, into: None, memory })
         }
         _ => {
             let parsed = syntax::parse(&embedded.text, &arena, mode).map_err(failed)?;
@@ -176,7 +213,7 @@ pub(in crate::conversation) fn take_plan<B: Backend>(
             let into = into_of(&parsed.statement)
                 .map(|into| targets_of(program, embedded.scope, into))
                 .transpose()?;
-            Ok(Planned { plan, into })
+            Ok(Planned { plan, into, memory: None })
         }
     }
 }
@@ -400,6 +437,14 @@ fn stored<B: Backend>(session: &mut Session<B>, value: &Value, to: &DataType, na
     if value.is_null() {
         let mut column = Column::new(to.physical());
         column.push_null();
+        return Ok(column);
+    }
+    if let Value::Int(number) = *value
+        && !to.unsigned
+        && (to.kind == TypeKind::BigInt || to.kind == TypeKind::Int && i32::try_from(number).is_ok())
+    {
+        let mut column = Column::new(to.physical());
+        column.push_int(number);
         return Ok(column);
     }
     let mode = session.variables.settings().sql_mode;
