@@ -28,6 +28,7 @@
 
 mod account;
 mod definition;
+mod event;
 mod name;
 mod routine;
 mod show_create;
@@ -47,11 +48,15 @@ pub use definition::{
     ForeignKeyAction, GeneratedColumn, GeneratedKind, IndexAlgorithm, IndexDefinition, IndexKind, IndexPart,
     RowFormatOption, SchemaId, StoredValue, TableDefinition, TableId, TableKind, TableOptions, TreeNumber,
 };
+pub use event::{
+    EventDefinition, EventId, EventInterval, EventSchedule, EventStatus, EventUnit, Events, LastExecuted,
+    next_of, zone_of,
+};
 pub use name::{NameMap, fold_name, names_equal};
 pub use routine::{DataAccess, RoutineDefinition, RoutineId, RoutineKind, Routines};
 pub use show_create::{
-    append_identifier, append_string, escaped_expression, show_create_routine, show_create_schema,
-    show_create_table, show_create_trigger, with_padded_defaults,
+    append_identifier, append_string, escaped_expression, show_create_event, show_create_routine,
+    show_create_schema, show_create_table, show_create_trigger, with_padded_defaults,
 };
 pub use snapshot::{
     Catalog, CatalogHandle, Edge, ForeignKeyGraph, LockWait, Node, Reference, References, Schema, TableEntry,

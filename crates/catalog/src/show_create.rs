@@ -10,6 +10,7 @@ use crate::definition::{
     CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, GeneratedKind,
     IndexAlgorithm, IndexDefinition, IndexKind, RowFormatOption, TableDefinition, TableKind,
 };
+use crate::event::{EventDefinition, EventSchedule, EventStatus};
 use crate::routine::{DataAccess, RoutineDefinition, RoutineKind};
 use crate::snapshot::Schema;
 use crate::trigger::TriggerDefinition;
@@ -474,6 +475,50 @@ pub fn show_create_trigger(trigger: &TriggerDefinition, table: &str) -> String {
     append_identifier(&mut out, table);
     out.extend_from_slice(b" FOR EACH ROW ");
     out.extend_from_slice(trigger.body.as_bytes());
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The text of SHOW CREATE EVENT.
+#[must_use]
+pub fn show_create_event(event: &EventDefinition) -> String {
+    let zone = event.zone();
+    let mut out = b"CREATE DEFINER=".to_vec();
+    append_identifier(&mut out, &event.definer.0);
+    out.push(b'@');
+    append_identifier(&mut out, &event.definer.1);
+    out.extend_from_slice(b" EVENT ");
+    append_identifier(&mut out, &event.name);
+    let moment = |out: &mut Vec<u8>, word: &str, micros: i64| {
+        out.extend_from_slice(word.as_bytes());
+        out.push(b'\'');
+        zone.from_utc(micros).write_datetime(0, out);
+        out.push(b'\'');
+    };
+    match &event.schedule {
+        EventSchedule::At(at) => moment(&mut out, " ON SCHEDULE AT ", *at),
+        EventSchedule::Every { interval, starts_micros, ends_micros } => {
+            let every = format!(" ON SCHEDULE EVERY {} {}", interval.shown(), interval.unit.name());
+            out.extend_from_slice(every.as_bytes());
+            moment(&mut out, " STARTS ", *starts_micros);
+            if let Some(ends) = ends_micros {
+                moment(&mut out, " ENDS ", *ends);
+            }
+        }
+    }
+    let completion = if event.preserve { " ON COMPLETION PRESERVE" } else { " ON COMPLETION NOT PRESERVE" };
+    out.extend_from_slice(completion.as_bytes());
+    let status = match event.status {
+        EventStatus::Enabled => " ENABLE",
+        EventStatus::Disabled => " DISABLE",
+        EventStatus::ReplicaSideDisabled => " DISABLE ON REPLICA",
+    };
+    out.extend_from_slice(status.as_bytes());
+    if !event.comment.is_empty() {
+        out.extend_from_slice(b" COMMENT ");
+        append_string(&mut out, event.comment.as_bytes());
+    }
+    out.extend_from_slice(b" DO ");
+    out.extend_from_slice(event.body.as_bytes());
     String::from_utf8_lossy(&out).into_owned()
 }
 

@@ -13,6 +13,7 @@ use store::wal::{LogError, LogListener, Lsn};
 use store::{Options, Store};
 
 use crate::ddl::Definitions;
+use crate::events::Scheduler;
 use crate::local::LocalBackend;
 use crate::recalculation::Recalculation;
 use session::backend::Definitions as _;
@@ -70,6 +71,7 @@ pub struct Engine {
     backend: Arc<LocalBackend>,
     plans: Arc<SharedPlans<LocalBackend>>,
     recalculation: Arc<Recalculation>,
+    events: Arc<Scheduler>,
 }
 
 /// The value of an option as MySQL's option files write it: `128M`, `ON`, a bare name.
@@ -208,7 +210,13 @@ impl Engine {
             process.map_or_else(Vec::new, |process| process.statement())
         });
         core.apply_globals();
-        let engine = Self { core, backend, plans: Arc::default(), recalculation: Arc::default() };
+        let engine = Self {
+            core,
+            backend,
+            plans: Arc::default(),
+            recalculation: Arc::default(),
+            events: Arc::default(),
+        };
         if new_folder {
             engine.make_first_accounts().map_err(|error| StartError::Dictionary(error.message))?;
         }
@@ -217,6 +225,7 @@ impl Engine {
             engine.set_root_password(password).map_err(|error| StartError::Dictionary(error.message))?;
         }
         engine.recalculation.start(env, &engine.core, &engine.backend);
+        engine.events.start(engine.server());
         Ok(engine)
     }
 
@@ -311,6 +320,7 @@ impl Engine {
     /// # Errors
     /// The store could not write its last checkpoint; nothing acknowledged is lost.
     pub fn close(&self) -> Result<(), store::StoreError> {
+        self.events.stop();
         self.recalculation.stop();
         if let Err(error) = self.backend.save_counters() {
             // The counters on disk run ahead of those in use, so nothing is lost; a gap is left.
@@ -320,6 +330,12 @@ impl Engine {
             );
         }
         self.backend.store().close()
+    }
+
+    /// Runs the events that are due, one after the other in this thread, whatever thread there is for them: in a world without threads they
+    /// run only so. Answers how many ran.
+    pub fn run_due_events(&self) -> usize {
+        self.events.run_due()
     }
 
     /// The data folder.

@@ -41,6 +41,7 @@ mod backup_lock;
 mod check;
 pub mod ddl;
 pub mod engine;
+mod events;
 pub mod local;
 mod lock_schemas;
 pub mod metadata;

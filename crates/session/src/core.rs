@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use service::{ConnectionControl, SqlError};
 
 use crate::deadlines::Deadlines;
+use crate::event_scheduler::EventScheduler;
 use crate::failed_logins::FailedLogins;
 use crate::log::QueryLogs;
 use crate::processes::ProcessList;
@@ -58,6 +59,8 @@ pub struct Core {
     pub counters: Counters,
     /// FAILED_LOGIN_ATTEMPTS.
     pub failed_logins: FailedLogins,
+    /// What events and `event_scheduler` say to who runs events.
+    pub event_scheduler: EventScheduler,
     /// `max_execution_time`.
     pub deadlines: Deadlines,
     /// When the server started.
@@ -101,6 +104,7 @@ impl Core {
             processes: ProcessList::default(),
             counters: Counters::default(),
             failed_logins: FailedLogins::default(),
+            event_scheduler: EventScheduler::default(),
             deadlines: Deadlines::default(),
             spill: OnceLock::new(),
             shutdown: AtomicBool::new(false),
@@ -159,6 +163,7 @@ impl Core {
             0 => env::memory::UNLIMITED,
             bytes => bytes,
         });
+        self.event_scheduler.notify();
         self.storage.follow(&globals);
     }
 

@@ -37,6 +37,7 @@ pub mod core;
 pub mod deadlines;
 pub mod error_log;
 mod errors;
+pub mod event_scheduler;
 pub mod failed_logins;
 pub mod limits;
 pub mod log;
@@ -57,4 +58,5 @@ pub mod temporary;
 pub mod user_locks;
 pub mod variables;
 
+pub use conversation::event_run::run_event;
 pub use conversation::{Server, Session};

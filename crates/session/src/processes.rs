@@ -33,6 +33,8 @@ pub enum Activity {
     Execute = 2,
     /// Prepares one.
     Prepare = 3,
+    /// Runs an event.
+    Connect = 4,
 }
 
 impl Activity {
@@ -41,6 +43,7 @@ impl Activity {
             1 => Self::Query,
             2 => Self::Execute,
             3 => Self::Prepare,
+            4 => Self::Connect,
             _ => Self::Sleep,
         }
     }
@@ -53,6 +56,7 @@ impl Activity {
             Self::Query => "Query",
             Self::Execute => "Execute",
             Self::Prepare => "Prepare",
+            Self::Connect => "Connect",
         }
     }
 }

@@ -9,6 +9,9 @@ use crate::privilege::{self, SessionAccount};
 use crate::processes::{Activity, Attributes};
 use crate::variables::{Scope, Variables, definition};
 
+/// The number by which the process list shows the event scheduler, which is no connection.
+const SCHEDULER_ID: u64 = u32::MAX as u64;
+
 /// One line of the process list.
 #[derive(Clone, Debug)]
 pub struct Process {
@@ -117,6 +120,17 @@ impl SessionContext {
         let all = self.has_global(Privileges::PROCESS);
         let own_user = self.account.as_ref().map_or("", |account| &account.user);
         let entries = self.core.processes.sorted();
+        let scheduler = self.core.event_scheduler.shown().filter(|_| all);
+        let scheduler = scheduler.map(|(state, since)| Process {
+            connection_id: SCHEDULER_ID,
+            user: "event_scheduler".to_owned(),
+            host: "localhost".to_owned(),
+            database: None,
+            command: "Daemon",
+            seconds: u64::try_from(now.saturating_sub(since) / 1_000_000).unwrap_or(0),
+            state,
+            statement: None,
+        });
         let shown = entries.iter().map(|entry| {
             let (activity, since) = entry.activity();
             let identity = entry.identity.lock().clone();
@@ -132,7 +146,7 @@ impl SessionContext {
                 statement: (!idle).then(|| entry.statement()),
             }
         });
-        shown.filter(|process| all || process.user == own_user).collect()
+        scheduler.into_iter().chain(shown.filter(|process| all || process.user == own_user)).collect()
     }
 
     /// Connection attributes by connection, of the connections whose entries the reader sees, or those of its own user.

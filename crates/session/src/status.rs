@@ -6,6 +6,7 @@ metrics::counter_kinds! {
     /// A kind of statement, for `Com_...`.
     StatementKind {
         AlterDb "Com_alter_db",
+        AlterEvent "Com_alter_event",
         AlterFunction "Com_alter_function",
         AlterProcedure "Com_alter_procedure",
         AlterTable "Com_alter_table",
@@ -17,6 +18,7 @@ metrics::counter_kinds! {
         Check "Com_check",
         Commit "Com_commit",
         CreateDb "Com_create_db",
+        CreateEvent "Com_create_event",
         CreateFunction "Com_create_function",
         CreateIndex "Com_create_index",
         CreateProcedure "Com_create_procedure",
@@ -29,6 +31,7 @@ metrics::counter_kinds! {
         DeleteMulti "Com_delete_multi",
         Do "Com_do",
         DropDb "Com_drop_db",
+        DropEvent "Com_drop_event",
         DropFunction "Com_drop_function",
         DropIndex "Com_drop_index",
         DropProcedure "Com_drop_procedure",

@@ -161,6 +161,17 @@ pub enum Statement<'a> {
         /// Its name.
         name: ObjectName<'a>,
     },
+    /// `CREATE EVENT`.
+    CreateEvent(&'a CreateEvent<'a>),
+    /// `ALTER EVENT`.
+    AlterEvent(&'a AlterEvent<'a>),
+    /// `DROP EVENT`.
+    DropEvent {
+        /// `IF EXISTS`.
+        if_exists: bool,
+        /// Its name.
+        name: ObjectName<'a>,
+    },
     /// `SIGNAL`, `RESIGNAL`.
     Signal(&'a Signal<'a>),
     /// `GET DIAGNOSTICS`.

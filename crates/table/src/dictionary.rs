@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use access::KeyBytesRange;
 use catalog::{
-    Account, AccountId, Catalog, RoutineDefinition, RoutineId, Routines, Schema, SchemaId, TableDefinition,
-    TableEntry, TableId, ViewDefinition, fold_name,
+    Account, AccountId, Catalog, EventDefinition, EventId, Events, RoutineDefinition, RoutineId, Routines,
+    Schema, SchemaId, TableDefinition, TableEntry, TableId, ViewDefinition, fold_name,
 };
 use hashbrown::HashMap;
 use store::{Store, StoreError, Transaction, Tree, TreeId};
@@ -34,6 +34,7 @@ const KIND_ACCOUNT: u8 = 3;
 const KIND_VARIABLE: u8 = 4;
 const KIND_ROUTINE: u8 = 5;
 const KIND_VIEW: u8 = 6;
+const KIND_EVENT: u8 = 7;
 
 /// Why the dictionary cannot be read.
 #[derive(Clone, Debug)]
@@ -87,6 +88,7 @@ pub struct Dictionary {
     next_table: AtomicU64,
     next_account: AtomicU32,
     next_routine: AtomicU64,
+    next_event: AtomicU64,
 }
 
 impl Dictionary {
@@ -104,10 +106,12 @@ impl Dictionary {
             next_table: AtomicU64::new(1),
             next_account: AtomicU32::new(1),
             next_routine: AtomicU64::new(1),
+            next_event: AtomicU64::new(1),
         };
         let mut catalog = Catalog::new();
         let mut accounts = Vec::new();
         let mut routines = Routines::default();
+        let mut events = Events::default();
         let mut variables = HashMap::default();
         let mut schema_names: HashMap<SchemaId, Arc<str>> = HashMap::new();
         for (kind, number, record) in this.records(store)? {
@@ -147,6 +151,11 @@ impl Dictionary {
                     this.next_routine.fetch_max(routine.id.0 + 1, Ordering::Relaxed);
                     routines.insert(Arc::new(routine));
                 }
+                KIND_EVENT => {
+                    let event = encoding::decode_event(&record).map_err(damaged)?;
+                    this.next_event.fetch_max(event.id.0 + 1, Ordering::Relaxed);
+                    events.insert(Arc::new(event));
+                }
                 KIND_VIEW => {
                     let definition = encoding::decode_view(&record, |id| schema_names.get(&id).cloned());
                     let definition = Arc::new(definition.map_err(damaged)?);
@@ -161,6 +170,7 @@ impl Dictionary {
         }
         catalog.accounts = Arc::new(catalog::Accounts { list: accounts });
         catalog.routines = Arc::new(routines);
+        catalog.events = Arc::new(events);
         catalog.persisted_variables = Arc::new(variables);
         catalog.version = 1;
         Ok((this, catalog))
@@ -221,6 +231,31 @@ impl Dictionary {
     /// The store's.
     pub fn delete_routine(&self, transaction: &mut Transaction, id: RoutineId) -> Result<(), WriteError> {
         self.delete(transaction, KIND_ROUTINE, id.0, 0)
+    }
+
+    /// A number for a new event.
+    pub fn new_event_id(&self) -> EventId {
+        EventId(self.next_event.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Writes an event, new or changed.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn put_event(
+        &self,
+        transaction: &mut Transaction,
+        event: &EventDefinition,
+    ) -> Result<(), WriteError> {
+        self.put(transaction, KIND_EVENT, event.id.0, &encoding::encode_event(event))
+    }
+
+    /// Deletes an event.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn delete_event(&self, transaction: &mut Transaction, id: EventId) -> Result<(), WriteError> {
+        self.delete(transaction, KIND_EVENT, id.0, 0)
     }
 
     /// Writes a schema, new or changed.

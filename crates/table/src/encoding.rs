@@ -2,6 +2,7 @@
 //! first. A newer program reads older versions; an older one refuses a newer version.
 
 mod collected;
+mod event;
 mod histograms;
 mod routine;
 mod trigger;
@@ -19,6 +20,7 @@ use catalog::{
 use types::{CollationId, DataType, Decimal, Members, TypeKind};
 
 pub(crate) use collected::{decode_collected, encode_collected};
+pub(crate) use event::{decode_event, encode_event};
 pub(crate) use histograms::{decode_histograms, encode_histograms, histogram_form};
 pub(crate) use routine::{decode_routine, encode_routine};
 pub(crate) use view::{decode_view, encode_view};

@@ -14,6 +14,7 @@ use types::collation::CollationId;
 
 use crate::account::Accounts;
 use crate::definition::{SchemaId, TableDefinition, TableKind};
+use crate::event::Events;
 use crate::routine::Routines;
 
 /// A table as queries find it: what it looks like and what gives its rows.
@@ -101,6 +102,8 @@ pub struct Catalog {
     pub accounts: Arc<Accounts>,
     /// Stored procedures and functions.
     pub routines: Arc<Routines>,
+    /// Events.
+    pub events: Arc<Events>,
     /// `SET PERSIST`: variable name to text.
     pub persisted_variables: Arc<HashMap<Box<str>, Box<str>, foldhash::fast::FixedState>>,
     schemas: HashMap<Box<str>, Arc<Schema>, foldhash::fast::FixedState>,
@@ -124,6 +127,7 @@ impl Catalog {
             version: 0,
             accounts: Arc::default(),
             routines: Arc::default(),
+            events: Arc::default(),
             persisted_variables: Arc::default(),
             schemas: HashMap::default(),
             references: Arc::default(),

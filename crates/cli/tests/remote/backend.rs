@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex};
 
 use access::{MetadataMode, MetadataWait};
 use catalog::{
-    AccountId, Accounts, Catalog, CatalogHandle, RoutineId, Routines, TableEntry, TableId, TreeNumber,
+    AccountId, Accounts, Catalog, CatalogHandle, EventDefinition, EventId, Events, RoutineId, Routines,
+    TableEntry, TableId, TreeNumber,
 };
 use client::{Connection, Options};
 use engine::Engine;
@@ -316,6 +317,23 @@ impl Definitions for RemoteBackend {
         let answer = self.local().change_routines(change)?;
         self.publish(false);
         Ok(answer)
+    }
+
+    fn new_event_id(&self) -> EventId {
+        self.local().new_event_id()
+    }
+
+    fn change_events<R>(
+        &self,
+        change: impl FnOnce(&mut Events, &Catalog) -> Result<R, Box<SqlError>>,
+    ) -> Result<R, Box<SqlError>> {
+        let answer = self.local().change_events(change)?;
+        self.publish(false);
+        Ok(answer)
+    }
+
+    fn note_event_executed(&self, event: &EventDefinition, micros: i64) -> Outcome {
+        self.local().note_event_executed(event, micros)
     }
 
     fn persist_variable(&self, name: &str, value: &str) -> Outcome {

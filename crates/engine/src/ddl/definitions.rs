@@ -246,6 +246,14 @@ impl Change<'_> {
         Ok(())
     }
 
+    /// Commits what it wrote without a new snapshot: something of a definition on which no plan depends.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) fn commit_unpublished(self) -> Result<()> {
+        self.transaction.commit().map(|_| ()).map_err(|error| store_error(&error))
+    }
+
     /// Gives a definition the trees it lacks.
     ///
     /// # Errors

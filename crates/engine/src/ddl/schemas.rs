@@ -145,6 +145,13 @@ pub fn drop_schema(context: &mut Context<'_>, name: &ast::Ident<'_>, if_exists: 
         dictionary.delete_routine(&mut change.transaction, routine.id).map_err(exec::access_error)?;
         Arc::make_mut(&mut change.catalog.routines).remove(routine);
     }
+    let events: Vec<_> =
+        change.catalog.events.iter().filter(|event| *event.schema == *name).cloned().collect();
+    for event in &events {
+        let dictionary = context.definitions.dictionary();
+        dictionary.delete_event(&mut change.transaction, event.id).map_err(exec::access_error)?;
+        Arc::make_mut(&mut change.catalog.events).remove(event);
+    }
     context
         .definitions
         .dictionary()

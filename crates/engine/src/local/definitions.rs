@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use access::MetadataWait;
 use catalog::{
-    AccountId, Accounts, Catalog, CatalogHandle, RoutineId, Routines, TableEntry, TableKind, TreeNumber,
+    AccountId, Accounts, Catalog, CatalogHandle, EventDefinition, EventId, Events, RoutineId, Routines,
+    TableEntry, TableKind, TreeNumber,
 };
 use service::error::{ER_INVALID_JSON_TEXT_IN_PARAM, ER_TABLE_DEF_CHANGED};
 use service::{Outcome, SqlError};
@@ -209,6 +210,48 @@ impl Definitions for LocalBackend {
             commit_durably(&self.definitions, under_way)?;
         }
         Ok(answer)
+    }
+
+    fn new_event_id(&self) -> EventId {
+        self.definitions.dictionary().new_event_id()
+    }
+
+    fn change_events<R>(
+        &self,
+        change: impl FnOnce(&mut Events, &Catalog) -> Result<R, Box<SqlError>>,
+    ) -> Result<R, Box<SqlError>> {
+        let dictionary = self.definitions.dictionary();
+        let mut under_way = self.definitions.begin();
+        let before = Arc::clone(&under_way.catalog.events);
+        let mut events = Events::clone(&before);
+        let answer = change(&mut events, &under_way.catalog)?;
+        let transaction = &mut under_way.transaction;
+        let mut is_changed = false;
+        for event in events.iter() {
+            let known = before.get(&event.schema, &event.name);
+            if known.is_none_or(|known| !Arc::ptr_eq(known, event)) {
+                is_changed = true;
+                dictionary.put_event(transaction, event).map_err(exec::access_error)?;
+            }
+        }
+        for event in before.iter().filter(|event| events.by_id(event.id).is_none()) {
+            is_changed = true;
+            dictionary.delete_event(transaction, event.id).map_err(exec::access_error)?;
+        }
+        if is_changed {
+            under_way.catalog.events = Arc::new(events);
+            commit_durably(&self.definitions, under_way)?;
+        }
+        Ok(answer)
+    }
+
+    fn note_event_executed(&self, event: &EventDefinition, micros: i64) -> Outcome {
+        let mut change = self.definitions.begin();
+        let Some(now_there) = change.catalog.events.by_id(event.id).map(Arc::clone) else { return Ok(()) };
+        now_there.executed.set(micros);
+        let dictionary = self.definitions.dictionary();
+        dictionary.put_event(&mut change.transaction, &now_there).map_err(exec::access_error)?;
+        change.commit_unpublished()
     }
 
     fn persist_variable(&self, name: &str, value: &str) -> Outcome {

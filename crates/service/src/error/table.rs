@@ -401,7 +401,12 @@ table! {
     1526 ER_NO_PARTITION_FOR_GIVEN_VALUE "HY000" "Table has no partition for value %-.64s";
     1531 ER_WRONG_SIZE_NUMBER "HY000" "A size parameter was incorrectly specified, either number or on the form 10M";
     1532 ER_SIZE_OVERFLOW_ERROR "HY000" "The size number was correct but we don't allow the digit part to be more than 2 billion";
+    1537 ER_EVENT_ALREADY_EXISTS "HY000" "Event '%-.192s' already exists";
     1539 ER_EVENT_DOES_NOT_EXIST "HY000" "Unknown event '%-.192s'";
+    1542 ER_EVENT_INTERVAL_NOT_POSITIVE_OR_TOO_BIG "HY000" "INTERVAL is either not positive or too big";
+    1543 ER_EVENT_ENDS_BEFORE_STARTS "HY000" "ENDS is either invalid or before STARTS";
+    1544 ER_EVENT_EXEC_TIME_IN_THE_PAST "HY000" "Event execution time is in the past. Event has been disabled";
+    1551 ER_EVENT_SAME_NAME "HY000" "Same old and new event name";
     1553 ER_DROP_INDEX_FK "HY000" "Cannot drop index '%-.192s': needed in a foreign key constraint";
     1554 ER_WARN_DEPRECATED_SYNTAX_WITH_VER "HY000" "The syntax '%s' is deprecated and will be removed in MySQL %s. Please use %s instead";
     1558 ER_COL_COUNT_DOESNT_MATCH_PLEASE_UPDATE "HY000" "The column count of mysql.%s is wrong. Expected %d, found %d. Created with MySQL %d, now running %d. Please perform the MySQL upgrade procedure.";
@@ -409,12 +414,15 @@ table! {
     1568 ER_CANT_CHANGE_TX_CHARACTERISTICS "25001" "Transaction characteristics can't be changed while a transaction is in progress";
     1569 ER_DUP_ENTRY_AUTOINCREMENT_CASE "HY000" "ALTER TABLE causes auto_increment resequencing, resulting in duplicate entry '%-.192s' for key '%-.192s'";
     1575 ER_BASE64_DECODE_ERROR "HY000" "Decoding of base64 string failed";
+    1576 ER_EVENT_RECURSION_FORBIDDEN "HY000" "Recursion of EVENT DDL statements is forbidden when body is present";
     1578 ER_ONLY_INTEGERS_ALLOWED "HY000" "Only integers allowed as number here";
     1582 ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT "42000" "Incorrect parameter count in the call to native function '%-.192s'";
     1583 ER_WRONG_PARAMETERS_TO_NATIVE_FCT "42000" "Incorrect parameters in the call to native function '%-.192s'";
     1584 ER_WRONG_PARAMETERS_TO_STORED_FCT "42000" "Incorrect parameters in the call to stored function %-.192s";
     1585 ER_NATIVE_FCT_NAME_COLLISION "HY000" "This function '%-.192s' has the same name as a native function";
     1586 ER_DUP_ENTRY_WITH_KEY_NAME "23000" "Duplicate entry '%-.64s' for key '%-.385s'";
+    1588 ER_EVENT_CANNOT_CREATE_IN_THE_PAST "HY000" "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was dropped immediately after creation.";
+    1589 ER_EVENT_CANNOT_ALTER_IN_THE_PAST "HY000" "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was not changed. Specify a time in the future.";
     1613 ER_XA_RBTIMEOUT "XA106" "XA_RBTIMEOUT: Transaction branch was rolled back: took too long";
     1614 ER_XA_RBDEADLOCK "XA102" "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
     1615 ER_NEED_REPREPARE "HY000" "Prepared statement needs to be re-prepared";

@@ -7,8 +7,8 @@
 
 use access::MetadataWait;
 use catalog::{
-    AccountId, Accounts, Catalog, CatalogHandle, ColumnDefinition, RoutineId, Routines, TableEntry,
-    TreeNumber, TriggerDefinition, ViewDefinition,
+    AccountId, Accounts, Catalog, CatalogHandle, ColumnDefinition, EventDefinition, EventId, Events,
+    RoutineId, Routines, TableEntry, TreeNumber, TriggerDefinition, ViewDefinition,
 };
 use plan::logical::Created;
 use service::{Diagnostic, Outcome, SqlError};
@@ -244,6 +244,24 @@ pub trait Definitions {
         &self,
         change: impl FnOnce(&mut Routines, &Catalog) -> Result<R, Box<SqlError>>,
     ) -> Result<R, Box<SqlError>>;
+
+    /// A number for an event that is new.
+    fn new_event_id(&self) -> EventId;
+
+    /// Changes events, as [`Definitions::change_routines`] does routines.
+    ///
+    /// # Errors
+    /// What `change` answers; the backend's.
+    fn change_events<R>(
+        &self,
+        change: impl FnOnce(&mut Events, &Catalog) -> Result<R, Box<SqlError>>,
+    ) -> Result<R, Box<SqlError>>;
+
+    /// Notes that an event begins to run. No snapshot is published.
+    ///
+    /// # Errors
+    /// The backend's.
+    fn note_event_executed(&self, event: &EventDefinition, micros: i64) -> Outcome;
 
     /// Keeps the value of a global variable for later starts of the server. It is durable then.
     ///

@@ -9,7 +9,7 @@
 //! 1. Who lacks a privilege is refused before it learns whether a table, column or account exists, wherever MySQL does so.
 //! 2. An account that holds SYSTEM_USER is changed, ended or impersonated only by accounts that hold it too.
 
-use catalog::{Account, Accounts, Privileges, RoutineKind, Routines, TableKind};
+use catalog::{Account, Accounts, Catalog, Privileges, RoutineKind, TableKind};
 use plan::logical::{Bound, ColumnNeed, Definer, FunctionNeed, Needs, TableIndex, TableNeed};
 use plan::{PhysicalPlan, PlanError};
 use service::error::{
@@ -130,6 +130,9 @@ impl Access<'_> {
             | Statement::CreateRoutine(_)
             | Statement::AlterRoutine(_)
             | Statement::DropRoutine(_)
+            | Statement::CreateEvent(_)
+            | Statement::AlterEvent(_)
+            | Statement::DropEvent { .. }
             | Statement::CreateUser(_)
             | Statement::AlterUser(_)
             | Statement::DropUser { .. }
@@ -909,19 +912,23 @@ impl<'a> AccountAdmin<'a> {
         }
     }
 
-    /// Creating, dropping or renaming an account that stored routines name as their definer: 4006 (`operation` failed) without
+    /// Creating, dropping or renaming an account that stored routines or events name as their definer: 4006 (`operation` failed) without
     /// ALLOW_NONEXISTENT_DEFINER, otherwise a warning to give.
     pub(super) fn require_change_of_definer(
         &self,
-        routines: &Routines,
+        catalog: &Catalog,
         operation: &str,
         (user, host): (&str, &str),
         notes: &mut Vec<Diagnostic>,
     ) -> Outcome {
-        if !routines.have_definer(user, host) {
+        let what = if catalog.routines.have_definer(user, host) {
+            "a stored routine"
+        } else if catalog.events.have_definer(user, host) {
+            "an event"
+        } else {
             return Ok(());
-        }
-        let (shown, what) = (format!("'{user}'@'{host}'"), "a stored routine");
+        };
+        let shown = format!("'{user}'@'{host}'");
         if !privilege::has_dynamic(self.account, "ALLOW_NONEXISTENT_DEFINER") {
             return Err(ER_CANNOT_USER_REFERENCED_AS_DEFINER.with(&[&operation, &shown, &what]));
         }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use catalog::{
-    Account, AccountTls, Accounts, AuthPlugin, Catalog, ColumnPrivileges, Privileges, RoutineKind, Routines,
+    Account, AccountTls, Accounts, AuthPlugin, Catalog, ColumnPrivileges, Privileges, RoutineKind,
     SchemaPrivileges, TablePrivileges,
 };
 use service::error::{
@@ -117,9 +117,9 @@ pub(super) struct AccountStatements<'a, B: Backend> {
 }
 
 impl<B: Backend> AccountStatements<'_, B> {
-    /// Every stored routine. Definitions stand still while accounts are changed.
-    fn routines(&self) -> Arc<Routines> {
-        Arc::clone(&self.core.catalog().load().routines)
+    /// All definitions. They stand still while accounts are changed.
+    fn catalog(&self) -> Arc<Catalog> {
+        self.core.catalog().load()
     }
 
     /// RETAIN CURRENT PASSWORD: for one's own account, and then that accounts have one password only.
@@ -226,7 +226,7 @@ impl<B: Backend> AccountStatements<'_, B> {
 
     pub(super) fn create_user(&self, statement: &CreateUser<'_>, notes: &mut Vec<Diagnostic>) -> Outcome {
         self.backend.change_accounts(|accounts, next_id| {
-            let routines = self.routines();
+            let catalog = self.catalog();
             let admin = AccountAdmin::new(self.account, accounts);
             admin.require_create_user(Privileges::INSERT)?;
             let mut roles = Vec::new();
@@ -244,7 +244,7 @@ impl<B: Backend> AccountStatements<'_, B> {
                 let admin = AccountAdmin::new(self.account, accounts);
                 let target = accounts.find(&user, &host);
                 target.map_or(Ok(()), |target| admin.require_change_of(target))?;
-                admin.require_change_of_definer(&routines, "CREATE USER", (&user, &host), notes)?;
+                admin.require_change_of_definer(&catalog, "CREATE USER", (&user, &host), notes)?;
                 if target.is_some() {
                     if statement.if_not_exists {
                         notes.push(note(3163, format!("Authorization ID '{user}'@'{host}' already exists.")));
@@ -344,7 +344,7 @@ impl<B: Backend> AccountStatements<'_, B> {
         let operation = if role { "DROP ROLE" } else { "DROP USER" };
         self.backend.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
-            let routines = self.routines();
+            let catalog = self.catalog();
             let admin = AccountAdmin::new(self.account, accounts);
             if role {
                 admin.require_roles(Privileges::DROP_ROLE, "CREATE USER, DROP ROLE")?;
@@ -358,7 +358,7 @@ impl<B: Backend> AccountStatements<'_, B> {
                 if let Some(target) = target {
                     if role { admin.require_drop_role_of(target) } else { admin.require_change_of(target) }?;
                 }
-                admin.require_change_of_definer(&routines, operation, (&user, &host), notes)?;
+                admin.require_change_of_definer(&catalog, operation, (&user, &host), notes)?;
                 if target.is_none() {
                     if if_exists {
                         notes.push(note(3162, format!("Authorization ID '{user}'@'{host}' does not exist.")));
@@ -384,7 +384,7 @@ impl<B: Backend> AccountStatements<'_, B> {
     pub(super) fn rename_user(&self, pairs: &[(Name<'_>, Name<'_>)], notes: &mut Vec<Diagnostic>) -> Outcome {
         self.backend.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
-            let routines = self.routines();
+            let catalog = self.catalog();
             AccountAdmin::new(self.account, accounts).require_create_user(Privileges::UPDATE)?;
             for (from, to) in pairs {
                 let ((user, host), (new_user, new_host)) =
@@ -400,7 +400,7 @@ impl<B: Backend> AccountStatements<'_, B> {
                 }
                 let admin = AccountAdmin::new(self.account, accounts);
                 for name in [(&*user, &*host), (&*new_user, &*new_host)] {
-                    admin.require_change_of_definer(&routines, "RENAME USER", name, notes)?;
+                    admin.require_change_of_definer(&catalog, "RENAME USER", name, notes)?;
                 }
                 check_lengths(&new_user, &new_host)?;
                 let taken = accounts.find(&new_user, &new_host).is_some();
@@ -423,7 +423,7 @@ impl<B: Backend> AccountStatements<'_, B> {
         notes: &mut Vec<Diagnostic>,
     ) -> Outcome {
         self.backend.change_accounts(|accounts, next_id| {
-            let routines = self.routines();
+            let catalog = self.catalog();
             let admin = AccountAdmin::new(self.account, accounts);
             admin.require_roles(Privileges::CREATE_ROLE, "CREATE USER, CREATE ROLE")?;
             let mut failed = Vec::new();
@@ -433,7 +433,7 @@ impl<B: Backend> AccountStatements<'_, B> {
                 let admin = AccountAdmin::new(self.account, accounts);
                 let target = accounts.find(&user, &host);
                 target.map_or(Ok(()), |target| admin.require_change_of(target))?;
-                admin.require_change_of_definer(&routines, "CREATE ROLE", (&user, &host), notes)?;
+                admin.require_change_of_definer(&catalog, "CREATE ROLE", (&user, &host), notes)?;
                 if target.is_some() {
                     if if_not_exists {
                         notes.push(note(3163, format!("Authorization ID '{user}'@'{host}' already exists.")));

@@ -10,6 +10,7 @@ use super::attempt::{Attempt, until_planned};
 use super::definitions;
 use super::digest_lookup;
 use super::digest_lookup::DigestLookup;
+use super::events;
 use super::explain;
 use super::hinted_variables;
 use super::load;
@@ -262,6 +263,9 @@ pub(crate) fn dispatch<B: Backend>(
         Statement::CreateRoutine(create) => definition::create_routine(session, create, sql, reply),
         Statement::AlterRoutine(alter) => definition::alter_routine(session, alter, reply),
         Statement::DropRoutine(drop) => definition::drop_routine(session, drop, reply),
+        Statement::CreateEvent(create) => events::create_event(session, create, sql, reply),
+        Statement::AlterEvent(alter) => events::alter_event(session, alter, sql, reply),
+        Statement::DropEvent { if_exists, ref name } => events::drop_event(session, if_exists, name, reply),
         Statement::Signal(signal) => return condition::signal(session, signal, sql, reply),
         Statement::GetDiagnostics(get) => return condition::get_diagnostics(session, get, sql, reply),
         Statement::Reset("BINARY LOGS AND GTIDS") => {

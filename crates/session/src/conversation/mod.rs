@@ -33,6 +33,8 @@ pub mod definitions;
 pub mod diagnostics;
 mod digest_lookup;
 pub mod dispatch;
+pub mod event_run;
+mod events;
 mod execution;
 pub mod explain;
 mod firings;
@@ -133,6 +135,16 @@ pub struct Server<B: Backend> {
     pub backend: Arc<B>,
     /// Plans of texts.
     pub plans: Arc<SharedPlans<B>>,
+}
+
+impl<B: Backend> Clone for Server<B> {
+    fn clone(&self) -> Self {
+        Server {
+            core: Arc::clone(&self.core),
+            backend: Arc::clone(&self.backend),
+            plans: Arc::clone(&self.plans),
+        }
+    }
 }
 
 /// One client's conversation.

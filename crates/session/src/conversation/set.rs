@@ -7,9 +7,9 @@
 use service::error::{
     ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS,
     ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
-    ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE, ER_UNKNOWN_TIME_ZONE,
-    ER_VARIABLE_IS_READONLY, ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT,
-    ER_WARN_DEPRECATED_WITH_NOTE, ER_WRONG_VALUE_FOR_VAR,
+    ER_OPTION_PREVENTS_STATEMENT, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE,
+    ER_UNKNOWN_TIME_ZONE, ER_VARIABLE_IS_READONLY, ER_WARN_DEPRECATED_SYNTAX,
+    ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_WITH_NOTE, ER_WRONG_VALUE_FOR_VAR,
 };
 use service::{Diagnostic, Outcome, Reply, SqlError};
 use syntax::ast::{self, Expr, ExprKind, Literal, SetItem, VarScope};
@@ -200,6 +200,9 @@ fn check_system<B: Backend>(
     session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
     if id == known::time_zone() {
         check_time_zone(&setting)?;
+    }
+    if id == known::event_scheduler() {
+        check_event_scheduler(&session.shared.core, &setting, value.as_ref())?;
     }
     if id == known::character_set_client()
         && let Setting::Text(text) = &setting
@@ -433,6 +436,31 @@ fn client_charset(name: Option<&[u8]>) -> Result<Charset> {
         return Err(ER_WRONG_VALUE_FOR_VAR.with(&[&"character_set_client", &text]));
     }
     Charset::from_name(&text).ok_or_else(|| ER_UNKNOWN_CHARACTER_SET.with(&[&text]))
+}
+
+/// A value as messages show it.
+pub(super) fn shown_value(value: &Value) -> String {
+    if value.is_null() {
+        return "NULL".to_owned();
+    }
+    let (data_type, column) = types::convert::value_column(value);
+    let mut text = Vec::new();
+    types::convert::write_text(column.cell(0), &data_type, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// SET GLOBAL event_scheduler: DISABLED is for the start of a server alone, and stays.
+fn check_event_scheduler(core: &Core, setting: &Setting, value: Option<&Value>) -> Result<()> {
+    let is_disabled = |setting: &Setting| setting.shown().eq_ignore_ascii_case("DISABLED");
+    if is_disabled(setting) {
+        let written = value.map_or_else(|| setting.shown(), shown_value);
+        return Err(ER_WRONG_VALUE_FOR_VAR.with(&[&"event_scheduler", &written]));
+    }
+    if is_disabled(core.globals().get(known::event_scheduler())) {
+        let option = "--event-scheduler=DISABLED or --skip-grant-tables";
+        return Err(ER_OPTION_PREVENTS_STATEMENT.with(&[&option]));
+    }
+    Ok(())
 }
 
 fn check_time_zone(setting: &Setting) -> Result<()> {

@@ -16,6 +16,7 @@ use types::{DataType, TypeKind};
 use super::Session;
 use super::accounts::{show_create_user, show_grants};
 use super::diagnostics::Diagnostics;
+use super::events;
 use super::listing::{LISTING_SCHEMA, LISTING_TABLE, Listing, ListingTable, text, unsigned};
 use super::locks::SessionLocks;
 use super::names::{Names, name_text};
@@ -219,25 +220,13 @@ impl<B: Backend> Listings<'_, B> {
                 (triggers::show_triggers(self.account, &schema, like), filter)
             }
             Show::Events { schema, filter, .. } => {
-                self.names.listed_schema(schema, self.account)?;
-                let names = [
-                    "Db",
-                    "Name",
-                    "Definer",
-                    "Time zone",
-                    "Type",
-                    "Execute at",
-                    "Interval value",
-                    "Interval field",
-                    "Starts",
-                    "Ends",
-                    "Status",
-                    "Originator",
-                    "character_set_client",
-                    "collation_connection",
-                    "Database Collation",
-                ];
-                (Listing::of_text(&names), filter)
+                let schema = self.names.schema(schema)?;
+                // LIKE means the name, which is not the first column.
+                let (like, filter) = match filter {
+                    ShowFilter::Like(pattern) => (Some(pattern), none),
+                    filter => (None, filter),
+                };
+                (events::show_events(self.account, &self.names, &schema, like), filter)
             }
             Show::Columns { full, table, filter, .. } => (self.show_columns(table, full)?, filter),
             Show::Index { table, where_, .. } => {
@@ -266,6 +255,7 @@ impl<B: Backend> Listings<'_, B> {
             Show::CreateRoutine("TRIGGER", name) => {
                 (triggers::show_create(self.account, self.names, &name)?, none)
             }
+            Show::CreateRoutine("EVENT", name) => (events::show_create(&self.names, &name)?, none),
             Show::CreateRoutine(word, name) => return Err(self.no_such_routine(word, name)),
             Show::CreateUser(account) => {
                 (show_create_user(&self.names.core.catalog().load(), self.account, &account)?, none)
@@ -525,10 +515,9 @@ impl<B: Backend> Listings<'_, B> {
     }
 
     fn no_such_routine(&self, word: &str, name: ObjectName<'_>) -> Box<SqlError> {
-        use service::error::{ER_EVENT_DOES_NOT_EXIST, ER_SP_DOES_NOT_EXIST};
+        use service::error::ER_SP_DOES_NOT_EXIST;
         let own = name_text(name.name.text);
         match word {
-            "EVENT" => ER_EVENT_DOES_NOT_EXIST.with(&[&own]),
             _ if name.schema.is_none() && self.names.database.is_none() => ER_NO_DB_ERROR.bare(),
             _ => ER_SP_DOES_NOT_EXIST.with(&[&word, &own]),
         }

@@ -62,6 +62,21 @@ pub(crate) fn compile(
     Ok(compiler.program)
 }
 
+/// Compiles an event's body, as that of a procedure without parameters.
+///
+/// # Errors
+/// As [`compile`].
+pub(crate) fn compile_event(
+    body: &RoutineStatement<'_>,
+    settings: &Settings<'_>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Program> {
+    let mut compiler = Compiler::new(settings, warnings, None);
+    compiler.statement(body)?;
+    compiler.emit(Instruction::Return);
+    Ok(compiler.program)
+}
+
 /// Where a trigger stands.
 pub(crate) struct TriggerPlace<'a> {
     pub(crate) table: &'a TableDefinition,
@@ -665,6 +680,10 @@ impl<'c, 's> Compiler<'c, 's> {
             }
             Statement::DropRoutine(drop) => return Err(e::ER_SP_NO_DROP_SP.with(&[&drop.kind.word()])),
             Statement::AlterRoutine(alter) => return Err(e::ER_SP_NO_DROP_SP.with(&[&alter.kind.word()])),
+            Statement::CreateEvent(_) => return Err(e::ER_EVENT_RECURSION_FORBIDDEN.bare()),
+            Statement::AlterEvent(alter) if alter.clauses.body.is_some() => {
+                return Err(e::ER_EVENT_RECURSION_FORBIDDEN.bare());
+            }
             Statement::Use(_) => return refused("USE"),
             Statement::LockTables(_) => return refused("LOCK"),
             Statement::UnlockTables => return refused("UNLOCK"),

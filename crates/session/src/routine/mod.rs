@@ -1,4 +1,4 @@
-//! Stored procedures, functions and triggers as programs: what their CREATE keeps, compiled. How they run: `session::routine`.
+//! Stored procedures, functions, triggers and events as programs: what their CREATE keeps, compiled. How they run: `session::routine`.
 //!
 //! A body becomes a flat list of instructions ([`program`]): jumps for IF, CASE and loops, slots for variables.
 //!
@@ -13,7 +13,10 @@ mod row_names;
 
 use std::sync::Arc;
 
-use catalog::{DataAccess, RoutineDefinition, RoutineId, RoutineKind, TableDefinition, TriggerDefinition};
+use catalog::{
+    DataAccess, EventDefinition, RoutineDefinition, RoutineId, RoutineKind, TableDefinition,
+    TriggerDefinition,
+};
 use service::SqlError;
 use service::error::ER_INTERNAL_ERROR;
 use syntax::ast::Statement;
@@ -135,6 +138,51 @@ pub(crate) fn trigger_routine(
     };
     let trigger = Some(TriggerOf { trigger: Arc::clone(trigger), table: Arc::clone(table) });
     Ok(Routine::new(Arc::new(definition), program, trigger))
+}
+
+/// Compiles an event: what a procedure with its body would be.
+///
+/// # Errors
+/// As CREATE EVENT.
+pub(crate) fn event_routine(event: &EventDefinition) -> Result<Routine, Box<SqlError>> {
+    let arena = bumpalo::Bump::new();
+    let text = catalog::show_create_event(event);
+    let mode = SqlModes(event.sql_mode);
+    let parsed =
+        syntax::parse(text.as_bytes(), &arena, mode.for_syntax()).map_err(|error| syntax_error(&error))?;
+    let Statement::CreateEvent(create) = parsed.statement else {
+        return Err(ER_INTERNAL_ERROR.with(&[&"an event that creates none"]));
+    };
+    let Some(body) = create.clauses.body else {
+        return Err(ER_INTERNAL_ERROR.with(&[&"an event without a body"]));
+    };
+    let settings = compile::Settings {
+        text: text.as_bytes(),
+        collation: event.database_collation,
+        strict: mode.is_strict(),
+    };
+    let program = compile::compile_event(body, &settings, &mut Vec::new())?;
+    let definition = RoutineDefinition {
+        id: RoutineId(0),
+        kind: RoutineKind::Procedure,
+        schema: Arc::clone(&event.schema),
+        name: Arc::clone(&event.name),
+        parameters: "".into(),
+        returns: "".into(),
+        body: Arc::clone(&event.body),
+        definer: event.definer.clone(),
+        invoker: false,
+        deterministic: false,
+        data_access: DataAccess::default(),
+        comment: "".into(),
+        sql_mode: event.sql_mode,
+        client_charset: event.client_charset,
+        connection_collation: event.connection_collation,
+        database_collation: event.database_collation,
+        created_micros: event.created_micros,
+        modified_micros: event.modified_micros,
+    };
+    Ok(Routine::new(Arc::new(definition), program, None))
 }
 
 /// What a routine takes and gives.

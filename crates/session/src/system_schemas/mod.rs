@@ -2,7 +2,7 @@
 //!
 //! Which tables and columns there are is data (`columns.tsv`, as MySQL 9.7 answers); what their rows are is one
 //! function a table, which gets the statement's catalog snapshot and the reading session. A table of which this
-//! server has nothing to tell (EVENTS ...) is there and empty, because clients join it.
+//! server has nothing to tell (FILES ...) is there and empty, because clients join it.
 //!
 //! Invariants:
 //! 1. A function emits the columns of its table in order, all of them; [`rows::Rows`] drops what the query does
@@ -14,6 +14,7 @@
 pub mod columns;
 pub mod constraints;
 pub mod definition;
+pub(crate) mod events;
 pub mod privileges;
 pub mod routines;
 pub mod rows;
@@ -55,6 +56,7 @@ const FILLS: &[(&str, Filler)] = &[
     ("information_schema.COLUMN_PRIVILEGES", privileges::column_privileges),
     ("information_schema.COLUMN_STATISTICS", statistics::column_statistics),
     ("information_schema.ENGINES", server::engines),
+    ("information_schema.EVENTS", events::events),
     ("information_schema.KEY_COLUMN_USAGE", constraints::key_column_usage),
     ("information_schema.PARAMETERS", routines::parameters),
     ("information_schema.PARTITIONS", tables::partitions),

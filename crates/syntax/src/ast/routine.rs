@@ -1,6 +1,6 @@
-//! Stored programs: what CREATE PROCEDURE says, the statements only a body has, and the conditions they raise.
+//! Stored programs: what CREATE PROCEDURE, CREATE EVENT and their kin say, the statements only a body has, and the conditions they raise.
 
-use super::{Account, DataType, Expr, Ident, ObjectName, Query, Span, Statement};
+use super::{Account, DataType, Expr, Ident, IntervalUnit, ObjectName, Query, Span, Statement};
 
 /// `PROCEDURE` or `FUNCTION`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -387,4 +387,76 @@ pub enum StatementItem {
     Number,
     /// `ROW_COUNT`.
     RowCount,
+}
+
+/// When an event runs.
+#[derive(Clone, Copy, Debug)]
+pub enum EventSchedule<'a> {
+    /// `AT moment`.
+    At(Expr<'a>),
+    /// `EVERY value unit [STARTS moment] [ENDS moment]`.
+    Every {
+        /// How many units.
+        value: Expr<'a>,
+        /// Of what.
+        unit: IntervalUnit,
+        /// The first time.
+        starts: Option<Expr<'a>>,
+        /// No time after it.
+        ends: Option<Expr<'a>>,
+    },
+}
+
+/// `ENABLE`, `DISABLE`, `DISABLE ON REPLICA`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum EventStatus {
+    /// It runs.
+    Enabled,
+    /// It does not.
+    Disabled,
+    /// It runs where it came from.
+    ReplicaSideDisabled,
+}
+
+/// What `CREATE EVENT` and `ALTER EVENT` say of an event.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EventClauses<'a> {
+    /// `ON SCHEDULE`.
+    pub schedule: Option<EventSchedule<'a>>,
+    /// `ON COMPLETION PRESERVE` (true) or `NOT PRESERVE`.
+    pub preserve: Option<bool>,
+    /// `ENABLE` and its like.
+    pub status: Option<EventStatus>,
+    /// `DISABLE ON SLAVE` was written, a word of the past.
+    pub says_slave: bool,
+    /// `COMMENT`.
+    pub comment: Option<&'a [u8]>,
+    /// `DO`.
+    pub body: Option<&'a RoutineStatement<'a>>,
+}
+
+/// `CREATE EVENT`.
+#[derive(Clone, Copy, Debug)]
+pub struct CreateEvent<'a> {
+    /// `IF NOT EXISTS`.
+    pub if_not_exists: bool,
+    /// `DEFINER = account`.
+    pub definer: Option<Account<'a>>,
+    /// Its name.
+    pub name: ObjectName<'a>,
+    /// Everything else; schedule and body are there.
+    pub clauses: EventClauses<'a>,
+}
+
+/// `ALTER EVENT`.
+#[derive(Clone, Copy, Debug)]
+pub struct AlterEvent<'a> {
+    /// `DEFINER = account`.
+    pub definer: Option<Account<'a>>,
+    /// Which.
+    pub name: ObjectName<'a>,
+    /// `RENAME TO`.
+    pub new_name: Option<ObjectName<'a>>,
+    /// What changes.
+    pub clauses: EventClauses<'a>,
 }

@@ -165,7 +165,7 @@ impl<'a> Parser<'a> {
                             })));
                         }
                         T::TRIGGER => return Ok(Statement::DropTrigger { if_exists, name }),
-                        T::EVENT => "DROP EVENT",
+                        T::EVENT => return Ok(Statement::DropEvent { if_exists, name }),
                         _ => "DROP LIBRARY",
                     },
                 })

@@ -1,7 +1,4 @@
 //! Views, stored programs, triggers, events, and what else has a definer. Their bodies: `body`.
-//!
-//! Events do not run here yet, but they are read to the end: what MySQL accepts is accepted and what it rejects is
-//! rejected at the same place.
 
 use super::{Parser, R};
 use crate::ast::*;
@@ -49,7 +46,7 @@ impl<'a> Parser<'a> {
         match self.kind() {
             T::VIEW => self.view(view),
             _ if only_view => self.fail(),
-            T::EVENT => self.event(alter),
+            T::EVENT => self.event(view.definer, alter),
             _ if alter => self.fail(),
             T::PROCEDURE => self.procedure(view.definer),
             T::FUNCTION => self.function(view.definer),
@@ -302,63 +299,73 @@ impl<'a> Parser<'a> {
         })))
     }
 
-    fn event(&mut self, alter: bool) -> R<Statement<'a>> {
+    fn event(&mut self, definer: Option<Account<'a>>, alter: bool) -> R<Statement<'a>> {
         self.bump();
-        if !alter {
-            self.if_not_exists()?;
-        }
-        self.object_name()?;
-        let mut any = false;
-        if self.at(T::ON) && self.peek() == T::SCHEDULE {
-            any = true;
-            self.bump();
-            self.bump();
-            if self.eat(T::AT) {
-                self.expr()?;
-            } else {
-                self.expect(T::EVERY)?;
-                self.expr()?;
-                self.interval_unit()?;
-                if self.eat(T::STARTS) {
-                    self.expr()?;
-                }
-                if self.eat(T::ENDS) {
-                    self.expr()?;
-                }
-            }
-        } else if !alter {
+        let if_not_exists = !alter && self.if_not_exists()?;
+        let name = self.object_name()?;
+        let mut clauses = EventClauses::default();
+        let mut new_name = None;
+        if !alter || self.at(T::ON) && self.peek() == T::SCHEDULE {
             self.expect_all(&[T::ON, T::SCHEDULE])?;
+            clauses.schedule = Some(self.event_schedule()?);
         }
         if self.eat(T::ON) {
-            any = true;
             self.expect(T::COMPLETION)?;
-            self.eat(T::NOT);
+            let not = self.eat(T::NOT);
             self.expect(T::PRESERVE)?;
+            clauses.preserve = Some(!not);
         }
         if alter && self.eat(T::RENAME) {
-            any = true;
             self.expect(T::TO)?;
-            self.object_name()?;
+            new_name = Some(self.object_name()?);
         }
         if self.at_any(&[T::ENABLE, T::DISABLE]) {
-            any = true;
-            if self.bump().kind == T::DISABLE && self.eat(T::ON) {
-                self.expect_any(&[T::SLAVE, T::REPLICA])?;
-            }
+            clauses.status = Some(if self.bump().kind == T::ENABLE {
+                EventStatus::Enabled
+            } else if self.eat(T::ON) {
+                clauses.says_slave = self.expect_any(&[T::SLAVE, T::REPLICA])? == T::SLAVE;
+                EventStatus::ReplicaSideDisabled
+            } else {
+                EventStatus::Disabled
+            });
         }
         if self.eat(T::COMMENT) {
-            any = true;
-            self.string()?;
+            clauses.comment = Some(self.string()?);
         }
         if !alter || self.at(T::DO) {
-            any = true;
             self.expect(T::DO)?;
-            self.body(false)?;
+            clauses.body = self.body(false)?;
         }
-        if !any {
+        if !alter {
+            return Ok(Statement::CreateEvent(self.alloc(CreateEvent {
+                if_not_exists,
+                definer,
+                name,
+                clauses,
+            })));
+        }
+        let says_nothing = clauses.schedule.is_none()
+            && clauses.preserve.is_none()
+            && clauses.status.is_none()
+            && clauses.comment.is_none()
+            && clauses.body.is_none()
+            && new_name.is_none();
+        if says_nothing {
             return self.fail();
         }
-        Ok(Statement::Unsupported { what: if alter { "ALTER EVENT" } else { "CREATE EVENT" } })
+        Ok(Statement::AlterEvent(self.alloc(AlterEvent { definer, name, new_name, clauses })))
+    }
+
+    fn event_schedule(&mut self) -> R<EventSchedule<'a>> {
+        if self.eat(T::AT) {
+            return Ok(EventSchedule::At(self.expr()?));
+        }
+        self.expect(T::EVERY)?;
+        let value = self.expr()?;
+        let unit = self.interval_unit()?;
+        let starts = if self.eat(T::STARTS) { Some(self.expr()?) } else { None };
+        let ends = if self.eat(T::ENDS) { Some(self.expr()?) } else { None };
+        Ok(EventSchedule::Every { value, unit, starts, ends })
     }
 
     // Tablespaces and the like.
