@@ -352,7 +352,7 @@ fn start(runner: &Arc<EventRunner>, due: Due, now: i64) {
     let Some(control) = runner.enter() else { return };
     if let Err(error) = runner.begin(&due, now) {
         runner.write(&due.event, &error.message);
-        // Nobody is told: what could not begin, for want of space say, is tried again at the next look.
+        // What could not begin, for want of space say, is tried again at the next look at the clock.
         runner.running.lock().controls.remove(&control.connection_id);
         return;
     }

@@ -2,7 +2,7 @@
 DROP DATABASE IF EXISTS pm;
 DROP DATABASE IF EXISTS pm2;
 DROP DATABASE IF EXISTS pm_new;
-DROP USER IF EXISTS m, m2, pm_plain, pm_other, pm_system, pm_renamed, pm_new;
+DROP USER IF EXISTS m, m2, pm_plain, pm_events, pm_other, pm_system, pm_renamed, pm_new;
 DROP ROLE IF EXISTS pm_role, pm_role2, pm_new_role;
 CREATE DATABASE pm;
 CREATE DATABASE pm2;
@@ -15,6 +15,8 @@ CREATE PROCEDURE pm.own() SELECT COUNT(*) FROM pm.t;
 CREATE PROCEDURE pm.invoker() SQL SECURITY INVOKER SELECT COUNT(*) FROM pm.t;
 CREATE PROCEDURE pm.nothing() SET @pm = 1;
 CREATE USER pm_plain IDENTIFIED BY 'plain';
+CREATE USER pm_events;
+CREATE DEFINER = pm_events EVENT pm.ev ON SCHEDULE EVERY 1 DAY STARTS '2035-01-01' DO SET @pm = 1;
 CREATE USER pm_other;
 CREATE USER pm_system IDENTIFIED BY 'system';
 GRANT SYSTEM_USER ON *.* TO pm_system;
