@@ -60,10 +60,10 @@ impl EventQueue {
                 .is_some_and(|event| event.id == *id && Arc::ptr_eq(event, known))
         });
         for event in events.iter().filter(|event| event.status == EventStatus::Enabled) {
-            if !self.waiting.contains_key(&event.id) {
-                if let Some(next) = first_time(event, self.followed_micros, now) {
-                    self.waiting.insert(event.id, (Arc::clone(event), next));
-                }
+            if !self.waiting.contains_key(&event.id)
+                && let Some(next) = first_time(event, self.followed_micros, now)
+            {
+                self.waiting.insert(event.id, (Arc::clone(event), next));
             }
         }
         self.followed_micros = Some(now);
