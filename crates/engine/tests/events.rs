@@ -83,7 +83,7 @@ impl Client {
         let mut reader = ResultReader::query(CAPABILITIES);
         let mut rows = Vec::new();
         while let Incoming::Packet { payload, consumed, .. } = next_packet(frames) {
-            if let Event::Row(row) = reader.read(&payload).unwrap() {
+            if let Event::Row(row) = reader.read(payload).unwrap() {
                 let mut cells = Vec::new();
                 text_row(row, |cell| {
                     cells.push(cell.map_or("NULL".into(), |cell| String::from_utf8_lossy(cell).into_owned()));
