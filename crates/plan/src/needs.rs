@@ -56,6 +56,8 @@ pub struct ColumnNeed {
 pub struct FunctionNeed {
     /// The call.
     pub call: StoredCall,
+    /// Whose EXECUTE counts: one of [`Needs::definers`], or the session's account.
+    pub definer: Option<u32>,
     /// The view that has it: the one that the statement names itself.
     pub view: Option<TableIndex>,
 }

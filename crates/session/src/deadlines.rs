@@ -75,6 +75,14 @@ impl Deadlines {
         }
         Ok(Deadline { shared: Arc::clone(&self.shared), at, control: Arc::clone(control) })
     }
+
+    /// The statement that this connection runs may take as long as it needs. Answers whether it had a limit.
+    pub fn lift(&self, control: &Arc<ConnectionControl>) -> bool {
+        let mut waiting = self.shared.waiting.lock();
+        let before = waiting.by_time.len();
+        waiting.by_time.retain(|_, other| !Arc::ptr_eq(other, control));
+        waiting.by_time.len() < before
+    }
 }
 
 impl Drop for Deadlines {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use catalog::{Account, Accounts, Privileges, RoutineDefinition, RoutineKind};
 use service::SqlError;
 use service::error::{
-    ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_PROCACCESS_DENIED_ERROR,
+    ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR, ER_NO_SUCH_USER, ER_PROCACCESS_DENIED_ERROR,
     ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
 };
 
@@ -402,6 +402,35 @@ pub(crate) fn require_execute(
         return Ok(());
     }
     Err(routine_denied(account, &format!("{schema}.{name}"), "execute"))
+}
+
+/// The account of a definer, as it acts in what it has made.
+///
+/// # Errors
+/// 1449.
+pub(crate) fn definer_account(
+    accounts: &Accounts,
+    (user, host): &(Arc<str>, Arc<str>),
+) -> Result<Arc<SessionAccount>, Box<SqlError>> {
+    let found = accounts.find(user, host).ok_or_else(|| ER_NO_SUCH_USER.with(&[user, host]))?;
+    Ok(SessionAccount::at_login(accounts, found, host))
+}
+
+/// The account that a procedure or function runs as: that which calls it, or its definer, which must be allowed to run it too.
+///
+/// # Errors
+/// 1370, 1449.
+pub(crate) fn routine_account(
+    caller: &Arc<SessionAccount>,
+    accounts: &Accounts,
+    routine: &RoutineDefinition,
+) -> Result<Arc<SessionAccount>, Box<SqlError>> {
+    if routine.invoker {
+        return Ok(Arc::clone(caller));
+    }
+    let definer = definer_account(accounts, &routine.definer)?;
+    require_execute(&definer, &routine.schema, routine.kind, &routine.name)?;
+    Ok(definer)
 }
 
 /// 1142 for a table, named as given.

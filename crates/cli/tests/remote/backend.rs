@@ -312,7 +312,7 @@ impl Definitions for RemoteBackend {
 
     fn change_routines<R>(
         &self,
-        change: impl FnOnce(&mut Routines, &Catalog) -> Result<R, Box<SqlError>>,
+        change: impl FnOnce(&mut Routines, &mut Accounts, &Catalog) -> Result<R, Box<SqlError>>,
     ) -> Result<R, Box<SqlError>> {
         let answer = self.local().change_routines(change)?;
         self.publish(false);

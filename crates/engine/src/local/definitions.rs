@@ -9,6 +9,8 @@ use catalog::{
 };
 use service::error::{ER_INVALID_JSON_TEXT_IN_PARAM, ER_TABLE_DEF_CHANGED};
 use service::{Outcome, SqlError};
+use store::Transaction;
+use table::dictionary::Dictionary;
 use table::{CheckEnd, DataError, HistogramEnd, HistogramSpec, NoHistogram, Table};
 use types::temporal::DateTime;
 use types::temporal::zone::TimeZone;
@@ -20,6 +22,28 @@ use crate::store_error;
 use session::backend::{
     CheckDepth, Defined, Definition, DefinitionContext, Definitions, HistogramChange, HistogramOutcome,
 };
+
+/// Stores the accounts that differ from those before. Answers whether any do.
+fn put_accounts(
+    dictionary: &Dictionary,
+    transaction: &mut Transaction,
+    before: &Accounts,
+    accounts: &Accounts,
+) -> Result<bool, Box<SqlError>> {
+    let mut is_changed = false;
+    for account in &accounts.list {
+        let known = before.get(account.id);
+        if known.is_none_or(|known| !Arc::ptr_eq(known, account)) {
+            is_changed = true;
+            dictionary.put_account(transaction, account).map_err(exec::access_error)?;
+        }
+    }
+    for gone in before.list.iter().filter(|account| accounts.get(account.id).is_none()) {
+        is_changed = true;
+        dictionary.delete_account(transaction, gone.id).map_err(exec::access_error)?;
+    }
+    Ok(is_changed)
+}
 
 /// Commits a change and waits until it is durable: the statement is acknowledged next.
 fn commit_durably(definitions: &ddl::Definitions, change: Change<'_>) -> Outcome {
@@ -162,16 +186,7 @@ impl Definitions for LocalBackend {
         let before = self.catalog().load();
         let mut accounts = Accounts::clone(&before.accounts);
         change(&mut accounts, &mut || dictionary.new_account_id())?;
-        let transaction = &mut under_way.transaction;
-        for account in &accounts.list {
-            let known = before.accounts.get(account.id);
-            if known.is_none_or(|known| !Arc::ptr_eq(known, account)) {
-                dictionary.put_account(transaction, account).map_err(exec::access_error)?;
-            }
-        }
-        for gone in before.accounts.list.iter().filter(|account| accounts.get(account.id).is_none()) {
-            dictionary.delete_account(transaction, gone.id).map_err(exec::access_error)?;
-        }
+        put_accounts(dictionary, &mut under_way.transaction, &before.accounts, &accounts)?;
         under_way.catalog.accounts = Arc::new(accounts);
         commit_durably(&self.definitions, under_way)
     }
@@ -182,15 +197,19 @@ impl Definitions for LocalBackend {
 
     fn change_routines<R>(
         &self,
-        change: impl FnOnce(&mut Routines, &Catalog) -> Result<R, Box<SqlError>>,
+        change: impl FnOnce(&mut Routines, &mut Accounts, &Catalog) -> Result<R, Box<SqlError>>,
     ) -> Result<R, Box<SqlError>> {
         let dictionary = self.definitions.dictionary();
         let mut under_way = self.definitions.begin();
         let before = Arc::clone(&under_way.catalog.routines);
         let mut routines = Routines::clone(&before);
-        let answer = change(&mut routines, &under_way.catalog)?;
+        let mut accounts = Accounts::clone(&under_way.catalog.accounts);
+        let answer = change(&mut routines, &mut accounts, &under_way.catalog)?;
         let transaction = &mut under_way.transaction;
-        let mut is_changed = false;
+        let mut is_changed = put_accounts(dictionary, transaction, &under_way.catalog.accounts, &accounts)?;
+        if is_changed {
+            under_way.catalog.accounts = Arc::new(accounts);
+        }
         for routine in routines.iter() {
             let known = before.get(&routine.schema, routine.kind, &routine.name);
             if known.is_none_or(|known| !Arc::ptr_eq(known, routine)) {

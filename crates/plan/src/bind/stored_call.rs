@@ -41,7 +41,11 @@ impl<'a> Binder<'a> {
         let definer = actor.map(|actor| (Arc::clone(&actor.user), Arc::clone(&actor.host)));
         let shown = Arc::clone(&definition.name);
         let call_of = StoredCall { function: Arc::clone(&function), shown, definer };
-        let need = FunctionNeed { call: call_of.clone(), view: self.outermost_view() };
+        let need = FunctionNeed {
+            call: call_of.clone(),
+            definer: self.open_views.last().and_then(|open| open.definer),
+            view: self.outermost_view(),
+        };
         if !self.needs.functions.contains(&need) {
             self.needs.functions.push(need);
         }

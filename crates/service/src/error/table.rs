@@ -789,6 +789,7 @@ table! {
     3909 ER_WARN_FUNC_INDEX_NOT_APPLICABLE "HY000" "Cannot use functional index '%-.64s' due to type or collation conversion.";
     3913 ER_TABLE_NAME_CAUSES_TOO_LONG_PATH "HY000" "Long database name and identifier for object resulted in a path length too long for table '%s'. Please check the path limit for your OS.";
     3917 ER_SYSVAR_CHANGE_DURING_QUERY "HY000" "A plugin was loaded or unloaded during a query, a system variable table was changed.";
+    3929 ER_DYNAMIC_PRIVILEGE_NOT_REGISTERED "HY000" "Dynamic privilege '%s' is not registered with the server.";
     3934 ER_JSON_SCHEMA_VALIDATION_ERROR_WITH_DETAILED_REPORT "HY000" "%s.";
     3939 ER_MULTIPLE_CONSTRAINTS_WITH_SAME_NAME "HY000" "Table has multiple constraints with the name '%-.192s'. Please use constraint specific '%s' clause.";
     3940 ER_CONSTRAINT_NOT_FOUND "HY000" "Constraint '%-.192s' does not exist.";

@@ -236,13 +236,13 @@ pub trait Definitions {
     /// A number for a routine that is new.
     fn new_routine_id(&self) -> RoutineId;
 
-    /// Changes routines, in the same way. `change` gets the catalog as it is before: no other definition changes while it runs.
+    /// Changes routines, and accounts with them, in the same way. `change` gets the catalog as it is before: no other definition changes while it runs.
     ///
     /// # Errors
     /// What `change` answers; the backend's.
     fn change_routines<R>(
         &self,
-        change: impl FnOnce(&mut Routines, &Catalog) -> Result<R, Box<SqlError>>,
+        change: impl FnOnce(&mut Routines, &mut Accounts, &Catalog) -> Result<R, Box<SqlError>>,
     ) -> Result<R, Box<SqlError>>;
 
     /// A number for an event that is new.

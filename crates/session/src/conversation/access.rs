@@ -500,29 +500,23 @@ pub(super) fn require_plan(account: &CurrentAccount, plan: &PhysicalPlan) -> Out
         require_need(account, definition(need.table), need)?;
     }
     require_columns(account, &plan.needs.columns, definition)?;
-    require_functions(account, &plan.needs.functions, definition)
+    require_functions(account, &plan.needs.functions, &Definers::new(), definition)
 }
 
 /// EXECUTE on functions that a statement calls; of those that a view calls whoever the view runs as must hold it.
 fn require_functions<'d>(
     account: &CurrentAccount,
     functions: &[FunctionNeed],
+    definers: &Definers,
     definition: impl Fn(TableIndex) -> &'d catalog::TableDefinition,
 ) -> Outcome {
-    for FunctionNeed { call, view } in functions {
+    for FunctionNeed { call, definer, view } in functions {
         let function = &call.function.definition;
-        let required = match &call.definer {
-            None => {
-                privilege::require_execute(account, &function.schema, RoutineKind::Function, &function.name)
-            }
-            Some((user, host)) => {
-                let actor = definers_of(account, &[Definer { user: user.clone(), host: host.clone() }]);
-                actor_of(account, &actor, Some(0)).and_then(|actor| {
-                    privilege::require_execute(actor, &function.schema, RoutineKind::Function, &function.name)
-                })
-            }
-        };
-        required.map_err(|error| hidden_error(error, view.map(&definition)))?;
+        actor_of(account, definers, *definer)
+            .and_then(|actor| {
+                privilege::require_execute(actor, &function.schema, RoutineKind::Function, &function.name)
+            })
+            .map_err(|error| hidden_error(error, view.map(&definition)))?;
     }
     Ok(())
 }
@@ -597,7 +591,7 @@ fn require_with_views<'d>(
             definers.iter().try_for_each(|definer| definer.as_ref().map(|_| ()).map_err(Clone::clone))?;
         }
     }
-    require_functions(account, &needs.functions, definition)
+    require_functions(account, &needs.functions, &definers, definition)
 }
 
 /// Definers as they act; an error where there is no such account.
@@ -685,7 +679,7 @@ pub(super) fn denied_instead(account: &CurrentAccount, error: &PlanError) -> Opt
                 }
             }
         }
-        require_functions(account, &bound.functions, definition_of)?;
+        require_functions(account, &bound.functions, &Definers::new(), definition_of)?;
         match &bound.missing_function {
             Some((schema, name)) => privilege::require_execute(account, schema, RoutineKind::Function, name),
             None => Ok(()),

@@ -11,6 +11,7 @@ use catalog::{
 };
 use service::error::{
     ER_CANNOT_USER, ER_CANT_CREATE_USER_WITH_GRANT, ER_CURRENT_PASSWORD_NOT_REQUIRED,
+    ER_DYNAMIC_PRIVILEGE_NOT_REGISTERED, ER_ILLEGAL_GRANT_FOR_TABLE, ER_ILLEGAL_PRIVILEGE_LEVEL,
     ER_INCORRECT_CURRENT_PASSWORD, ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT, ER_NONEXISTING_PROC_GRANT,
     ER_NONEXISTING_TABLE_GRANT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_RENAME_ROLE,
     ER_REVOKE_GRANTS, ER_ROLE_GRANTED_TO_ITSELF, ER_ROLE_NOT_GRANTED, ER_SP_DOES_NOT_EXIST, ER_SYNTAX_ERROR,
@@ -533,6 +534,9 @@ impl<B: Backend> AccountStatements<'_, B> {
                 let target = self.grant_target(object, privileges)?;
                 self.backend.change_accounts(|accounts, _| {
                     self.require_grant(&target, accounts, users)?;
+                    if !target.unregistered.is_empty() {
+                        return Err(ER_SYNTAX_ERROR.bare());
+                    }
                     self.require_grantable(&target)?;
                     for name in users {
                         let (user, host) = account_named(self.account, name);
@@ -591,6 +595,14 @@ impl<B: Backend> AccountStatements<'_, B> {
         };
         self.backend.change_accounts(|accounts, _| {
             self.require_revoke(statement, target.as_ref(), accounts)?;
+            let roles = match statement.what {
+                RevokeWhat::Roles(roles) => roles,
+                _ => &[],
+            };
+            let is_known = |(user, host): &(String, String)| accounts.find(user, host).is_some();
+            let mut unknown_roles: Vec<_> =
+                roles.iter().map(|role| account_named(self.account, role)).collect();
+            unknown_roles.retain(|role| !is_known(role));
             for name in statement.users {
                 let (user, host) = account_named(self.account, name);
                 let Some(account) = find_mut(accounts, &user, &host) else {
@@ -601,15 +613,34 @@ impl<B: Backend> AccountStatements<'_, B> {
                         });
                         continue;
                     }
-                    return Err(match statement.what {
-                        RevokeWhat::Everything => ER_REVOKE_GRANTS.bare(),
-                        RevokeWhat::Roles(_) => ER_UNKNOWN_AUTHID.with(&[&user, &host]),
-                        _ => ER_NONEXISTING_GRANT.with(&[&user, &host]),
+                    return Err(match (&target, statement.what) {
+                        (Some(target), _) => target.not_granted(&user, &host),
+                        (None, RevokeWhat::Roles(_)) => ER_UNKNOWN_AUTHID.with(&[&user, &host]),
+                        (None, _) => ER_REVOKE_GRANTS.bare(),
                     });
                 };
                 match (&target, statement.what) {
-                    (Some(target), _) => target.revoke(account, statement.if_exists)?,
+                    (Some(target), _) => {
+                        if !target.is_granted_to(account) {
+                            let missing = target.not_granted(&account.user, &account.host);
+                            if !statement.if_exists {
+                                return Err(missing);
+                            }
+                            notes.push(warning_of(&missing));
+                        }
+                        for name in &target.unregistered {
+                            notes.push(ER_DYNAMIC_PRIVILEGE_NOT_REGISTERED.warning(&[name]));
+                        }
+                        target.revoke(account);
+                    }
                     (None, RevokeWhat::Roles(roles)) => {
+                        for (user, host) in &unknown_roles {
+                            let unknown = ER_UNKNOWN_AUTHID.with(&[user, host]);
+                            if !statement.if_exists {
+                                return Err(unknown);
+                            }
+                            notes.push(warning_of(&unknown));
+                        }
                         let is_named = |user: &str, host: &str| {
                             let mut named = roles.iter();
                             named.any(|role| user.as_bytes() == role.user && host.as_bytes() == role.host)
@@ -643,9 +674,6 @@ impl<B: Backend> AccountStatements<'_, B> {
                 for role in roles {
                     let (user, host) = account_named(self.account, role);
                     admin.require_grant_of_role(&user, &host)?;
-                    if accounts.find(&user, &host).is_none() {
-                        return Err(ER_UNKNOWN_AUTHID.with(&[&user, &host]));
-                    }
                 }
             }
             (_, None) => admin.require_create_user(Privileges::UPDATE)?,
@@ -690,8 +718,10 @@ impl<B: Backend> AccountStatements<'_, B> {
             privileges: Privileges::NONE,
             columns: Vec::new(),
             dynamic: Vec::new(),
+            unregistered: Vec::new(),
             all: false,
             usage: false,
+            wrong_level: None,
         };
         if privileges.is_empty() {
             target.privileges = all;
@@ -707,32 +737,32 @@ impl<B: Backend> AccountStatements<'_, B> {
                 continue;
             }
             let Some((bit, _)) = Privileges::ALL.iter().find(|(_, candidate)| *candidate == name) else {
-                if !DYNAMIC.contains(&name.as_str()) {
-                    return Err(ER_SYNTAX_ERROR.bare());
+                match &target.level {
+                    Level::Global if DYNAMIC.contains(&name.as_str()) => target.dynamic.push(name),
+                    Level::Global => target.unregistered.push(name),
+                    Level::Schema(_) => return Err(ER_ILLEGAL_PRIVILEGE_LEVEL.with(&[&name])),
+                    Level::Table(_, object) | Level::Routine(_, _, object) => {
+                        return Err(ER_ILLEGAL_PRIVILEGE_LEVEL.with(&[object]));
+                    }
                 }
-                if target.level != Level::Global {
-                    let shown = match &target.level {
-                        Level::Routine(_, _, routine) => routine,
-                        _ => &name,
-                    };
-                    return Err(service::error::ER_ILLEGAL_PRIVILEGE_LEVEL.with(&[shown]));
-                }
-                target.dynamic.push(name);
                 continue;
             };
             let allowed = all | Privileges::GRANT_OPTION;
             if !allowed.contains(*bit) {
-                return Err(match target.level {
+                let refusal = match target.level {
                     Level::Schema(_) => ER_WRONG_USAGE.with(&[&"DB GRANT", &"GLOBAL PRIVILEGES"]),
-                    _ => service::error::ER_ILLEGAL_GRANT_FOR_TABLE.bare(),
-                });
+                    _ => ER_ILLEGAL_GRANT_FOR_TABLE.bare(),
+                };
+                target.wrong_level.get_or_insert(refusal);
             }
             if privilege.columns.is_empty() {
                 target.privileges |= *bit;
                 continue;
             }
             let Level::Table(..) = target.level else {
-                return Err(ER_WRONG_USAGE.with(&[&"COLUMN GRANT", &"GLOBAL PRIVILEGES"]));
+                target.wrong_level.get_or_insert_with(|| ER_ILLEGAL_GRANT_FOR_TABLE.bare());
+                target.privileges |= *bit;
+                continue;
             };
             if !Privileges::COLUMN.contains(*bit) {
                 return Err(ER_WRONG_USAGE.with(&[&"COLUMN GRANT", &"NON-COLUMN PRIVILEGES"]));
@@ -767,7 +797,7 @@ impl<B: Backend> AccountStatements<'_, B> {
     }
 
     /// Who grants or revokes needs the privileges and GRANT OPTION at that level; dynamic ones each WITH GRANT OPTION.
-    /// Accounts with SYSTEM_USER need SYSTEM_USER too.
+    /// Accounts with SYSTEM_USER need SYSTEM_USER too. Then the level must have the privileges.
     fn require_grant(&self, target: &Target, accounts: &Accounts, users: &[Name<'_>]) -> Outcome {
         let change = || {
             users.iter().try_for_each(|name| {
@@ -783,34 +813,59 @@ impl<B: Backend> AccountStatements<'_, B> {
             return self.require_held(target, accounts);
         }
         self.require_held(target, accounts)?;
-        change()
+        change()?;
+        target.wrong_level.clone().map_or(Ok(()), Err)
     }
 
     fn require_held(&self, target: &Target, accounts: &Accounts) -> Outcome {
         let columns = target.columns.iter().fold(Privileges::NONE, |sum, (_, bit)| sum | *bit);
         let wanted = target.privileges | columns | Privileges::GRANT_OPTION;
-        let admin = AccountAdmin::new(self.account, accounts);
+        let account = self.account;
         match &target.level {
             Level::Global => {
-                if !target.is_dynamic() && !self.account.global.contains(wanted) {
-                    return Err(access::access_denied(self.account));
+                if !target.is_dynamic() && !account.global.contains(wanted) {
+                    return Err(access::access_denied(account));
                 }
-                let dynamic = target.dynamic.iter().filter(|_| !target.all);
+                let admin = AccountAdmin::new(account, accounts);
+                let dynamic = target.dynamic.iter().filter(|_| !target.all).chain(&target.unregistered);
                 dynamic.into_iter().try_for_each(|name| admin.require_grant_of_dynamic(name))
             }
-            Level::Schema(schema) => privilege::require_schema(self.account, schema, wanted),
-            Level::Table(schema, table) => privilege::require_table(self.account, schema, table, wanted),
+            Level::Schema(schema) => {
+                self.require_held_above(schema, wanted, Privileges::SCHEMA)?;
+                privilege::require_schema(account, schema, wanted)
+            }
+            Level::Table(schema, table) => {
+                self.require_held_above(schema, wanted, Privileges::TABLE | Privileges::ROUTINE)?;
+                privilege::require_table(account, schema, table, wanted)
+            }
             Level::Routine(kind, schema, name) => {
-                let missing = wanted & !privilege::on_routine(self.account, schema, *kind, name);
+                self.require_held_above(schema, wanted, Privileges::TABLE | Privileges::ROUTINE)?;
+                let missing = wanted & !privilege::on_routine(account, schema, *kind, name);
                 let refused = match missing {
                     _ if missing.is_empty() => return Ok(()),
                     _ if missing.contains(Privileges::EXECUTE) => "execute",
                     _ if missing.contains(Privileges::ALTER_ROUTINE) => "alter routine",
-                    _ => "grant",
+                    _ if missing.contains(Privileges::GRANT_OPTION) => "grant",
+                    _ => "",
                 };
-                Err(privilege::routine_denied(self.account, &format!("{schema}.{name}"), refused))
+                Err(privilege::routine_denied(account, &format!("{schema}.{name}"), refused))
             }
         }
+    }
+
+    /// Privileges beyond `of_level` must be held where they are granted: on all schemas or on this one.
+    ///
+    /// # Errors
+    /// 1045 for privileges that only all schemas have, 1044.
+    fn require_held_above(&self, schema: &str, wanted: Privileges, of_level: Privileges) -> Outcome {
+        let above = wanted & !(of_level | Privileges::GRANT_OPTION);
+        if above.is_empty() || privilege::on_schema(self.account, schema).contains(wanted) {
+            return Ok(());
+        }
+        if !Privileges::SCHEMA.contains(above) {
+            return Err(access::access_denied(self.account));
+        }
+        Err(privilege::schema_denied(self.account, schema))
     }
 }
 
@@ -938,6 +993,11 @@ pub(super) fn set_role<B: Backend>(
     session.send_ok(reply)
 }
 
+/// An error that IF EXISTS makes a warning.
+fn warning_of(error: &SqlError) -> Diagnostic {
+    Diagnostic { level: service::Level::Warning, ..error.diagnostic() }
+}
+
 fn note(number: u16, message: String) -> Diagnostic {
     Diagnostic { level: service::Level::Note, number, state: *b"HY000", message }
 }
@@ -1015,15 +1075,30 @@ struct Target {
     privileges: Privileges,
     columns: Vec<(String, Privileges)>,
     dynamic: Vec<String>,
+    /// Names that no privilege has: taken for dynamic ones.
+    unregistered: Vec<String>,
     all: bool,
     /// USAGE was written.
     usage: bool,
+    /// A privilege that this level does not have: refused once the account is known to hold it.
+    wrong_level: Option<Box<SqlError>>,
 }
 
 impl Target {
     /// Only dynamic privileges, whose GRANT OPTION is their own.
     fn is_dynamic(&self) -> bool {
-        self.privileges.is_empty() && !self.dynamic.is_empty() && !self.all && !self.usage
+        let has_dynamic = !self.dynamic.is_empty() || !self.unregistered.is_empty();
+        self.privileges.is_empty() && has_dynamic && !self.all && !self.usage
+    }
+
+    /// That nothing of it is granted to `user`, or not all.
+    #[cold]
+    fn not_granted(&self, user: &str, host: &str) -> Box<SqlError> {
+        match &self.level {
+            Level::Global | Level::Schema(_) => ER_NONEXISTING_GRANT.with(&[&user, &host]),
+            Level::Table(_, table) => ER_NONEXISTING_TABLE_GRANT.with(&[&user, &host, table]),
+            Level::Routine(_, _, name) => ER_NONEXISTING_PROC_GRANT.with(&[&user, &host, name]),
+        }
     }
 
     /// Entries that grant nothing are none.
@@ -1090,73 +1165,74 @@ impl Target {
         }
     }
 
-    fn revoke(&self, account: &mut Account, if_exists: bool) -> Result<()> {
+    /// Whether the account was granted what REVOKE names: at this level, and each privilege unless ALL is written.
+    fn is_granted_to(&self, account: &Account) -> bool {
+        let holds = |held: Privileges| self.all || held.contains(self.privileges);
+        match &self.level {
+            Level::Global => true,
+            Level::Schema(schema) => account
+                .schemas
+                .iter()
+                .find(|granted| *granted.pattern == **schema)
+                .is_some_and(|granted| holds(granted.privileges)),
+            Level::Table(schema, table) => {
+                let mut tables = account.tables.iter();
+                let granted = tables.find(|granted| *granted.schema == **schema && *granted.table == **table);
+                granted.is_some_and(|granted| {
+                    let of_column = |column: &str| {
+                        let named = |entry: &&ColumnPrivileges| catalog::names_equal(&entry.column, column);
+                        granted.columns.iter().find(named).map_or(Privileges::NONE, |entry| entry.privileges)
+                    };
+                    let of_columns =
+                        granted.columns.iter().fold(Privileges::NONE, |sum, entry| sum | entry.privileges);
+                    holds(granted.privileges | of_columns)
+                        && self.columns.iter().all(|(column, bit)| of_column(column).contains(*bit))
+                })
+            }
+            Level::Routine(kind, schema, name) => account
+                .routines
+                .iter()
+                .find(|granted| granted.is_on(*kind, schema, name))
+                .is_some_and(|granted| holds(granted.privileges)),
+        }
+    }
+
+    /// Takes what the account has of it.
+    fn revoke(&self, account: &mut Account) {
         let kept = !self.privileges;
         match &self.level {
             Level::Global => {
                 account.global = account.global & kept;
                 account.dynamic.retain(|(name, _)| !self.dynamic.iter().any(|taken| **taken == **name));
-                Ok(())
             }
             Level::Schema(schema) => {
-                let Some(at) = account.schemas.iter().position(|granted| *granted.pattern == **schema) else {
-                    return if if_exists {
-                        Ok(())
-                    } else {
-                        Err(ER_NONEXISTING_GRANT.with(&[&account.user, &account.host]))
-                    };
-                };
-                let granted = &mut account.schemas[at];
-                granted.privileges = granted.privileges & kept;
-                if granted.privileges.is_empty() {
-                    account.schemas.remove(at);
+                for granted in account.schemas.iter_mut().filter(|granted| *granted.pattern == **schema) {
+                    granted.privileges = granted.privileges & kept;
                 }
-                Ok(())
             }
             Level::Table(schema, table) => {
-                let missing = ER_NONEXISTING_TABLE_GRANT.with(&[&account.user, &account.host, table]);
-                let at = account
-                    .tables
-                    .iter()
-                    .position(|granted| *granted.schema == **schema && *granted.table == **table);
-                let Some(at) = at else { return if if_exists { Ok(()) } else { Err(missing) } };
-                let granted = &mut account.tables[at];
-                let of_columns =
-                    granted.columns.iter().fold(Privileges::NONE, |sum, entry| sum | entry.privileges);
-                if !self.all && !if_exists && !(granted.privileges | of_columns).contains(self.privileges) {
-                    return Err(missing);
+                let is_it =
+                    |granted: &&mut TablePrivileges| *granted.schema == **schema && *granted.table == **table;
+                for granted in account.tables.iter_mut().filter(is_it) {
+                    granted.privileges = granted.privileges & kept;
+                    for entry in &mut granted.columns {
+                        let single = self
+                            .columns
+                            .iter()
+                            .filter(|(column, _)| catalog::names_equal(column, &entry.column))
+                            .fold(self.privileges, |sum, (_, bit)| sum | *bit);
+                        entry.privileges = entry.privileges & !single;
+                    }
+                    granted.columns.retain(|entry| !entry.privileges.is_empty());
                 }
-                granted.privileges = granted.privileges & kept;
-                for entry in &mut granted.columns {
-                    let single = self
-                        .columns
-                        .iter()
-                        .filter(|(column, _)| catalog::names_equal(column, &entry.column))
-                        .fold(self.privileges, |sum, (_, bit)| sum | *bit);
-                    entry.privileges = entry.privileges & !single;
-                }
-                granted.columns.retain(|entry| !entry.privileges.is_empty());
-                if granted.privileges.is_empty() && granted.columns.is_empty() {
-                    account.tables.remove(at);
-                }
-                Ok(())
             }
             Level::Routine(kind, schema, name) => {
-                let at = account.routines.iter().position(|granted| granted.is_on(*kind, schema, name));
-                let Some(at) = at else {
-                    return match if_exists {
-                        true => Ok(()),
-                        false => Err(ER_NONEXISTING_PROC_GRANT.with(&[&account.user, &account.host, name])),
-                    };
-                };
-                let granted = &mut account.routines[at];
-                granted.privileges = granted.privileges & kept;
-                if granted.privileges.is_empty() {
-                    account.routines.remove(at);
+                for granted in account.routines.iter_mut().filter(|own| own.is_on(*kind, schema, name)) {
+                    granted.privileges = granted.privileges & kept;
                 }
-                Ok(())
             }
         }
+        Self::drop_empty(account);
     }
 }
 

@@ -37,8 +37,11 @@ pub(super) struct Firings {
     /// Statements in run that fire triggers or call functions.
     depth: usize,
     /// Definers found to be allowed what their trigger does, as of these accounts.
-    pub(super) definers: HashMap<usize, Definer>,
+    definers: HashMap<usize, Definer>,
 }
+
+/// Definers that a session remembers.
+const DEFINERS_MAX: usize = 64;
 
 impl Firings {
     /// Whether a statement in run uses the table.
@@ -55,6 +58,30 @@ impl Firings {
     pub(super) fn has_lock(&self, table: &Arc<TableDefinition>) -> bool {
         table.kind != TableKind::Base && table.kind != TableKind::View
             || self.locked.iter().flat_map(|list| &**list).any(|(entry, _)| entry.definition.id == table.id)
+    }
+
+    /// The account of a program, if it was found to be allowed what the program does, as accounts are now.
+    pub(super) fn definer_of(
+        &self,
+        routine: &Arc<Routine>,
+        accounts: &Arc<Accounts>,
+    ) -> Option<Arc<SessionAccount>> {
+        let (_, seen, account) = self.definers.get(&Arc::as_ptr(routine).addr())?;
+        Arc::ptr_eq(seen, accounts).then(|| Arc::clone(account))
+    }
+
+    /// Remembers the account of a program, which may do what the program does.
+    pub(super) fn keep_definer(
+        &mut self,
+        routine: &Arc<Routine>,
+        accounts: &Arc<Accounts>,
+        account: &Arc<SessionAccount>,
+    ) {
+        if self.definers.len() >= DEFINERS_MAX {
+            self.definers.clear();
+        }
+        let definer = (Arc::clone(routine), Arc::clone(accounts), Arc::clone(account));
+        self.definers.insert(Arc::as_ptr(routine).addr(), definer);
     }
 
     /// A statement begins that may fire triggers or call functions. Answers a mark for [`Firings::leave`].

@@ -14,7 +14,6 @@
 
 use std::sync::Arc;
 
-use catalog::RoutineKind;
 use exec::expr::{FiredRow, FunctionCall, SqlResult, StatementGround};
 use plan::StoredCall;
 use service::error as e;
@@ -32,9 +31,6 @@ use crate::routine::program::SlotType;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
-/// Definers that a session remembers.
-const DEFINERS_MAX: usize = 64;
-
 /// The program of the function that is called, and the account it runs as.
 ///
 /// # Errors
@@ -45,31 +41,24 @@ pub(super) fn program_of<B: Backend>(
 ) -> Result<(Arc<Routine>, Arc<SessionAccount>)> {
     let routine = frames::compiled(&mut session.routines, &call.function.definition)?;
     let definition = &routine.definition;
-    let (user, host) = match (definition.invoker, &call.definer) {
-        (true, None) => return Ok((Arc::clone(&routine), Arc::clone(&session.account))),
-        (true, Some(definer)) => (&definer.0, &definer.1),
-        (false, _) => (&definition.definer.0, &definition.definer.1),
-    };
     let catalog = session.shared.core.catalog().load();
     let accounts = &catalog.accounts;
-    let key = Arc::as_ptr(&routine).addr();
-    if !definition.invoker
-        && let Some((_, seen, account)) = session.routines.firing().definers.get(&key)
-        && Arc::ptr_eq(seen, accounts)
-    {
-        return Ok((Arc::clone(&routine), Arc::clone(account)));
-    }
-    let found = accounts.find(user, host).ok_or_else(|| e::ER_NO_SUCH_USER.with(&[user, host]))?;
-    let account = SessionAccount::at_login(accounts, found, host);
-    // Who made it must be allowed to run it too.
-    privilege::require_execute(&account, &definition.schema, RoutineKind::Function, &definition.name)?;
-    if !definition.invoker {
-        let definers = &mut session.routines.firing().definers;
-        if definers.len() >= DEFINERS_MAX {
-            definers.clear();
+    let account = match (definition.invoker, &call.definer) {
+        (true, None) => Arc::clone(&session.account),
+        (true, Some(definer)) => {
+            let account = privilege::definer_account(accounts, definer)?;
+            privilege::require_execute(&account, &definition.schema, definition.kind, &definition.name)?;
+            account
         }
-        definers.insert(key, (Arc::clone(&routine), Arc::clone(accounts), Arc::clone(&account)));
-    }
+        (false, _) => match session.routines.firing().definer_of(&routine, accounts) {
+            Some(account) => account,
+            None => {
+                let account = privilege::routine_account(&session.account, accounts, definition)?;
+                session.routines.firing().keep_definer(&routine, accounts, &account);
+                account
+            }
+        },
+    };
     Ok((routine, account))
 }
 

@@ -1,14 +1,11 @@
-//! Privileges on single routines: granted and revoked, and what comes and goes with a routine (`automatic_sp_privileges`).
+//! Privileges on single routines: granted and revoked, and what comes and goes with a routine (`automatic_sp_privileges`),
+//! in the change of definitions that makes or drops it.
 
 use std::sync::Arc;
 
-use catalog::{Account, Privileges, RoutineKind, RoutinePrivileges};
-use service::Outcome;
+use catalog::{Account, Accounts, Privileges, RoutineKind, RoutinePrivileges};
 
-use super::Session;
-use crate::backend::Backend;
-use crate::privilege;
-use crate::variables::definition::known;
+use crate::privilege::{self, SessionAccount};
 
 /// Grants privileges on a routine.
 pub(super) fn grant_routine(
@@ -34,54 +31,28 @@ pub(super) fn grant_routine(
 }
 
 /// The account that makes a routine may run and alter it (`automatic_sp_privileges`).
-///
-/// # Errors
-/// The store's.
-pub(super) fn grant_new_routine<B: Backend>(
-    session: &mut Session<B>,
+pub(super) fn grant_new_routine(
+    accounts: &mut Accounts,
+    maker: &SessionAccount,
     kind: RoutineKind,
     schema: &str,
     name: &str,
-) -> Outcome {
+) {
     let wanted = Privileges::EXECUTE | Privileges::ALTER_ROUTINE;
-    if !session.shared.core.globals().boolean(known::automatic_sp_privileges())
-        || privilege::on_routine(&session.account, schema, kind, name).contains(wanted)
-    {
-        return Ok(());
+    if privilege::on_routine(maker, schema, kind, name).contains(wanted) {
+        return;
     }
-    let (user, host) = (Arc::clone(&session.account.user), Arc::clone(&session.account.host));
-    let is_named = |account: &Account| *account.user == *user && account.host.eq_ignore_ascii_case(&host);
-    session.shared.backend.change_accounts(|accounts, _| {
-        if let Some(account) = accounts.list.iter_mut().find(|account| is_named(account)) {
-            grant_routine(Arc::make_mut(account), kind, schema, name, wanted);
-        }
-        Ok(())
-    })?;
-    session.account.renew(&session.shared.core);
-    Ok(())
+    if let Some(account) =
+        accounts.list.iter_mut().find(|account| maker.is_named(&account.user, &account.host))
+    {
+        grant_routine(Arc::make_mut(account), kind, schema, name, wanted);
+    }
 }
 
 /// Privileges on a routine go with it (`automatic_sp_privileges`).
-///
-/// # Errors
-/// The store's.
-pub(super) fn revoke_dropped_routine<B: Backend>(
-    session: &mut Session<B>,
-    kind: RoutineKind,
-    schema: &str,
-    name: &str,
-) -> Outcome {
+pub(super) fn revoke_dropped_routine(accounts: &mut Accounts, kind: RoutineKind, schema: &str, name: &str) {
     let has_any = |account: &Account| account.routines.iter().any(|held| held.is_on(kind, schema, name));
-    let are_any = session.shared.core.catalog().load().accounts.list.iter().any(|account| has_any(account));
-    if !are_any || !session.shared.core.globals().boolean(known::automatic_sp_privileges()) {
-        return Ok(());
+    for account in accounts.list.iter_mut().filter(|account| has_any(account)) {
+        Arc::make_mut(account).routines.retain(|held| !held.is_on(kind, schema, name));
     }
-    session.shared.backend.change_accounts(|accounts, _| {
-        for account in accounts.list.iter_mut().filter(|account| has_any(account)) {
-            Arc::make_mut(account).routines.retain(|held| !held.is_on(kind, schema, name));
-        }
-        Ok(())
-    })?;
-    session.account.renew(&session.shared.core);
-    Ok(())
 }

@@ -278,15 +278,10 @@ fn definer_of<B: Backend>(session: &mut Session<B>, routine: &Arc<Routine>) -> R
     let catalog = session.shared.core.catalog().load();
     let accounts = &catalog.accounts;
     let Some(of) = &routine.trigger else { return Err(e::ER_INTERNAL_ERROR.with(&[&"no trigger"])) };
-    let key = Arc::as_ptr(routine).addr();
-    if let Some((_, seen, account)) = session.routines.firing().definers.get(&key)
-        && Arc::ptr_eq(seen, accounts)
-    {
-        return Ok(Arc::clone(account));
+    if let Some(account) = session.routines.firing().definer_of(routine, accounts) {
+        return Ok(account);
     }
-    let (user, host) = &routine.definition.definer;
-    let found = accounts.find(user, host).ok_or_else(|| e::ER_NO_SUCH_USER.with(&[user, host]))?;
-    let account = SessionAccount::at_login(accounts, found, host);
+    let account = privilege::definer_account(accounts, &routine.definition.definer)?;
     let table = &of.table;
     if !privilege::on_table(&account, &table.schema, &table.name).contains(Privileges::TRIGGER) {
         return Err(privilege::table_denied(&account, &table.name, Privileges::TRIGGER));
@@ -307,11 +302,7 @@ fn definer_of<B: Backend>(session: &mut Session<B>, routine: &Arc<Routine>) -> R
             }
         }
     }
-    let definers = &mut session.routines.firing().definers;
-    if definers.len() >= KEPT_MAX {
-        definers.clear();
-    }
-    definers.insert(key, (Arc::clone(routine), Arc::clone(accounts), Arc::clone(&account)));
+    session.routines.firing().keep_definer(routine, accounts, &account);
     Ok(account)
 }
 
@@ -421,6 +412,11 @@ fn take_locks<B: Backend>(session: &mut Session<B>, plan: &PhysicalPlan) -> Atte
         if of_functions.clone().any(|(_, mode)| *mode == MetadataMode::Write) {
             session.tables.require_writable(&session.shared, &session.account)?;
             session.tables.enter_change(&session.shared, &session.variables, false)?;
+            // Only a SELECT has a limit of time, and it is no more one that only reads.
+            if session.shared.core.deadlines.lift(&session.shared.control) {
+                let note = e::ER_NON_RO_SELECT_DISABLE_TIMER.note(&[]);
+                session.diagnostics.push(note, session.variables.settings().diagnostics);
+            }
         }
         if session.tables.locks.has_tables() {
             for (entry, mode) in of_functions {
@@ -595,15 +591,9 @@ impl Search {
             else {
                 continue;
             };
-            let account = match callee.definition.invoker {
-                true => Arc::clone(&session.account),
-                false => {
-                    let (user, host) = &callee.definition.definer;
-                    let accounts = &session.shared.core.catalog().load().accounts;
-                    let Some(found) = accounts.find(user, host) else { continue };
-                    SessionAccount::at_login(accounts, found, host)
-                }
-            };
+            let accounts = Arc::clone(&session.shared.core.catalog().load().accounts);
+            let account = privilege::routine_account(&session.account, &accounts, &callee.definition);
+            let Ok(account) = account else { continue };
             self.routine(session, &callee, account, depth + 1)?;
         }
         Ok(())

@@ -225,17 +225,8 @@ pub(super) fn push_frame<B: Backend>(
     if session.routines.frames().len() >= FRAMES_MAX {
         return Err(too_deep());
     }
-    let account = if definition.invoker {
-        Arc::clone(&session.account)
-    } else {
-        let (user, host) = &definition.definer;
-        let accounts = &session.shared.core.catalog().load().accounts;
-        let found = accounts.find(user, host).ok_or_else(|| e::ER_NO_SUCH_USER.with(&[user, host]))?;
-        let definer = SessionAccount::at_login(accounts, found, host);
-        // Who made it must be allowed to run it too.
-        privilege::require_execute(&definer, &definition.schema, definition.kind, &definition.name)?;
-        definer
-    };
+    let catalog = session.shared.core.catalog().load();
+    let account = privilege::routine_account(&session.account, &catalog.accounts, &definition)?;
     let mut slots = vec![Value::Null; routine.program.variables.len()];
     for (position, value) in arguments.into_iter().enumerate() {
         let variable = &routine.program.variables[position];

@@ -23,6 +23,7 @@ use crate::routine::compile;
 use crate::routine::program::Instruction;
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;
+use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
@@ -131,11 +132,8 @@ pub(crate) fn create_routine<B: Backend>(
         modified_micros: now,
     };
     apply(&create.characteristics, &mut definition);
-    let (schema, name) = (Arc::clone(&definition.schema), Arc::clone(&definition.name));
     define_routine(session, reply, |session, reply| {
-        if store_routine(session, definition, create.if_not_exists, &mut warnings)? {
-            routine_grants::grant_new_routine(session, kind, &schema, &name)?;
-        }
+        store_routine(session, definition, create.if_not_exists, &mut warnings)?;
         session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
         session.send_ok(reply)
     })
@@ -172,30 +170,43 @@ fn define_routine<B: Backend>(
     lock_tables::with_backup_lock(session, |session| run(session, reply))
 }
 
-/// Stores a new routine; false: it is there, of which a note was given. Schema and definer count as they are when no other definition changes.
+/// Stores a new routine with the privileges of its maker; gives a note if it is there. Schema and definer count as they are when no other definition
+/// changes.
 fn store_routine<B: Backend>(
     session: &mut Session<B>,
     definition: RoutineDefinition,
     if_not_exists: bool,
     warnings: &mut Vec<service::Diagnostic>,
-) -> Result<bool> {
+) -> Outcome {
     let (word, name) = (definition.kind.word(), Arc::clone(&definition.name));
-    let is_new = session.shared.backend.change_routines(|routines, catalog| {
+    let grants = grants_automatically(session);
+    let is_new = session.shared.backend.change_routines(|routines, accounts, catalog| {
         if catalog.schema(&definition.schema).is_none() {
             return Err(e::ER_BAD_DB_ERROR.with(&[&definition.schema]));
         }
         warnings.extend(require_definer(&session.account, &definition.definer, catalog)?);
         if routines.get(&definition.schema, definition.kind, &definition.name).is_none() {
+            if grants {
+                let (kind, schema) = (definition.kind, &definition.schema);
+                routine_grants::grant_new_routine(accounts, &session.account, kind, schema, &name);
+            }
             routines.insert(Arc::new(definition));
             return Ok(true);
         }
         if if_not_exists { Ok(false) } else { Err(e::ER_SP_ALREADY_EXISTS.with(&[&word, &name])) }
     })?;
-    if !is_new {
+    if is_new {
+        session.account.renew(&session.shared.core);
+    } else {
         let note = e::ER_SP_ALREADY_EXISTS.note(&[&word, &name]);
         session.diagnostics.push(note, session.variables.settings().diagnostics);
     }
-    Ok(is_new)
+    Ok(())
+}
+
+/// Whether who makes a routine may run and alter it, and privileges on it are dropped with it.
+fn grants_automatically<B: Backend>(session: &Session<B>) -> bool {
+    session.shared.core.globals().boolean(known::automatic_sp_privileges())
 }
 
 /// The account a new routine belongs to.
@@ -259,7 +270,7 @@ pub(crate) fn alter_routine<B: Backend>(
     let found = alterable(session, kind, &alter.name)?.ok_or_else(missing)?;
     let now = session.functions.now_micros(&session.shared.core);
     define_routine(session, reply, |session, reply| {
-        session.shared.backend.change_routines(|routines, _| {
+        session.shared.backend.change_routines(|routines, _, _| {
             // What another session did in between counts.
             let now_there = routines.get(&found.schema, kind, &found.name);
             let mut definition = RoutineDefinition::clone(now_there.ok_or_else(missing)?);
@@ -286,21 +297,27 @@ pub(crate) fn drop_routine<B: Backend>(
     let (schema, name) = routine_name(session.names(), &drop.name)?;
     let shown = format!("{schema}.{name}");
     let found = alterable(session, kind, &drop.name)?;
+    let revokes = grants_automatically(session);
     define_routine(session, reply, |session, reply| {
-        let is_dropped = session.shared.backend.change_routines(|routines, _| {
+        let is_dropped = session.shared.backend.change_routines(|routines, accounts, _| {
             let found =
                 found.and_then(|found| routines.get(&found.schema, kind, &found.name).map(Arc::clone));
             match found {
-                Some(found) => Ok(routines.remove(&found).is_some()),
+                Some(found) => {
+                    if revokes {
+                        routine_grants::revoke_dropped_routine(accounts, kind, &schema, &name);
+                    }
+                    Ok(routines.remove(&found).is_some())
+                }
                 None if drop.if_exists => Ok(false),
                 None => Err(e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &shown])),
             }
         })?;
-        if !is_dropped {
+        if is_dropped {
+            session.account.renew(&session.shared.core);
+        } else {
             let note = e::ER_SP_DOES_NOT_EXIST.note(&[&kind.word(), &shown]);
             session.diagnostics.push(note, session.variables.settings().diagnostics);
-        } else {
-            routine_grants::revoke_dropped_routine(session, kind, &schema, &name)?;
         }
         session.send_ok(reply)
     })
