@@ -233,8 +233,7 @@ pub(super) fn store_year(
                 out.push_int(0);
                 return Issue::new(IssueKind::OutOfRange);
             }
-            out.push_int(i64::from(DateTime::unpack(packed).year));
-            return None;
+            (i128::from(DateTime::unpack(packed).year), false)
         }
         (Cell::Int(_), TypeKind::Time) if matches!(origin, Origin::Computed(_)) => {
             (i128::from(options.today().year), false)
