@@ -267,6 +267,9 @@ fn text(
         Some(charset) => charset_warning(charset, warnings),
         None => {}
     }
+    if let Some(collation) = written.collation {
+        collation_warning(collation, warnings);
+    }
     if written.binary {
         let replacement = "a CHARACTER SET clause with _bin collation";
         warnings.push(ER_WARN_DEPRECATED_SYNTAX.warning(&[&"BINARY as attribute of a type", &replacement]));
@@ -301,6 +304,15 @@ pub fn charset_warning(charset: &[u8], warnings: &mut Vec<Diagnostic>) {
         warnings.push(service::error::ER_DEPRECATED_UTF8_ALIAS.warning(&[]));
     } else if charset.eq_ignore_ascii_case(b"utf8mb3") {
         warnings.push(ER_WARN_DEPRECATED_SYNTAX.warning(&[&"utf8mb3", &"utf8mb4"]));
+    }
+}
+
+/// Warns of collations of such character sets.
+pub fn collation_warning(collation: &[u8], warnings: &mut Vec<Diagnostic>) {
+    const PREFIX: &[u8] = b"utf8mb3_";
+    if collation.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX)) {
+        let name = String::from_utf8_lossy(collation).to_ascii_lowercase();
+        warnings.push(service::error::ER_WARN_DEPRECATED_UTF8MB3_COLLATION.warning(&[&name]));
     }
 }
 

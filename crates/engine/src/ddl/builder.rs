@@ -19,7 +19,7 @@ use super::expression::{Unfit, canonical_check, columns_of_text, stored_function
 use super::generated::{self, PartExpression, Written, check_attributes, generated_column};
 use super::{Settings, check_column_name, check_index_name, defaults, foreign_key, selected, text_of};
 use session::backend::SelectedColumn;
-use session::column_type::{charset_warning, column_type, resolve_collation};
+use session::column_type::{charset_warning, collation_warning, column_type, resolve_collation};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -576,7 +576,10 @@ impl TableBuilder {
                     charset = Some(name);
                 }
                 O::Charset(None) => default_asked = true,
-                O::Collate(name) => collation = name,
+                O::Collate(name) => {
+                    name.into_iter().for_each(|name| collation_warning(name, warnings));
+                    collation = name;
+                }
                 O::Comment(comment) => {
                     let comment = text_of(comment)?;
                     if comment.chars().count() > TABLE_COMMENT_CHARS_MAX {

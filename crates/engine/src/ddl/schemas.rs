@@ -9,7 +9,7 @@ use types::CollationId;
 
 use super::tables::{check_not_parent, lock_all};
 use super::{Context, Outcome, Result, check_name, text_of};
-use session::column_type::{charset_warning, resolve_collation};
+use session::column_type::{charset_warning, collation_warning, resolve_collation};
 
 fn collation_of(
     options: &[ast::DatabaseOption<'_>],
@@ -24,7 +24,10 @@ fn collation_of(
                 charset = Some(name);
             }
             ast::DatabaseOption::Charset(None) => default_asked = true,
-            ast::DatabaseOption::Collate(name) => collation = name,
+            ast::DatabaseOption::Collate(name) => {
+                name.into_iter().for_each(|name| collation_warning(name, context.warnings));
+                collation = name;
+            }
             ast::DatabaseOption::Encryption(value) if value.eq_ignore_ascii_case(b"N") => {}
             ast::DatabaseOption::Encryption(_) => {
                 return Err(e::ER_NOT_SUPPORTED_YET.with(&[&"schema encryption"]));

@@ -20,7 +20,7 @@ use crate::ddl::tables::template;
 use crate::ddl::{
     Context, Result, Settings, check_column_name, check_index_name, check_name, defaults, text_of,
 };
-use session::column_type::{charset_warning, resolve_collation};
+use session::column_type::{charset_warning, collation_warning, resolve_collation};
 
 /// What the actions made of a table.
 pub(super) struct Edited {
@@ -356,6 +356,7 @@ impl<'s> Editor<'_, 's> {
                 if let Some(charset) = charset {
                     charset_warning(charset, warnings);
                 }
+                collation.into_iter().for_each(|name| collation_warning(name, warnings));
                 let collation =
                     resolve_collation(charset, collation)?.unwrap_or(settings.session.server_collation);
                 self.convert(collation);
