@@ -77,7 +77,7 @@ impl Deadlines {
     }
 
     /// The statement that this connection runs may take as long as it needs. Answers whether it had a limit.
-    pub fn lift(&self, control: &Arc<ConnectionControl>) -> bool {
+    pub(crate) fn lift(&self, control: &Arc<ConnectionControl>) -> bool {
         let mut waiting = self.shared.waiting.lock();
         let before = waiting.by_time.len();
         waiting.by_time.retain(|_, other| !Arc::ptr_eq(other, control));

@@ -14,7 +14,7 @@ use super::values::{Storing, Target as ColumnTarget, changes_row};
 use super::{Changed, check_violated, view_check, warn_duplicate};
 use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
 use crate::error::{access_error, internal};
-use crate::expr::SqlResult;
+use crate::expr::{EvalSettings, SqlResult};
 use crate::programs::Programs;
 use crate::run::{DistinctKeys, RowKeys, RowQueries, Source};
 use crate::status_counts::StatusKind;
@@ -158,15 +158,28 @@ struct Target<'p> {
 
 struct Update<'p, 's> {
     plan: &'p UpdatePlan,
-    storing: Storing<'s>,
-    /// The same for targets with BEFORE triggers.
-    delaying: Storing<'s>,
     targets: Vec<Target<'p>>,
+    /// How values are stored, for each target.
+    storing: Vec<Storing<'s>>,
     /// Conditions of views with subqueries.
     queries: RowQueries<'p>,
     /// The row of the source by itself.
     row: Batch,
     changed: Changed,
+}
+
+/// How values are stored in the columns of each target.
+fn storing_of<'s>(
+    plan: &'s PhysicalPlan,
+    update: &UpdatePlan,
+    targets: &[Target<'_>],
+    settings: &'s EvalSettings,
+) -> Vec<Storing<'s>> {
+    let storing = targets.iter().map(|target| {
+        let alias = &plan.tables[target.plan.table.0 as usize].alias;
+        Storing::new(settings, update.ignore, true).delaying_nulls(target.delays_nulls).naming(alias)
+    });
+    storing.collect()
 }
 
 /// Runs an UPDATE.
@@ -210,8 +223,7 @@ pub(super) fn run(
     let queries = RowQueries::new(plan, &update.row_queries, programs)?;
     let mut run = Update {
         plan: update,
-        storing: Storing::new(ctx.eval.settings, update.ignore, true),
-        delaying: Storing::new(ctx.eval.settings, update.ignore, true).delaying_nulls(true),
+        storing: storing_of(plan, update, &targets, ctx.eval.settings),
         targets,
         queries,
         row,
@@ -272,10 +284,10 @@ impl Update<'_, '_> {
         &mut self,
         batch: &Batch,
         row: usize,
-        target: usize,
+        position: usize,
         ctx: &mut ExecContext<'_>,
     ) -> SqlResult<()> {
-        let target = &mut self.targets[target];
+        let target = &mut self.targets[position];
         let Cell::Bytes(locator) = batch.columns[target.plan.locator as usize].cell(row) else {
             return Ok(());
         };
@@ -291,7 +303,7 @@ impl Update<'_, '_> {
         }
         self.changed.matched += 1;
         let number = self.changed.matched;
-        let storing = if target.delays_nulls { &self.delaying } else { &self.storing };
+        let storing = &self.storing[position];
         let rest = Rest { ignore: self.plan.ignore, storing, queries: &mut self.queries };
         let became = target.update(&mut self.row, (batch, row), locator, number, rest, ctx)?;
         self.changed.changed += u64::from(became);

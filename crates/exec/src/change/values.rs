@@ -23,6 +23,8 @@ pub(super) struct Storing<'a> {
     several_rows: bool,
     /// BEFORE triggers may replace a NULL: it is refused when they have run.
     delays_nulls: bool,
+    /// What messages about documents call the table: as UPDATE names it.
+    shown_table: Option<&'a str>,
     /// The statement's moment in the session's zone, once a column wants it.
     now: OnceCell<DateTime>,
     options: StoreOptions<'a>,
@@ -87,6 +89,7 @@ impl<'a> Storing<'a> {
             lenient_null: !strict && (several_rows || ignore),
             several_rows,
             delays_nulls: false,
+            shown_table: None,
             now: OnceCell::new(),
             options: settings.store_options(),
         }
@@ -95,6 +98,11 @@ impl<'a> Storing<'a> {
     /// The same settings, where BEFORE triggers may replace a NULL, or not.
     pub(super) fn delaying_nulls(self, delays_nulls: bool) -> Storing<'a> {
         Storing { delays_nulls, ..self }
+    }
+
+    /// The same settings for a table that messages about documents call `name`.
+    pub(super) fn naming(self, name: &'a str) -> Storing<'a> {
+        Storing { shown_table: Some(name), ..self }
     }
 
     /// The settings once BEFORE triggers have run, if they are others: no NULL is left in a NOT NULL column.
@@ -195,7 +203,8 @@ impl<'a> Storing<'a> {
         let definition = target.definition;
         let is_ignored = self.ignores_errors && issue.is_of_bits();
         let is_strict = self.strict || is_ignored;
-        let report = issue.report(is_strict, &definition.name, &target.column().name, target.row);
+        let table = self.shown_table.unwrap_or(&definition.name);
+        let report = issue.report(is_strict, table, &target.column().name, target.row);
         let level = match report.severity {
             Severity::Error if is_ignored => Level::Warning,
             Severity::Error => return Err(coded(report.number, &report.message)),

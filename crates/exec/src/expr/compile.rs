@@ -1186,7 +1186,12 @@ impl Compiler {
                 Class::ZeroDate => Some(Target::DateParts { days: false }),
                 Class::Checked => Some(checked(arg, result)),
                 Class::Time => Some(Target::Time),
-                Class::Document => Some(Target::JsonDocument { argument: i + 1, function: function.name() }),
+                Class::Document => {
+                    // A length at a path is that of what JSON_EXTRACT finds there.
+                    let is_of_part = function == FunctionId::JsonLength && args.len() == 2;
+                    let function = if is_of_part { FunctionId::JsonExtract } else { function };
+                    Some(Target::JsonDocument { argument: i + 1, function: function.name() })
+                }
                 Class::JsonValue => Some(Target::JsonValue),
                 Class::Result => Some(Target::Cast(result.clone())),
             };

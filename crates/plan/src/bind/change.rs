@@ -783,10 +783,8 @@ impl<'a> Binder<'a> {
             }
             None => source,
         };
-        match self.block().error.take() {
-            Some(error) => Err(error),
-            None => Ok(source),
-        }
+        self.release_conditions()?;
+        Ok(source)
     }
 
     /// ORDER BY and LIMIT of a change.

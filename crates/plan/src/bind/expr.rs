@@ -411,7 +411,7 @@ impl<'a> Binder<'a> {
             Ast::Binary { op, left, right } => self.binary(*op, left, right, is_conjunct, is_negated),
             Ast::Compare { op, left, right } => self.compare(*op, left, right, is_conjunct, is_negated),
             Ast::Quantified { op, all, left, query } => {
-                let left = self.row(left)?;
+                let left = self.left_of_subquery(left, query)?;
                 if left.len() > 1 && *op == CompareOp::Ne && *all {
                     // NOT IN.
                     let found = self.quantified(CompareOp::Eq, false, LeftSide::Stored, left, query)?;
@@ -467,7 +467,7 @@ impl<'a> Binder<'a> {
                 if query.limit.is_some() {
                     return Err(PlanError::not_supported("LIMIT & IN/ALL/ANY/SOME subquery"));
                 }
-                let left = self.row(expr)?;
+                let left = self.left_of_subquery(expr, query)?;
                 let side = if is_conjunct && !*negated { LeftSide::Joined } else { LeftSide::Stored };
                 let call = self.quantified(CompareOp::Eq, false, side, left, query)?;
                 self.negate(call, *negated)
@@ -775,6 +775,7 @@ impl<'a> Binder<'a> {
             return self.compare_rows(op, left, right);
         }
         let args = vec![self.expr(left)?, self.expr(right)?];
+        self.note_wrong_text([(left, &args[0]), (right, &args[1])]);
         self.call(compare_function(op), args)
             .map_err(|error| if is_negated { negated_error(error, op) } else { error })
     }
@@ -902,9 +903,11 @@ impl<'a> Binder<'a> {
                 if choices.len() == 1 { choices.swap_remove(0) } else { self.call(FunctionId::Or, choices)? };
             return self.negate(call, negated);
         }
+        let (written, written_list) = (expr, list);
         let expr = self.expr(expr)?;
         let mut list = self.exprs(list)?;
         let call = if list.len() == 1 {
+            self.note_wrong_text([(written, &expr), (&written_list[0], &list[0])]);
             // NOT IN of one item is `<>`, as errors show.
             let function = if negated { FunctionId::Ne } else { FunctionId::Eq };
             return self.call(function, vec![expr, list.swap_remove(0)]);
@@ -937,6 +940,19 @@ impl<'a> Binder<'a> {
         let bound = bound?;
         let columns = bound.output.iter().map(|column| column.id).collect();
         Ok((bound.plan, columns, bound.outer))
+    }
+
+    /// What stands left of IN (subquery), ANY or ALL. MySQL resolves the subquery before it.
+    fn left_of_subquery(&mut self, left: &'a ast::Expr<'a>, query: &'a Query<'a>) -> PlanResult<Vec<Expr>> {
+        let before = std::mem::replace(&mut self.block().is_left_of_subquery, true);
+        let bound = self.row(left);
+        self.block().is_left_of_subquery = before;
+        bound.or_else(|error| {
+            let missing_column = self.missing_column.take();
+            self.subquery(query)?;
+            self.missing_column = missing_column;
+            Err(error)
+        })
     }
 
     fn quantified(

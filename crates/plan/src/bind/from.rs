@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use catalog::NameMap;
+use catalog::{NameMap, names_equal};
 use syntax::ast::{
     Ident, IndexHintKind, IndexHintScope, Join, JoinCondition, JoinKind as AstJoin, Query, QueryBody,
     TableFactor, TableRef,
 };
 use types::TypeKind;
 
+use super::first_error::first_of;
 use super::scope::{Block, CommonJoin, ScopeColumns, ScopeTable};
 use super::{Binder, JOIN_TABLES_MAX, NamedColumns, VisibleCte, utf8};
 use crate::error::{PlanError, PlanResult};
@@ -120,7 +121,10 @@ impl<'a> Binder<'a> {
                 match definition.index_ordinal(&name) {
                     Some(ordinal) => named.push(ordinal),
                     None => {
-                        let text = format!("Key '{name}' doesn't exist in table '{}'", table.alias);
+                        // A view has no keys, and is named by its own name.
+                        let shown = if table.is_view { &definition.name } else { &table.alias };
+                        let name = if names_equal(&name, "PRIMARY") { "PRIMARY" } else { &*name };
+                        let text = format!("Key '{name}' doesn't exist in table '{shown}'");
                         return Err(PlanError::new(1176, text));
                     }
                 }
@@ -227,7 +231,7 @@ impl<'a> Binder<'a> {
 
     fn materialize_rows(&mut self, bound: &mut super::select::BoundQuery) {
         self.keep_aggregates(&bound.plan);
-        self.materialize_derived(&bound.plan, &mut bound.output);
+        self.materialize_derived(&bound.plan, &bound.outer, &mut bound.output);
         store_values(&mut bound.plan, &mut self.columns);
     }
 
@@ -433,7 +437,7 @@ impl<'a> Binder<'a> {
                 for &(table, ordinal) in &left_star {
                     let name = block.tables[table as usize].name(ordinal);
                     if right_star.iter().any(|&(table, ordinal)| {
-                        catalog::names_equal(&block.tables[table as usize].name(ordinal), &name)
+                        names_equal(&block.tables[table as usize].name(ordinal), &name)
                     }) {
                         common.push(name.to_string());
                     }
@@ -444,6 +448,8 @@ impl<'a> Binder<'a> {
         };
         if let Some(common) = common {
             let first = if join.kind == AstJoin::Right { right_star.clone() } else { left_star.clone() };
+            let place_of = |column: &(u32, u32)| first.iter().position(|other| other == column);
+            let mut compared = Vec::with_capacity(common.len());
             for name in common {
                 let left_column = self.find_common(&name, left_first..right_first)?;
                 let right_column = self.find_common(&name, right_first..end)?;
@@ -453,18 +459,23 @@ impl<'a> Binder<'a> {
                     // MySQL turns it round before it compares.
                     sides.reverse();
                 }
-                conditions.extend(self.hold_error(|binder| Ok(vec![binder.call(FunctionId::Eq, sides)?]))?);
                 let (shown, hidden) = match join.kind {
                     AstJoin::Right => (right_column, left_column),
                     _ => (left_column, right_column),
                 };
+                compared.push((place_of(&shown), sides));
                 self.block().hidden.push(hidden);
                 star.push(shown);
                 left_star.retain(|column| *column != left_column);
                 right_star.retain(|column| *column != right_column);
             }
+            // They are compared in the order of the first table, too.
+            compared.sort_by_key(|(place, _)| *place);
+            for (_, sides) in compared {
+                conditions.extend(self.hold_error(|binder| Ok(vec![binder.call(FunctionId::Eq, sides)?]))?);
+            }
             // The columns in common are shown in the first table's order.
-            star.sort_by_key(|column| first.iter().position(|other| other == column));
+            star.sort_by_key(place_of);
         }
         // The columns in common come first; then MySQL shows the right side of RIGHT JOIN with USING or NATURAL before its left, and so
         // of any RIGHT JOIN that such a join is made of.
@@ -482,7 +493,7 @@ impl<'a> Binder<'a> {
         let (first, last) =
             if join.kind == AstJoin::Right { (of_left, of_right) } else { (of_right, of_left) };
         let error = &mut self.block().error;
-        *error = first.or(error.take()).or(last).or(of_others);
+        *error = first_of([first, error.take(), last, of_others]);
         let kind = match join.kind {
             AstJoin::Inner => JoinKind::Inner,
             AstJoin::Straight => JoinKind::Straight,
@@ -537,22 +548,24 @@ impl<'a> Binder<'a> {
         bound
     }
 
-    /// Conditions of the current block; the first error of them is kept in the block until its select list is bound. An unknown name is
-    /// an error at once, as is what this server does not run.
+    /// Conditions of the current block; the first error of them is held until the block's select list is bound.
     pub(super) fn hold_error(
         &mut self,
         bind: impl FnOnce(&mut Self) -> PlanResult<Vec<Expr>>,
     ) -> PlanResult<Vec<Expr>> {
-        let ctes = self.ctes.len();
-        bind(self).or_else(|error| {
-            let is_unknown_name = self.missing_table.borrow().is_some() || self.missing_column.is_some();
-            if !self.block().holds_errors || is_unknown_name || error.number == 1235 {
-                return Err(error);
-            }
-            self.ctes.truncate(ctes);
-            self.block().error.get_or_insert(error);
-            Ok(Vec::new())
-        })
+        if !self.block().holds_errors {
+            return bind(self);
+        }
+        let (conditions, held) = self.hold(bind)?;
+        let error = &mut self.block().error;
+        *error = first_of([error.take(), held]);
+        Ok(conditions.unwrap_or_default())
+    }
+
+    /// What is wrong with the conditions that the block holds.
+    pub(super) fn release_conditions(&mut self) -> PlanResult<()> {
+        let held = self.block().error.take();
+        self.release(held)
     }
 
     /// Gives the error of a subquery that becomes a join, once the block is bound.

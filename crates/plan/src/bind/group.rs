@@ -41,6 +41,35 @@ enum Place {
     Window(usize, usize),
 }
 
+/// A column that is read above the groups.
+struct Read {
+    id: ColumnId,
+    place: Place,
+    is_in_any_value: bool,
+}
+
+impl Read {
+    fn plain(id: ColumnId, place: Place) -> Read {
+        Read { id, place, is_in_any_value: false }
+    }
+}
+
+/// Calls `visit` with each column that an expression reads, and whether ANY_VALUE reads it.
+pub(super) fn each_read(expr: &Expr, visit: &mut dyn FnMut(ColumnId, bool)) {
+    match &expr.kind {
+        ExprKind::Call { function: FunctionId::AnyValue, .. } => {
+            expr.each_column(&mut |id| visit(id, true));
+        }
+        ExprKind::Column(_) | ExprKind::Subquery(_) => expr.each_column(&mut |id| visit(id, false)),
+        _ => expr.each_child(&mut |child| each_read(child, visit)),
+    }
+}
+
+/// Notes the columns that an expression reads.
+fn note_read(expr: &Expr, place: Place, out: &mut Vec<Read>) {
+    each_read(expr, &mut |id, is_in_any_value| out.push(Read { id, place, is_in_any_value }));
+}
+
 impl Binder<'_> {
     /// Puts the aggregation on top of `tree` and makes the clauses above read it.
     pub(crate) fn aggregate_node(
@@ -62,7 +91,7 @@ impl Binder<'_> {
 
         let is_recognized = |(id, _): &&(ColumnId, Expr)| !group.unrecognized.contains(id);
         let keys: Vec<&(ColumnId, Expr)> = group.keys.iter().filter(is_recognized).collect();
-        let mut read: Vec<(ColumnId, Place)> = Vec::new();
+        let mut read: Vec<Read> = Vec::new();
         for (position, column) in output.iter_mut().enumerate() {
             match items.iter_mut().find(|(id, _)| *id == column.id) {
                 Some((id, expr)) => {
@@ -74,18 +103,18 @@ impl Binder<'_> {
                         column.nullable |= expr.nullable;
                         self.columns[id.0 as usize].nullable = expr.nullable;
                     }
-                    expr.each_column(&mut |id| read.push((id, Place::Select(position))));
+                    note_read(expr, Place::Select(position), &mut read);
                 }
-                None => read.push((column.id, Place::Select(position))),
+                None => read.push(Read::plain(column.id, Place::Select(position))),
             }
         }
         for condition in having.iter_mut() {
             replace_keys(condition, &keys);
-            condition.each_column(&mut |id| read.push((id, Place::Having)));
+            note_read(condition, Place::Having, &mut read);
         }
         for (position, key) in sort.iter_mut().enumerate() {
             replace_keys(&mut key.expr, &keys);
-            key.expr.each_column(&mut |id| read.push((id, Place::Order(position))));
+            note_read(&key.expr, Place::Order(position), &mut read);
             self.order_members(&mut key.expr, &group);
         }
 
@@ -97,7 +126,7 @@ impl Binder<'_> {
             let order = window.order.iter_mut().map(|key| &mut key.expr).enumerate();
             for (position, expr) in window.partition.iter_mut().enumerate().chain(order) {
                 replace_keys(expr, &keys);
-                expr.each_column(&mut |id| read.push((id, Place::Window(at, position))));
+                note_read(expr, Place::Window(at, position), &mut read);
                 self.order_members(expr, &group);
             }
         }
@@ -112,28 +141,38 @@ impl Binder<'_> {
                     Some(position) => Place::Select(position),
                     None => Place::Order(sort.iter().position(|key| reads(&key.expr)).unwrap_or(0)),
                 };
-                call.exprs().for_each(|expr| expr.each_column(&mut |id| read.push((id, place))));
+                call.exprs().for_each(|expr| note_read(expr, place, &mut read));
             }
         }
         if !windows.is_empty() {
-            read.sort_by_key(|(_, place)| *place);
+            read.sort_by_key(|read| read.place);
         }
         self.block().windows = windows;
 
         let mut determined = None;
         let mut extra: Vec<(ColumnId, AggregateCall)> = Vec::new();
-        for (id, place) in read {
-            if known.contains(&id) {
+        let mut unchecked: Vec<ColumnId> = Vec::new();
+        for Read { id, place, is_in_any_value } in read {
+            let is_known = known.contains(&id);
+            let is_free = is_in_any_value && free.contains(&id);
+            if is_known && (is_free || !unchecked.contains(&id)) {
                 continue;
             }
-            known.push(id);
-            let checked = self.session.only_full_group_by() && !free.contains(&id);
-            if checked && (self.columns[id.0 as usize].origin.is_some() || self.derived_name(id).is_some()) {
+            if is_free {
+                unchecked.push(id);
+            } else if self.session.only_full_group_by()
+                && (self.columns[id.0 as usize].origin.is_some() || self.derived_name(id).is_some())
+            {
                 let determined = determined.get_or_insert_with(|| self.determined(&tree, &group));
                 if !determined.contains(&id) {
                     return Err(self.not_grouped(id, place, group.grouped));
                 }
+                unchecked.retain(|other| *other != id);
             }
+            if is_known {
+                continue;
+            }
+            known.push(id);
             let mut call = any_value(self.column_expr(id));
             call.nullable |= !group.grouped;
             extra.push((id, call));
@@ -221,12 +260,16 @@ impl Binder<'_> {
         }
     }
 
-    /// `table.column` of a column of a derived table in FROM.
+    /// `table.column` of a column of a derived table in FROM, with the schema of a view.
     pub(super) fn derived_name(&self, id: ColumnId) -> Option<String> {
         self.blocks.last()?.tables.iter().find_map(|table| match &table.columns {
-            ScopeColumns::Derived { columns, .. } => {
+            ScopeColumns::Derived { columns, view, .. } => {
                 let (name, _) = columns.iter().find(|(_, other)| *other == id)?;
-                Some(format!("{}.{name}", table.alias))
+                let shown = format!("{}.{name}", table.alias);
+                Some(match view {
+                    Some(view) => format!("{}.{shown}", self.tables[view.0 as usize].entry.definition.schema),
+                    None => shown,
+                })
             }
             ScopeColumns::Base { .. } => None,
         })

@@ -9,10 +9,14 @@ use types::json::{self, Path};
 use types::{DataType, TypeKind, Value};
 
 use super::documents::check_document;
+use super::temporary::TemporaryColumn;
 use super::{Binder, NamedColumns, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{Coercibility, Expr, JsonAnswer};
-use crate::logical::{JsonColumn, JsonRows, JsonSource, Logical};
+use crate::logical::{JsonColumn, JsonRows, JsonSource, Logical, OutputSource};
+
+/// By so many digits a column FOR ORDINALITY is described.
+const ORDINALITY_DIGITS: u32 = 10;
 
 impl<'a> Binder<'a> {
     pub(super) fn json_table(
@@ -99,6 +103,15 @@ impl<'a> Binder<'a> {
             let id = self.new_column(&name, data_type, true);
             self.columns[id.0 as usize].coercibility = Some(Coercibility::Implicit);
             self.materialized_columns.insert(id);
+            if matches!(source, JsonSource::Ordinality) {
+                // It is described by fewer digits than it is computed with.
+                let held = TemporaryColumn {
+                    data_type: DataType { length: ORDINALITY_DIGITS, ..DataType::BIGINT },
+                    flags: 0,
+                    source: OutputSource::Column,
+                };
+                self.temporary_columns.insert(id, held);
+            }
             rows.columns.push(JsonColumn { output: all.len(), name: name.clone(), source });
             all.push((name, id));
         }

@@ -247,6 +247,12 @@ fn wrong_temporal(kind: TemporalKind, text: &[u8]) -> Box<PlanError> {
         TemporalKind::Time => "TIME",
         TemporalKind::DateTime => "DATETIME",
     };
+    wrong_value(name, text)
+}
+
+/// 1525 of a value of the type that is named.
+#[cold]
+pub(super) fn wrong_value(name: &str, text: &[u8]) -> Box<PlanError> {
     let shown: String = String::from_utf8_lossy(text).chars().take(WRONG_TEXT_CHARS_SHOWN).collect();
     PlanError::new(1525, format!("Incorrect {name} value: '{shown}'"))
 }

@@ -6,7 +6,8 @@
 //! tables are.
 //!
 //! Read next: [`scope`] (names), [`expr`] (expressions), [`from`] (FROM), [`select`] (SELECT), [`set_op`]
-//! (UNION, VALUES, WITH RECURSIVE), [`set_members`] (their members), [`group`] (GROUP BY and ONLY_FULL_GROUP_BY), [`window`] (OVER), [`change`] (INSERT, UPDATE, DELETE).
+//! (UNION, VALUES, WITH RECURSIVE), [`set_members`] (their members), [`group`] (GROUP BY and ONLY_FULL_GROUP_BY), [`window`] (OVER), [`change`] (INSERT, UPDATE, DELETE),
+//! [`first_error`] (which of several errors is given).
 
 mod change;
 mod chosen_dates;
@@ -14,6 +15,7 @@ mod constant_checks;
 mod create_view;
 mod documents;
 mod expr;
+mod first_error;
 pub mod from;
 mod group;
 mod hints;
@@ -214,7 +216,8 @@ pub fn bind(
     binder.may_have_hints = hints::may_be_in(statement, text);
     match binder.statement(statement) {
         Ok((kind, output)) => Ok(binder.finish(kind, output)),
-        Err(mut error) => {
+        Err(error) => {
+            let mut error = binder.first_error(error);
             error.bound = Some(Box::new(binder.partly_bound()));
             Err(error)
         }
@@ -303,6 +306,8 @@ pub(crate) struct Binder<'a> {
     /// The table that a name did not find.
     missing_table: std::cell::RefCell<Option<(String, String, Privileges)>>,
     missing_function: Option<(String, String)>,
+    /// The first text beside a date that is none, among what MySQL has resolved so far.
+    wrong_text: Option<Box<PlanError>>,
     missing_column: Option<String>,
     /// While an INSERT is bound: its table and the first column of the row that is inserted.
     inserted_row: Option<(TableIndex, ColumnId)>,
@@ -415,6 +420,7 @@ impl<'a> Binder<'a> {
             missing_table: std::cell::RefCell::new(None),
             missing_column: None,
             missing_function: None,
+            wrong_text: None,
             inserted_row: None,
             blocks: Vec::new(),
             window_clauses: Vec::new(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use catalog::{NameMap, TableDefinition, names_equal};
 use syntax::ast::{self, ColumnRef};
 
+use super::first_error::HeldError;
 use super::window::BoundWindow;
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
@@ -192,7 +193,11 @@ pub(crate) struct Block {
     /// Conditions are bound after the select list in MySQL: an error of the list comes before [`Block::error`].
     pub(crate) holds_errors: bool,
     /// What is wrong with a condition.
-    pub(crate) error: Option<Box<PlanError>>,
+    pub(crate) error: Option<HeldError>,
+    /// What is wrong with windows, and where the first of these stands in the WINDOW clause.
+    pub(crate) window_error: Option<(usize, HeldError)>,
+    /// What stands left of IN (subquery) and its like is bound, which messages name in place of the clause.
+    pub(crate) is_left_of_subquery: bool,
     /// What is wrong with a subquery that becomes a join, once the block is bound.
     pub(crate) join_error: Option<Box<PlanError>>,
     /// Of a view that rows may be changed through: WHERE and the conditions of joins.
@@ -202,6 +207,11 @@ pub(crate) struct Block {
 }
 
 impl Block {
+    /// The clause as messages name it.
+    fn shown_clause(&self) -> &'static str {
+        if self.is_left_of_subquery { "IN/ALL/ANY subquery" } else { self.clause }
+    }
+
     pub(crate) fn new(clause: &'static str) -> Block {
         Block {
             tables: Vec::new(),
@@ -229,6 +239,8 @@ impl Block {
             is_within_common: false,
             holds_errors: false,
             error: None,
+            window_error: None,
+            is_left_of_subquery: false,
             join_error: None,
             kept_conditions: Vec::new(),
             has_where: false,
@@ -332,7 +344,7 @@ impl Binder<'_> {
         let ambiguous = || {
             Err(PlanError::new(
                 1052,
-                format!("Column '{}' in {} is ambiguous", written_name(name), block.clause),
+                format!("Column '{}' in {} is ambiguous", written_name(name), block.shown_clause()),
             ))
         };
         // A subquery sees the items of the lists around it, those that are bound already; above the projection as columns.
@@ -472,7 +484,7 @@ impl Binder<'_> {
             match self.find_in_block(depth, name)? {
                 Found::Column(table, ordinal, id, is_ambiguous) => {
                     if is_ambiguous {
-                        let clause = self.blocks[depth].clause;
+                        let clause = self.blocks[depth].shown_clause();
                         let text = format!("Column '{}' in {clause} is ambiguous", written_name(name));
                         self.warnings.push(*PlanError::new(1052, text));
                     }
@@ -504,7 +516,7 @@ impl Binder<'_> {
                 None => break,
             }
         }
-        let clause = self.blocks[innermost].clause;
+        let clause = self.blocks[innermost].shown_clause();
         self.missing_column = Some(utf8(name.name.text).to_string());
         Err(PlanError::new(1054, format!("Unknown column '{}' in '{clause}'", written_name(name))))
     }

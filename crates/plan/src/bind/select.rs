@@ -15,6 +15,7 @@ use catalog::names_equal;
 use syntax::ast::{self, Limit, OrderItem, Query, QueryBody, Select, SelectItem, SetOp, TableRef};
 use types::DataType;
 
+use super::first_error::first_of;
 use super::scope::{Alias, AliasRule, ScopeColumns};
 use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
@@ -146,7 +147,7 @@ impl<'a> Binder<'a> {
         order_by: &'a [OrderItem<'a>],
         limit: Option<&Limit<'a>>,
     ) -> PlanResult<(Logical, Vec<OutputColumn>)> {
-        self.enter_windows(select.windows)?;
+        self.enter_windows(select.windows);
         if select.qualify.is_some() {
             return Err(PlanError::not_supported("QUALIFY"));
         }
@@ -166,7 +167,7 @@ impl<'a> Binder<'a> {
             let of_joins = self.block().error.take();
             let conditions = self.hold_error(|binder| binder.where_condition(condition))?;
             let error = &mut self.block().error;
-            *error = error.take().or(of_joins);
+            *error = first_of([error.take(), of_joins]);
             self.keep_conditions(&conditions, true);
             tree = Logical::Filter { input: Box::new(tree), conditions };
         }
@@ -186,9 +187,7 @@ impl<'a> Binder<'a> {
         for item in select.items {
             self.select_item(item, select.from.is_empty(), &mut items, &mut output)?;
         }
-        if let Some(error) = self.block().error.take() {
-            return Err(error);
-        }
+        self.release_conditions()?;
 
         self.block().windows_allowed = false;
 
@@ -250,6 +249,7 @@ impl<'a> Binder<'a> {
             self.bind_unused_windows()?;
         }
         self.block().windows_allowed = false;
+        self.release_windows()?;
         self.check_joins()?;
         if !grouped && !is_one_row && !self.block().aggregates.is_empty() {
             // Window functions of ORDER BY may be what computes aggregates.
@@ -859,21 +859,26 @@ impl<'a> Binder<'a> {
         let mut kept: Vec<ColumnId> = Vec::new();
         for (position, key) in sort.iter().enumerate() {
             let mut missing = Vec::new();
-            let outer = &self.blocks.last().expect("a block is being bound").outer;
-            key.expr.each_column(&mut |id| {
-                if !columns.contains(&id) && !outer.contains(&id) {
+            let mut refused = None;
+            let block = self.blocks.last().expect("a block is being bound");
+            super::group::each_read(&key.expr, &mut |id, is_in_any_value| {
+                if !columns.contains(&id) && !block.outer.contains(&id) {
                     missing.push(id);
+                    // What stands in ANY_VALUE is not asked for.
+                    let is_free = is_in_any_value && block.free_columns.contains(&id);
+                    if refused.is_none() && !is_free && !aggregates.contains(&id) {
+                        refused = Some(id);
+                    }
                 }
             });
-            let refused = missing.iter().find(|id| !aggregates.contains(id));
-            if let Some(&id) = refused.filter(|_| self.session.only_full_group_by()) {
+            if let Some(id) = refused.filter(|_| self.session.only_full_group_by()) {
                 return Err(PlanError::new(
                     3065,
                     format!(
                         "Expression #{} of ORDER BY clause is not in SELECT list, references column '{}' which is \
                          not in SELECT list; this is incompatible with DISTINCT",
                         position + 1,
-                        self.full_name(id)
+                        self.derived_name(id).unwrap_or_else(|| self.full_name(id))
                     ),
                 ));
             }

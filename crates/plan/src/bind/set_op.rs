@@ -373,7 +373,7 @@ impl<'a> Binder<'a> {
             // As the rows of a UNION are.
             column.source = OutputSource::SetOperation;
         }
-        self.materialize_derived(&seed.plan, &mut seed.output);
+        self.materialize_derived(&seed.plan, &seed.outer, &mut seed.output);
         let named = super::from::rename(&seed.output, names)?;
         let mut columns = Vec::new();
         for (column, (name, _)) in seed.output.iter().zip(&named) {

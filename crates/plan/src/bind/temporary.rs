@@ -99,6 +99,8 @@ pub(super) fn store_computed(column: &mut OutputColumn) {
             data_type.kind = whole(data_type.length);
             data_type.zerofill = false;
         }
+        // CURTIME() is shorter than a column.
+        TypeKind::Time => data_type.length = DataType::time(data_type.scale).length,
         _ if data_type.integer_bytes().is_some() => data_type.kind = whole(data_type.length),
         _ => store_text(data_type),
     }
@@ -340,6 +342,16 @@ impl Binder<'_> {
         }
     }
 
+    /// The column of a table beside or around a query that a column of the query is.
+    fn outer_field(&self, plan: &Logical, outer: &[ColumnId], id: ColumnId) -> Option<ColumnId> {
+        if outer.is_empty() {
+            return None;
+        }
+        let of = find(items_of(plan)?, id)?.as_column().filter(|of| outer.contains(of))?;
+        let is_held = self.temporary_columns.contains_key(&of);
+        (is_held || self.columns[of.0 as usize].origin.is_some()).then_some(of)
+    }
+
     fn flags_of_field(&self, id: ColumnId) -> u16 {
         match (self.columns[id.0 as usize].origin, self.temporary_columns.get(&id)) {
             (_, Some(held)) => held.flags,
@@ -359,12 +371,25 @@ impl Binder<'_> {
     }
 
     /// The columns of a derived table that MySQL keeps in a temporary table.
-    pub(super) fn materialize_derived(&mut self, plan: &Logical, output: &mut [OutputColumn]) {
+    /// `outer`: the columns of tables beside and around it that it reads.
+    pub(super) fn materialize_derived(
+        &mut self,
+        plan: &Logical,
+        outer: &[ColumnId],
+        output: &mut [OutputColumn],
+    ) {
         if !self.averages.is_empty() {
             self.averages.retain(|id| output.iter().all(|column| column.id != *id));
         }
         for column in output {
-            self.store_column(column, aggregates_of(plan));
+            match self.outer_field(plan, outer, column.id) {
+                Some(of) => {
+                    column.data_type = self.type_of_field(of);
+                    column.flags = self.flags_of_field(of);
+                    column.source = OutputSource::Column;
+                }
+                None => self.store_column(column, aggregates_of(plan)),
+            }
             let held = TemporaryColumn {
                 data_type: column.data_type.clone(),
                 flags: column.flags,
@@ -395,11 +420,8 @@ impl Binder<'_> {
 
     /// The temporary table that the block needs, if it needs one.
     fn table_of(&self, steps: &Steps<'_>, output: &[OutputColumn]) -> Option<ResultSource> {
-        if steps.has_windows {
-            return Some(ResultSource::Table);
-        }
         let is_plain = steps.keys.is_empty() && steps.sort.is_empty() && !steps.rollup && !steps.distinct;
-        if is_plain && !steps.is_buffered {
+        if is_plain && !steps.is_buffered && !steps.has_windows {
             return None;
         }
         let mut leaves =
@@ -425,13 +447,27 @@ impl Binder<'_> {
         });
         leaves.find_buffers(&self.tables);
         leaves.nulls.iter().for_each(|leaf| fixed.extend(leaf.output(&self.tables)));
-        let (first, _) = *leaves.nodes.first()?;
+        let is_never_true = |condition: &Expr| self.is_never_true(condition);
         if steps.gives_no_row
-            || steps.having.iter().any(|condition| self.is_never_true(condition))
+            || !steps.has_windows && steps.having.iter().any(is_never_true)
             || self.has_no_row(steps.rows)
         {
             return None;
         }
+        if steps.has_windows {
+            // The rows of windows are kept, but not one that stands for all.
+            let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
+            let is_one_row = match steps.keys {
+                [] => leaves.nodes.is_empty() || !aggregates.is_empty(),
+                _ => !steps.rollup && self.unfixed_keys(steps, &fixed).is_empty(),
+            };
+            return (!is_one_row).then_some(ResultSource::Table);
+        }
+        let Some(&(first, _)) = leaves.nodes.first() else {
+            // The rows above the one group.
+            let is_ordered = !steps.sort.is_empty() || steps.distinct;
+            return (steps.rollup && is_ordered).then_some(ResultSource::Finished);
+        };
         let source = self.table_of_leaves(steps, output, &leaves, first, &fixed);
         let is_grouped = !steps.keys.is_empty();
         let has_aggregates = self.blocks.last().is_some_and(|block| !block.aggregates.is_empty());
@@ -445,6 +481,22 @@ impl Binder<'_> {
         }
     }
 
+    /// Whether an expression is the same in all rows, where these columns are.
+    fn is_fixed(&self, steps: &Steps<'_>, expr: &Expr, fixed: &[ColumnId]) -> bool {
+        expr.is_constant()
+            || expr.as_column().is_some_and(|id| fixed.contains(&id))
+            || self.is_fixed_below(steps, expr, fixed, &mut 0)
+    }
+
+    /// The keys of GROUP BY that are not the same in all rows.
+    fn unfixed_keys(&self, steps: &Steps<'_>, fixed: &[ColumnId]) -> Vec<Expr> {
+        let keys = steps.keys.iter().map(|(_, key)| match key.as_column() {
+            Some(id) => self.output_expr(steps, id),
+            None => key.clone(),
+        });
+        keys.filter(|key| !self.is_fixed(steps, key, fixed)).collect()
+    }
+
     /// The table that groups, DISTINCT and ORDER BY need of rows of these tables, `first` being read first.
     fn table_of_leaves(
         &self,
@@ -455,18 +507,8 @@ impl Binder<'_> {
         fixed: &[ColumnId],
     ) -> Option<ResultSource> {
         let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
-        let is_fixed = |expr: &Expr| {
-            expr.is_constant()
-                || expr.as_column().is_some_and(|id| fixed.contains(&id))
-                || self.is_fixed_below(steps, expr, fixed, &mut 0)
-        };
-        let mut groups: Vec<Expr> = Vec::new();
-        for (_, key) in steps.keys {
-            let key = key.as_column().map_or_else(|| key.clone(), |id| self.output_expr(steps, id));
-            if !is_fixed(&key) {
-                groups.push(key);
-            }
-        }
+        let is_fixed = |expr: &Expr| self.is_fixed(steps, expr, fixed);
+        let mut groups = self.unfixed_keys(steps, fixed);
         let is_grouped = !steps.keys.is_empty();
         let is_sorted = steps.rollup || aggregates.iter().any(|(_, call)| needs_sorted_rows(call));
         let mut is_distinct = false;
@@ -764,6 +806,18 @@ pub(super) fn aggregates_of(plan: &Logical) -> &[(ColumnId, AggregateCall)] {
         | Logical::Distinct { input, .. } => aggregates_of(input),
         Logical::Aggregate { calls, .. } => calls,
         _ => &[],
+    }
+}
+
+/// The select list of the query block that this is the plan of.
+fn items_of(plan: &Logical) -> Option<&[(ColumnId, Expr)]> {
+    match plan {
+        Logical::Limit { input, .. }
+        | Logical::Sort { input, .. }
+        | Logical::Filter { input, .. }
+        | Logical::Distinct { input, .. } => items_of(input),
+        Logical::Project { items, .. } => Some(items),
+        _ => None,
     }
 }
 

@@ -13,6 +13,7 @@ use catalog::names_equal;
 use syntax::ast::{self, FrameUnit, Ident, IntervalUnit, OrderItem, Over};
 use types::{DataType, Value};
 
+use super::first_error::HeldError;
 use super::scope::AliasRule;
 use super::select::position_of;
 use super::{Binder, utf8};
@@ -300,21 +301,11 @@ impl<'a> Binder<'a> {
     }
 
     /// Takes the WINDOW clause of a block that begins.
-    ///
-    /// # Errors
-    /// 3591.
-    pub(super) fn enter_windows(&mut self, clause: WindowClause<'a>) -> PlanResult<()> {
+    pub(super) fn enter_windows(&mut self, clause: WindowClause<'a>) {
         let depth = self.blocks.len();
         self.window_clauses.retain(|(of, _)| *of < depth);
-        for (position, (name, _)) in clause.iter().enumerate() {
-            let name = utf8(name.text);
-            if clause[..position].iter().any(|(other, _)| names_equal(&utf8(other.text), &name)) {
-                return Err(PlanError::new(3591, format!("Window '{name}' is defined twice.")));
-            }
-        }
         self.window_clauses.push((depth, clause));
         self.block().written_windows = clause.len();
-        Ok(())
     }
 
     /// Binds the windows of the WINDOW clause that no function uses, for their errors.
@@ -332,10 +323,34 @@ impl<'a> Binder<'a> {
                 ),
             ));
         }
-        for (name, _) in self.window_clause() {
+        for (position, (name, _)) in self.window_clause().iter().enumerate() {
+            let written = utf8(name.text);
+            let is_it = |(other, _): &(Ident<'_>, _)| names_equal(&utf8(other.text), &written);
+            if self.window_clause()[..position].iter().any(is_it) {
+                let (_, held) = self.hold(|_| -> PlanResult<()> {
+                    Err(PlanError::new(3591, format!("Window '{written}' is defined twice.")))
+                })?;
+                self.hold_window(position, held);
+            }
             self.named_window(name)?;
         }
         Ok(())
+    }
+
+    /// Holds what is wrong with a window, if with none before it in the WINDOW clause.
+    fn hold_window(&mut self, position: usize, held: Option<HeldError>) {
+        let window_error = &mut self.block().window_error;
+        if let Some(held) = held
+            && window_error.as_ref().is_none_or(|(other, _)| position < *other)
+        {
+            *window_error = Some((position, held));
+        }
+    }
+
+    /// What is wrong with the block's windows.
+    pub(super) fn release_windows(&mut self) -> PlanResult<()> {
+        let held = self.block().window_error.take();
+        self.release(held.map(|(_, held)| held))
     }
 
     /// The position of a window among those of the block.
@@ -344,7 +359,7 @@ impl<'a> Binder<'a> {
             Over::Name(name) => self.named_window(name),
             Over::Spec(spec) => {
                 self.block().written_windows += 1;
-                let window = self.bind_window(None, spec)?;
+                let window = self.held_window(None, spec)?;
                 let windows = &mut self.block().windows;
                 let is_same = |other: &BoundWindow| {
                     other.name.is_none()
@@ -369,7 +384,7 @@ impl<'a> Binder<'a> {
             return Ok(at);
         }
         let (name, spec) = self.find_named_window(&name)?;
-        let window = self.bind_window(Some(name), spec)?;
+        let window = self.held_window(Some(name), spec)?;
         let windows = &mut self.block().windows;
         windows.push(window);
         Ok(windows.len() - 1)
@@ -381,6 +396,25 @@ impl<'a> Binder<'a> {
             Some((name, spec)) => Ok((utf8(name.text).into(), spec)),
             None => Err(PlanError::new(3579, format!("Window name '{name}' is not defined."))),
         }
+    }
+
+    /// A window whose errors are held.
+    fn held_window(
+        &mut self,
+        name: Option<Arc<str>>,
+        spec: &'a ast::WindowSpec<'a>,
+    ) -> PlanResult<BoundWindow> {
+        let clause = self.window_clause();
+        let position = clause.iter().position(|(_, other)| std::ptr::eq(other, spec)).unwrap_or(clause.len());
+        let (window, held) = self.hold(|binder| binder.bind_window(name.clone(), spec))?;
+        self.hold_window(position, held);
+        Ok(window.unwrap_or_else(|| BoundWindow {
+            name,
+            partition: Vec::new(),
+            order: Vec::new(),
+            frame: Frame::whole(),
+            calls: Vec::new(),
+        }))
     }
 
     fn bind_window(
