@@ -1,10 +1,8 @@
 //! The text of SHOW CREATE TABLE and SHOW CREATE DATABASE, byte for byte as MySQL 9.7 prints it.
 
-use std::sync::Arc;
-
-use types::charset::{Charset, convert_lossy};
+use types::charset::Charset;
 use types::collation::CollationId;
-use types::{DataType, Members, TypeKind};
+use types::{DataType, TypeKind};
 
 use crate::definition::{
     CheckConstraint, ColumnDefault, ColumnDefinition, ForeignKey, ForeignKeyAction, GeneratedKind,
@@ -81,31 +79,11 @@ fn append_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(number.to_string().as_bytes());
 }
 
-/// Appends a type; members of ENUM and SET lie in the column's character set and are shown in UTF-8.
-fn append_type(out: &mut Vec<u8>, data_type: &DataType) {
-    let charset = data_type.collation.charset();
-    match &data_type.members {
-        Some(members) if !matches!(charset, Charset::Utf8mb4 | Charset::Utf8mb3 | Charset::Binary) => {
-            let names = members
-                .iter()
-                .map(|name| {
-                    let mut text = Vec::with_capacity(name.len());
-                    // Every character of these sets exists in UTF-8.
-                    let _ = convert_lossy(charset, name, Charset::Utf8mb4, &mut text);
-                    text.into_boxed_slice()
-                })
-                .collect();
-            DataType { members: Some(Arc::new(Members::new(names))), ..data_type.clone() }.print_sql(out);
-        }
-        _ => data_type.print_sql(out),
-    }
-}
-
 /// Appends one column's clause as SHOW CREATE TABLE prints it, without indentation and comma.
 pub(crate) fn column_clause(out: &mut Vec<u8>, column: &ColumnDefinition, table_collation: CollationId) {
     append_identifier(out, &column.name);
     out.push(b' ');
-    append_type(out, &column.data_type);
+    column.data_type.print_sql(out);
     append_collation(out, column, table_collation);
     if let Some(generated) = &column.generated {
         out.extend_from_slice(b" GENERATED ALWAYS AS (");

@@ -450,7 +450,7 @@ fn convert(cell: Cell<'_>, from: &DataType, stored: &DataType, mode: DateMode) -
         TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
             let value = match cell {
                 Cell::Int(packed) if from.has_date() => DateTime::unpack(packed),
-                Cell::Bytes(text) => match parse_datetime(text, mode) {
+                Cell::Bytes(text) => match parse_datetime(&from.collation.charset().readable(text), mode) {
                     Ok(parsed) => parsed.value,
                     Err(_) => return Converted::Unknown,
                 },
@@ -477,25 +477,29 @@ fn convert(cell: Cell<'_>, from: &DataType, stored: &DataType, mode: DateMode) -
                     Converted::Above(Value::Time(time))
                 }
             }
-            Cell::Bytes(text) => match parse_time_with(text, mode.truncates_fraction) {
-                // What the column would not keep as it is, rounded or compared as a text, is left to the condition.
-                Ok(parsed)
-                    if !parsed.truncated
-                        && !parsed.out_of_range
-                        && types::temporal::truncate_micros(parsed.value.micros, stored.scale)
-                            == parsed.value.micros =>
-                {
-                    Converted::Exact(Value::Time(parsed.value))
+            Cell::Bytes(text) => {
+                match parse_time_with(&from.collation.charset().readable(text), mode.truncates_fraction) {
+                    // What the column would not keep as it is, rounded or compared as a text, is left to the condition.
+                    Ok(parsed)
+                        if !parsed.truncated
+                            && !parsed.out_of_range
+                            && types::temporal::truncate_micros(parsed.value.micros, stored.scale)
+                                == parsed.value.micros =>
+                    {
+                        Converted::Exact(Value::Time(parsed.value))
+                    }
+                    Ok(_) | Err(_) => Converted::Unknown,
                 }
-                Ok(_) | Err(_) => Converted::Unknown,
-            },
+            }
             _ => Converted::Unknown,
         },
         TypeKind::Enum => match (cell, &stored.members) {
             (Cell::Bytes(text), Some(members)) => match members.position(text, stored.collation) {
                 Some(position) => Converted::Exact(Value::UInt(position as u64 + 1)),
                 // '' is the value of index 0, which no member has.
-                None if text.iter().all(|byte| *byte == b' ') => Converted::Unknown,
+                None if stored.collation.charset().trim_trailing_spaces(text).is_empty() => {
+                    Converted::Unknown
+                }
                 None => Converted::Nowhere,
             },
             (Cell::Int(index), _) => Converted::Exact(Value::UInt(index as u64)),
@@ -558,7 +562,9 @@ fn to_integer(cell: Cell<'_>, from: &DataType, stored: &DataType) -> Converted {
             0..=8 => place(bytes.iter().fold(0, |number, &byte| number << 8 | i128::from(byte)), true),
             _ => Converted::Unknown,
         },
-        Cell::Bytes(text) => of_double(types::number::parse_double(text).value),
+        Cell::Bytes(text) => {
+            of_double(types::number::parse_double(&from.collation.charset().readable(text)).value)
+        }
         Cell::Null => Converted::Null,
     }
 }

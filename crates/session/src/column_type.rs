@@ -298,12 +298,15 @@ fn text(
     Ok(ColumnType { data_type, collation_explicit: explicit.is_some() })
 }
 
+/// Character sets that are on their way out.
+const LEAVING: [&str; 6] = ["dec8", "hp8", "macce", "macroman", "ucs2", "utf8mb3"];
+
 /// Warns of character sets that are on their way out.
 pub fn charset_warning(charset: &[u8], warnings: &mut Vec<Diagnostic>) {
     if charset.eq_ignore_ascii_case(b"utf8") {
         warnings.push(service::error::ER_DEPRECATED_UTF8_ALIAS.warning(&[]));
-    } else if charset.eq_ignore_ascii_case(b"utf8mb3") {
-        warnings.push(ER_WARN_DEPRECATED_SYNTAX.warning(&[&"utf8mb3", &"utf8mb4"]));
+    } else if let Some(name) = LEAVING.iter().find(|name| charset.eq_ignore_ascii_case(name.as_bytes())) {
+        warnings.push(ER_WARN_DEPRECATED_SYNTAX.warning(&[name, &"utf8mb4"]));
     }
 }
 

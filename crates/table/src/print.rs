@@ -18,7 +18,7 @@ pub fn print_cell(cell: Cell<'_>, data_type: &DataType, out: &mut Vec<u8>) {
             }
             TypeKind::Set => {
                 if let Some(members) = &data_type.members {
-                    members.set_text(value as u64, out);
+                    members.set_text(value as u64, &data_type.collation.charset().of_ascii(b","), out);
                 }
             }
             TypeKind::Bit => {

@@ -688,7 +688,15 @@ pub(crate) fn duplicate<'a>(
             let end = data_type.collation.charset().prefix_bytes(bytes, length as usize);
             shown = Cell::Bytes(&bytes[..end.min(bytes.len())]);
         }
-        print_cell(shown, data_type, &mut value);
+        let charset = data_type.collation.charset();
+        let has_characters = data_type.is_string() || data_type.members.is_some();
+        if has_characters && !charset.extends_ascii() {
+            let mut own = Vec::new();
+            print_cell(shown, data_type, &mut own);
+            value.extend(charset.in_utf8(&own));
+        } else {
+            print_cell(shown, data_type, &mut value);
+        }
     }
     Error::DuplicateKey(Box::new(DuplicateKey {
         index,

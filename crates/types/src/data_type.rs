@@ -5,6 +5,7 @@
 //! `nullable` beside it. Sources: MySQL manual, "Data Types" and "Protocol::ColumnDefinition41".
 
 use crate::collation::CollationId;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The scale of a FLOAT or DOUBLE that was declared without digits: as many as the value needs. The wire
@@ -123,13 +124,13 @@ impl Members {
         usize::try_from(index).ok().and_then(|i| i.checked_sub(1)).and_then(|i| self.get(i)).unwrap_or(b"")
     }
 
-    /// Appends the text of a SET value: the members of its bits, comma between.
-    pub fn set_text(&self, bits: u64, out: &mut Vec<u8>) {
+    /// Appends the text of a SET value: the members of its bits, between them a comma of their character set.
+    pub fn set_text(&self, bits: u64, comma: &[u8], out: &mut Vec<u8>) {
         let mut first = true;
         for (i, name) in self.names.iter().enumerate().take(64) {
             if bits >> i & 1 == 1 {
                 if !first {
-                    out.push(b',');
+                    out.extend_from_slice(comma);
                 }
                 first = false;
                 out.extend_from_slice(name);
@@ -475,11 +476,12 @@ impl DataType {
             {
                 self.length.saturating_mul(client_bytes_per_char)
             }
-            // A TEXT's bytes can each be a character of one byte, each as wide as the client's widest.
+            // A TEXT's bytes can each be a character of the least bytes, each as wide as the client's widest.
             TypeKind::TinyText | TypeKind::Text | TypeKind::MediumText | TypeKind::LongText
                 if self.collation != CollationId::BINARY =>
             {
-                self.length.saturating_mul(client_bytes_per_char)
+                let least = self.collation.charset().min_bytes_per_char() as u32;
+                (self.length / least).saturating_mul(client_bytes_per_char)
             }
             TypeKind::Decimal => self.length + u32::from(self.scale > 0) + u32::from(!self.unsigned),
             _ => self.length,
@@ -570,12 +572,18 @@ impl DataType {
             }
             TypeKind::Enum | TypeKind::Set => {
                 out.push(b'(');
+                // They lie in the column's character set and are shown in UTF-8.
+                let charset = self.collation.charset();
                 for (i, name) in self.members.iter().flat_map(|m| m.iter()).enumerate() {
                     if i > 0 {
                         out.push(b',');
                     }
                     out.push(b'\'');
-                    for &byte in name {
+                    let shown = match charset.needs_conversion() {
+                        true => Cow::Owned(charset.in_utf8(name)),
+                        false => Cow::Borrowed(name),
+                    };
+                    for &byte in &*shown {
                         if byte == b'\'' {
                             out.push(b'\'');
                         }

@@ -47,7 +47,7 @@ impl Value {
     #[must_use]
     pub fn string_literal(text: &[u8], collation: CollationId) -> Value {
         let charset = collation.charset();
-        if !charset.needs_conversion() || text.is_ascii() {
+        if !charset.needs_conversion() || charset.is_ascii_text(text) {
             return Value::string(text, collation);
         }
         let mut bytes = Vec::with_capacity(text.len());

@@ -5,8 +5,8 @@
     tools/single_byte_tables.py mysql://user:password@host:port
 
 Writes data/single_byte.bin and prints the lines of `sets!` in src/charset/single_byte.rs, of the two functions in
-src/collation/of_charset.rs and of `collations!` in src/collation/info.rs. Sets whose lower half is not ASCII, and collations whose weights are not one byte per byte, are
-left out. Layout of the file: for each set 256 code points of 16 bits (little-endian, 0xFFFF: none), 256 bytes of upper
+src/collation/of_charset.rs and of `collations!` in src/collation/info.rs. Collations whose weights are not one byte per byte are left out, and sets
+of which that is the default. Layout of the file: for each set 256 code points of 16 bits (little-endian, 0xFFFF: none), 256 bytes of upper
 and 256 of lower case; then 256 weights for each collation.
 """
 import os
@@ -36,9 +36,6 @@ for name, default, description in ask(
         continue
     codes = [int(text, 16) for text in each_byte("HEX(CONVERT(CONVERT(_%s X'{}' USING utf8mb4) USING utf16))" % name)]
     codes = [0xFFFF if code == 0x3F and byte != 0x3F else code for byte, code in enumerate(codes)]
-    if codes[:128] != list(range(128)):
-        print("left out: %s" % name, file=sys.stderr)
-        continue
     weights = {}
     for collation, number in ask("SELECT collation_name, id FROM information_schema.collations"
                                  " WHERE character_set_name = '%s' AND sortlen = 1 ORDER BY id" % name):

@@ -29,6 +29,17 @@ const COLLATIONS: &[&str] = &[
     "ascii_general_ci",
     "latin2_general_ci",
     "cp1251_general_ci",
+    "utf16_general_ci",
+    "utf16_unicode_ci",
+    "utf16le_bin",
+    "utf32_czech_ci",
+    "ucs2_general_ci",
+    "gbk_chinese_ci",
+    "gb18030_chinese_ci",
+    "sjis_japanese_ci",
+    "cp932_bin",
+    "ujis_japanese_ci",
+    "euckr_korean_ci",
 ];
 
 /// Words that every collation distinguishes.
@@ -483,8 +494,8 @@ fn cut_fraction(time: &str, digits: u8) -> String {
 fn fits(word: &str, collation: &str) -> bool {
     let set = collation.split('_').next().unwrap_or("");
     word.chars().all(|character| match set {
-        "utf8mb4" => true,
-        "utf8mb3" => (character as u32) < 0x1_0000,
+        "utf8mb4" | "utf16" | "utf16le" | "utf32" | "gb18030" => true,
+        "utf8mb3" | "ucs2" => (character as u32) < 0x1_0000,
         "latin1" => (character as u32) < 0x100,
         "latin2" => character.is_ascii() || "éßÄä".contains(character),
         _ => character.is_ascii(),

@@ -1158,6 +1158,15 @@ impl Compiler {
         option: &CallOption,
         result: &DataType,
     ) -> SqlResult<Node> {
+        if let Some((args, in_utf8)) = over_utf8(function, &scalar_kernel, args, result) {
+            let call = self.row_call(function, scalar_kernel, &args, option, &in_utf8)?;
+            return Ok(match in_utf8.collation == result.collation {
+                true => call,
+                false => {
+                    Node::Convert { node: Box::new(call), from: in_utf8, to: Target::Text(result.collation) }
+                }
+            });
+        }
         let text_collation = if result.is_string() && result.collation != CollationId::BINARY {
             result.collation
         } else {
@@ -1221,6 +1230,77 @@ impl Compiler {
         debug_assert!(function.stability() != Stability::Volatile || !call.name.is_empty());
         Ok(Node::Call(Box::new(call)))
     }
+}
+
+/// The arguments and the result of a call over texts in whose character set ASCII characters are not their bytes, in UTF-8: most
+/// kernels read and write ASCII. `None`: there are none, or the function does not look at characters.
+fn over_utf8(
+    function: FunctionId,
+    kernel: &ScalarKernel,
+    args: &[Expr],
+    result: &DataType,
+) -> Option<(Vec<Expr>, DataType)> {
+    use FunctionId as F;
+    let twin = |data_type: &DataType| {
+        let is_text = data_type.is_string() || data_type.members.is_some();
+        is_text.then(|| data_type.collation.in_utf8()).flatten()
+    };
+    if twin(result).is_none() && args.iter().all(|arg| twin(&arg.data_type).is_none()) {
+        return None;
+    }
+    let takes_bytes = kernel.classes.iter().any(|class| matches!(class, Class::Bytes));
+    let is_own = match function {
+        F::FromBase64 | F::Unhex => false,
+        F::Ascii
+        | F::BitLength
+        | F::Char
+        | F::CharLength
+        | F::Concat
+        | F::ConcatWs
+        | F::Crc32
+        | F::Elt
+        | F::Field
+        | F::Greatest
+        | F::Insert
+        | F::Instr
+        | F::Least
+        | F::Left
+        | F::Length
+        | F::Like
+        | F::Locate
+        | F::Lower
+        | F::Lpad
+        | F::Ord
+        | F::Repeat
+        | F::Reverse
+        | F::Right
+        | F::Rpad
+        | F::Strcmp
+        | F::Substring
+        | F::Upper
+        | F::WeightString => true,
+        _ => takes_bytes,
+    };
+    if is_own {
+        // What bytes are written as is ASCII.
+        let collation = twin(result).filter(|_| takes_bytes)?;
+        return Some((args.to_vec(), DataType { collation, ..result.clone() }));
+    }
+    let brought = |arg: &Expr| match twin(&arg.data_type) {
+        None => arg.clone(),
+        Some(collation) => Expr {
+            kind: ExprKind::Call {
+                function: F::ConvertUsing,
+                args: vec![arg.clone()],
+                option: CallOption::Common,
+            },
+            data_type: DataType::varchar(arg.data_type.length, collation),
+            nullable: arg.nullable,
+            coercibility: arg.coercibility,
+        },
+    };
+    let collation = twin(result).unwrap_or(result.collation);
+    Some((args.iter().map(brought).collect(), DataType { collation, ..result.clone() }))
 }
 
 /// Functions that ask their arguments for dates that are not zero: COALESCE passes over the others.

@@ -416,12 +416,13 @@ fn to_double(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlR
             }
         },
         (Cell::Bytes(bytes), _) if from.is_hex_literal() => hex_literal(bytes) as f64,
-        (Cell::Bytes(text), _) => {
+        (Cell::Bytes(own), _) => {
+            let text = &*from.collation.charset().readable(own);
             let parsed = number::parse_double(text);
             // Nothing but spaces is 0 without a warning, unlike for an integer or decimal.
             let rest = &text[parsed.consumed..];
             if parsed.overflow || rest.iter().any(|&byte| !number::is_space(byte)) {
-                truncated("DOUBLE", text, from, ctx)?;
+                truncated("DOUBLE", own, from, ctx)?;
             }
             parsed.value
         }
@@ -460,11 +461,12 @@ fn to_decimal(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> Sql
             return to_decimal(Cell::Bytes(&text), &DataType::varchar(0, CollationId::UTF8MB4_BIN), ctx);
         }
         (Cell::Bytes(bytes), _) if from.is_hex_literal() => Decimal::from_u64(hex_literal(bytes)),
-        (Cell::Bytes(text), _) => {
+        (Cell::Bytes(own), _) => {
+            let text = &*from.collation.charset().readable(own);
             let parsed = Decimal::parse(text);
             let rest = &text[parsed.consumed..];
             if parsed.overflow || parsed.consumed == 0 || rest.iter().any(|&byte| !number::is_space(byte)) {
-                truncated("DECIMAL", text, from, ctx)?;
+                truncated("DECIMAL", own, from, ctx)?;
             }
             parsed.value
         }
@@ -545,7 +547,8 @@ fn to_int(
             }
         },
         (Cell::Bytes(bytes), _) if from.is_hex_literal() => hex_literal(bytes) as i64,
-        (Cell::Bytes(text), _) => {
+        (Cell::Bytes(own), _) => {
+            let text = &*from.collation.charset().readable(own);
             let parsed = number::parse_integer_prefix(text);
             let rest = &text[parsed.consumed..];
             // Digits beyond a BIGINT are read as an unsigned number, whose bits stay.
@@ -557,7 +560,7 @@ fn to_int(
                 ctx.warnings.push(entry);
             }
             if clipped || parsed.consumed == 0 || rest.iter().any(|&byte| !number::is_space(byte)) {
-                truncated("INTEGER", text, from, ctx)?;
+                truncated("INTEGER", own, from, ctx)?;
             }
             result
         }
@@ -626,7 +629,8 @@ fn to_datetime(
                 );
             }
         },
-        (Cell::Bytes(text), _) => match parse::parse_datetime(text, mode) {
+        (Cell::Bytes(text), _) => match parse::parse_datetime(&from.collation.charset().readable(text), mode)
+        {
             Ok(parsed) => {
                 if parsed.truncated {
                     truncated(if parsed.has_time { "datetime" } else { "date" }, text, from, ctx)?;
@@ -819,7 +823,8 @@ fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlRes
             }
         },
         (Cell::Bytes(text), _) => {
-            match parse::parse_time_with(text, ctx.settings.has(sql_mode::TIME_TRUNCATE_FRACTIONAL)) {
+            let readable = from.collation.charset().readable(text);
+            match parse::parse_time_with(&readable, ctx.settings.has(sql_mode::TIME_TRUNCATE_FRACTIONAL)) {
                 Ok(parsed) => finish(parsed, text, ctx)?,
                 Err(_) => {
                     truncated("time", text, from, ctx)?;
@@ -829,6 +834,10 @@ fn to_time(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlRes
         }
         (Cell::Null, _) => None,
     })
+}
+
+fn names_no_date(text: &[u8], from: &DataType, mode: DateMode) -> bool {
+    parse::parse_datetime(&from.collation.charset().readable(text), mode).is_err()
 }
 
 fn query_dates(ctx: &EvalContext<'_>) -> DateMode {
@@ -869,6 +878,7 @@ pub(super) fn cell(
         Target::Decimal => out.push_decimal(to_decimal(cell, from, ctx)?),
         Target::Quiet(number) => {
             let Cell::Bytes(text) = cell else { return Err(internal("a text column without texts")) };
+            let text = &*from.collation.charset().readable(text);
             match **number {
                 Target::Decimal => out.push_decimal(Decimal::parse(text).value),
                 Target::Int => {
@@ -880,6 +890,7 @@ pub(super) fn cell(
         }
         Target::CastQuietly(to) => {
             let Cell::Bytes(text) = cell else { return Err(internal("a text without its bytes")) };
+            let text = &*from.collation.charset().readable(text);
             if to.kind == TypeKind::Decimal {
                 let whole = number::parse_integer_prefix(text).value;
                 let whole = whole.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
@@ -889,6 +900,7 @@ pub(super) fn cell(
         }
         Target::Digits(number) => {
             let Cell::Bytes(text) = cell else { return Err(internal("a date or time without its text")) };
+            let text = &*from.collation.charset().readable(text);
             let value = digits_of_temporal(text);
             let from = DataType::decimal(DECIMAL_PRECISION_MAX, FRACTION_DIGITS_MAX);
             return self::cell(Cell::Decimal(&value), &from, number, ctx, out);
@@ -901,7 +913,7 @@ pub(super) fn cell(
             let mode = ctx.settings.date_mode();
             if let Cell::Bytes(text) = cell
                 && from.kind != TypeKind::Json
-                && parse::parse_datetime(text, mode).is_err()
+                && names_no_date(text, from, mode)
             {
                 // In strict data changes the warning before that error is the error.
                 if ctx.settings.strict_dml {
@@ -923,7 +935,7 @@ pub(super) fn cell(
         Target::Bound(name) => {
             let mode = ctx.settings.date_mode();
             let value = match cell {
-                Cell::Bytes(text) if parse::parse_datetime(text, mode).is_err() => {
+                Cell::Bytes(text) if names_no_date(text, from, mode) => {
                     incorrect(name, text, from, ctx)?;
                     None
                 }
@@ -934,7 +946,7 @@ pub(super) fn cell(
         Target::Listed(name) => {
             let mode = query_dates(ctx);
             let value = match cell {
-                Cell::Bytes(text) if parse::parse_datetime(text, mode).is_err() => {
+                Cell::Bytes(text) if names_no_date(text, from, mode) => {
                     truncated(name, text, from, ctx)?;
                     None
                 }
@@ -944,8 +956,12 @@ pub(super) fn cell(
         }
         Target::ComparedTime { scale } => {
             let value = match cell {
-                Cell::Bytes(text) if text.iter().all(|&byte| number::is_space(byte)) => None,
-                Cell::Bytes(text) if parse::parse_time(text).is_err() => {
+                Cell::Bytes(text)
+                    if from.collation.charset().readable(text).iter().all(|&byte| number::is_space(byte)) =>
+                {
+                    None
+                }
+                Cell::Bytes(text) if parse::parse_time(&from.collation.charset().readable(text)).is_err() => {
                     incorrect("time", text, from, ctx)?;
                     None
                 }
@@ -1057,7 +1073,7 @@ fn compared_text(
     ctx: &mut EvalContext<'_>,
 ) -> SqlResult<DateTime> {
     let value = match cell {
-        Cell::Bytes(text) if parse::parse_datetime(text, ctx.settings.date_mode()).is_err() => {
+        Cell::Bytes(text) if names_no_date(text, from, ctx.settings.date_mode()) => {
             truncated(name, text, from, ctx)?;
             None
         }
@@ -1087,7 +1103,10 @@ pub(super) fn push_text(cell: Cell<'_>, from: &DataType, collation: CollationId,
         _ if from.is_string() || from.members.is_some() => from.collation.charset(),
         _ => Charset::Utf8mb4,
     };
-    if source == to || source == Charset::Binary || to == Charset::Binary || source == Charset::Ascii {
+    let is_kept = source == Charset::Ascii && to.extends_ascii();
+    if source == Charset::Binary && to.min_bytes_per_char() > 1 {
+        out.bytes_mut().tail().extend_from_slice(&to.whole_units(&text_of(cell, from)));
+    } else if source == to || source == Charset::Binary || to == Charset::Binary || is_kept {
         write_text(cell, from, out.bytes_mut().tail());
     } else if let Cell::Bytes(text) = cell
         && from.is_string()
@@ -1142,10 +1161,8 @@ fn push_characters(
     out: &mut Column,
 ) {
     let to = collation.charset();
-    if (from.is_binary_string() || from.kind == TypeKind::Bit)
-        && matches!(to, Charset::Utf8mb4 | Charset::Utf8mb3)
-    {
-        let bytes = text_of(cell, from);
+    if (from.is_binary_string() || from.kind == TypeKind::Bit) && !to.is_single_byte() {
+        let bytes = to.whole_units(&text_of(cell, from)).into_owned();
         if let Err(bad) = to.validate(&bytes) {
             let shown: String = bytes[bad.position..]
                 .iter()
@@ -1204,7 +1221,7 @@ fn year_beside(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> Sq
             return Ok(i64::from(DateTime::unpack(packed).year));
         }
         (Cell::Bytes(text), _) if !from.is_hex_literal() => {
-            let parsed = number::parse_double(text);
+            let parsed = number::parse_double(&from.collation.charset().readable(text));
             (parsed.value, parsed.consumed > 0 && parsed.value == 0.0)
         }
         _ => (to_double(cell, from, ctx)?, false),
@@ -1293,7 +1310,7 @@ pub(crate) fn json_document(
 /// A text as UTF-8.
 pub(super) fn as_utf8<'t>(text: &'t [u8], from: &DataType) -> Cow<'t, [u8]> {
     let charset = from.collation.charset();
-    if charset.needs_conversion() && !text.is_ascii() {
+    if charset.needs_conversion() && !charset.is_ascii_text(text) {
         let mut out = Vec::with_capacity(text.len() * 2);
         convert_lossy(charset, text, Charset::Utf8mb4, &mut out);
         return out.into();
@@ -1401,7 +1418,8 @@ fn cast_year(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>, out: &m
         _ => {
             let number = to_int(cell, from, false, true, ctx)?;
             let text_zero = from.is_string() && number == 0;
-            let is_none = |text: &[u8]| number::parse_integer_prefix(text).consumed == 0;
+            let charset = from.collation.charset();
+            let is_none = |text: &[u8]| number::parse_integer_prefix(&charset.readable(text)).consumed == 0;
             match number {
                 _ if matches!(cell, Cell::Bytes(text) if from.is_string() && is_none(text)) => {
                     out.push_null();

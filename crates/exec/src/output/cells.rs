@@ -59,7 +59,7 @@ impl CellEncoder {
         let own =
             if data_type.kind == TypeKind::Json { Charset::Utf8mb4 } else { data_type.collation.charset() };
         let convert = results.filter(|&to| {
-            let same = own == to || (own == Charset::Ascii && to != Charset::Binary);
+            let same = own == to || (own == Charset::Ascii && to.extends_ascii());
             let widened = own == Charset::Utf8mb3 && to == Charset::Utf8mb4;
             !(same || widened || own == Charset::Binary || to == Charset::Binary)
         });
@@ -121,7 +121,7 @@ impl CellEncoder {
     fn put_set(&self, value: i64, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         let mut text = Vec::new();
         if let Some(members) = &self.data_type.members {
-            members.set_text(bits(value), &mut text);
+            members.set_text(bits(value), &self.data_type.collation.charset().of_ascii(b","), &mut text);
         }
         self.put_converted(&text, scratch, out);
     }

@@ -123,7 +123,11 @@ pub fn value_of(cell: Cell<'_>, data_type: &DataType) -> Value {
                 let mut bytes = Vec::new();
                 if let Some(members) = &data_type.members {
                     #[allow(clippy::cast_sign_loss, reason = "SET keeps the bits of a u64")]
-                    members.set_text(number as u64, &mut bytes);
+                    members.set_text(
+                        number as u64,
+                        &data_type.collation.charset().of_ascii(b","),
+                        &mut bytes,
+                    );
                 }
                 Value::Bytes { bytes, collation: data_type.collation }
             }

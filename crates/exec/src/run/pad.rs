@@ -41,7 +41,8 @@ pub(crate) fn pad(column: &mut Column, data_type: &DataType) {
             types::Cell::Bytes(text) => padded.push_bytes_with(|out| {
                 let missing = (data_type.length as usize).saturating_sub(charset.char_count(text));
                 out.extend_from_slice(text);
-                out.resize(out.len() + missing, b' ');
+                let space = charset.of_ascii(b" ");
+                out.extend(space.iter().copied().cycle().take(missing * space.len()));
             }),
             other => padded.push_cell(other),
         }

@@ -175,7 +175,8 @@ impl<'a> Binder<'a> {
                 Some(value) => Some(value.clone()),
                 None => self.constant(of),
             };
-            if let Some(Value::Bytes { bytes, .. }) = value
+            if let Some(Value::Bytes { bytes, collation }) = value
+                && let bytes = collation.charset().readable(&bytes)
                 && let parsed = types::Decimal::parse(&bytes)
                 && !parsed.overflow
                 && !parsed.rounded
@@ -588,6 +589,14 @@ impl<'a> Binder<'a> {
             }
             Ast::WeightString { expr, binary, length } => {
                 let mut operand = self.expr(expr)?;
+                // A text is cut and filled up by the function.
+                if let (false, Some(length)) = (*binary, *length)
+                    && operand.data_type.is_string()
+                    && operand.data_type.collation != CollationId::BINARY
+                {
+                    let option = CallOption::Number(length.min(u64::from(u32::MAX)));
+                    return self.call_with(FunctionId::WeightString, vec![operand], option);
+                }
                 if *binary || length.is_some() {
                     let collation = if *binary { CollationId::BINARY } else { operand.data_type.collation };
                     let chars = length.unwrap_or(u64::from(operand.data_type.length));
@@ -1320,7 +1329,7 @@ impl<'a> Binder<'a> {
             distinct: aggregate.distinct,
             args,
             order_by,
-            separator: aggregate.separator.into(),
+            separator: function::separator(aggregate.separator, data_type.collation),
             data_type: data_type.clone(),
             nullable,
         };

@@ -30,16 +30,17 @@ impl Binder<'_> {
             Literal::String { value, charset } => Expr::literal(match charset {
                 Some(name) => {
                     let sent = self.as_sent(value);
-                    Value::string(&*sent, self.introduced(name, &sent)?)
+                    let (collation, sent) = self.introduced(name, &sent)?;
+                    Value::string(&*sent, collation)
                 }
                 None => Value::string_literal(value, self.types.connection_collation),
             }),
             Literal::Bytes { value, charset, .. } => {
-                let collation = match charset {
+                let (collation, value) = match charset {
                     Some(name) => self.introduced(name, value)?,
-                    None => CollationId::BINARY,
+                    None => (CollationId::BINARY, Cow::Borrowed(value)),
                 };
-                let mut literal = Expr::literal(Value::string(value, collation));
+                let mut literal = Expr::literal(Value::string(&*value, collation));
                 // A number where one is wanted; see `DataType::is_hex_literal`.
                 literal.data_type.unsigned = collation == CollationId::BINARY && charset.is_none();
                 literal
@@ -91,12 +92,13 @@ impl Binder<'_> {
         Cow::Owned(sent)
     }
 
-    /// The collation of a literal behind `_charset`, whose bytes must be characters of that set.
-    fn introduced(&self, name: &[u8], value: &[u8]) -> PlanResult<CollationId> {
+    /// The collation of a literal behind `_charset`, and its bytes, which must be characters of that set.
+    fn introduced<'t>(&self, name: &[u8], value: &'t [u8]) -> PlanResult<(CollationId, Cow<'t, [u8]>)> {
         let collation = self.charset_collation(name)?;
-        if let Err(bad) = collation.charset().validate(value) {
+        let value = collation.charset().whole_units(value);
+        if let Err(bad) = collation.charset().validate(&value) {
             /// MySQL shows this many of the bytes from the first bad one on.
-            const BAD_BYTES_SHOWN: usize = 6;
+            const BAD_BYTES_SHOWN: usize = 3;
             let mut shown = String::new();
             for byte in value[bad.position..].iter().take(BAD_BYTES_SHOWN) {
                 let _ = write!(shown, "{byte:02X}");
@@ -104,7 +106,7 @@ impl Binder<'_> {
             let name = collation.charset().name();
             return Err(PlanError::new(1300, format!("Invalid {name} character string: '{shown}'")));
         }
-        Ok(collation)
+        Ok((collation, value))
     }
 
     /// The default collation of a character set.

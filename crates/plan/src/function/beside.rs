@@ -30,7 +30,8 @@ fn is_no_year(literal: &Expr) -> bool {
         #[allow(clippy::cast_possible_truncation, reason = "what lies beyond is no year")]
         ExprKind::Literal(Value::Double(number)) => *number as i64,
         ExprKind::Literal(Value::Decimal(number)) => number.to_i64().unwrap_or(i64::MAX),
-        ExprKind::Literal(Value::Bytes { bytes, .. }) if !literal.data_type.is_hex_literal() => {
+        ExprKind::Literal(Value::Bytes { bytes, collation }) if !literal.data_type.is_hex_literal() => {
+            let bytes = &*collation.charset().readable(bytes);
             let parsed = types::number::parse_integer_rounded(bytes);
             if parsed.consumed == 0 {
                 return !bytes.trim_ascii().is_empty();
@@ -155,8 +156,8 @@ pub(crate) fn years_of_parameters(condition: &mut Expr, context: &TypeContext) {
 fn gives_year(value: &Expr, context: &TypeContext) -> bool {
     match &value.kind {
         ExprKind::Param(_) => !context.fixes_parameters,
-        ExprKind::Literal(Value::Bytes { bytes, .. }) if !value.data_type.is_hex_literal() => {
-            types::number::parse_double(bytes).consumed > 0
+        ExprKind::Literal(Value::Bytes { bytes, collation }) if !value.data_type.is_hex_literal() => {
+            types::number::parse_double(&collation.charset().readable(bytes)).consumed > 0
         }
         _ => true,
     }
@@ -205,8 +206,8 @@ fn time_given(value: &Value, data_type: &DataType) -> Option<Time> {
     match value {
         Value::Date(_) => Some(Time { micros: 0 }),
         Value::DateTime(value) => Some(value.time_part()),
-        Value::Bytes { bytes, .. } if !data_type.is_hex_literal() => {
-            let parsed = parse_time(bytes).ok()?;
+        Value::Bytes { bytes, collation } if !data_type.is_hex_literal() => {
+            let parsed = parse_time(&collation.charset().readable(bytes)).ok()?;
             (!parsed.truncated && !parsed.out_of_range).then_some(parsed.value)
         }
         _ => {
@@ -234,7 +235,10 @@ fn constants_beside_bigints(function: FunctionId, args: &mut [Expr]) {
             continue;
         }
         let number = match &args[constant].kind {
-            ExprKind::Literal(Value::Bytes { bytes, .. }) if !args[constant].data_type.is_hex_literal() => {
+            ExprKind::Literal(Value::Bytes { bytes, collation })
+                if !args[constant].data_type.is_hex_literal() =>
+            {
+                let bytes = &*collation.charset().readable(bytes);
                 let parsed = types::number::parse_double(bytes);
                 if bytes[parsed.consumed..].iter().any(|&byte| !types::number::is_space(byte)) {
                     let text = std::mem::replace(&mut args[constant], Expr::null());
@@ -322,6 +326,7 @@ pub(super) fn is_strcmp_of_temporal(function: FunctionId, args: &[Expr]) -> bool
 
 /// A literal text that does not begin with a number: no year.
 fn begins_with_no_number(constant: &Expr) -> bool {
-    let ExprKind::Literal(Value::Bytes { bytes, .. }) = &constant.kind else { return false };
-    !constant.data_type.is_hex_literal() && types::number::parse_double(bytes).consumed == 0
+    let ExprKind::Literal(Value::Bytes { bytes, collation }) = &constant.kind else { return false };
+    let bytes = collation.charset().readable(bytes);
+    !constant.data_type.is_hex_literal() && types::number::parse_double(&bytes).consumed == 0
 }

@@ -29,7 +29,15 @@ struct Claim {
 }
 
 fn is_unicode(charset: Charset) -> bool {
-    matches!(charset, Charset::Utf8mb4 | Charset::Utf8mb3)
+    matches!(
+        charset,
+        Charset::Utf8mb4
+            | Charset::Utf8mb3
+            | Charset::Ucs2
+            | Charset::Utf16
+            | Charset::Utf16le
+            | Charset::Utf32
+    )
 }
 
 /// A text value: a string, ENUM or SET.
@@ -56,11 +64,17 @@ fn claim(expr: &Expr) -> Claim {
     Claim { collation, coercibility }
 }
 
+/// The collation of a text.
+pub(super) fn claimed(expr: &Expr) -> Option<CollationId> {
+    is_text(&expr.data_type).then_some(expr.data_type.collation)
+}
+
 /// Does every text of `right` fit into the character set of `left`?
 fn is_superset(left: Charset, right: Charset) -> bool {
     match right {
         Charset::Ascii => left != Charset::Ascii,
-        Charset::Utf8mb3 => left == Charset::Utf8mb4,
+        // Of the sets of all Unicode these two count as such, and the left one of them.
+        _ if matches!(left, Charset::Utf8mb4 | Charset::Utf32) => true,
         _ => is_unicode(left) && !is_unicode(right),
     }
 }

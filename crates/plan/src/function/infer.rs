@@ -349,12 +349,13 @@ pub(crate) fn aggregate_type(
         A::GroupConcat => {
             let (collation, coercibility) =
                 collate::aggregate_unchecked(args, aggregate_name(function), context, Purpose::Build)?;
-            let data_type = if context.group_concat_bytes <= GROUP_CONCAT_VARCHAR_MAX {
-                DataType::varchar(context.group_concat_bytes, collation)
+            let chars = context.group_concat_bytes / collation.charset().min_bytes_per_char() as u32;
+            let data_type = if chars <= GROUP_CONCAT_VARCHAR_MAX {
+                DataType::varchar(chars, collation)
             } else {
                 // MySQL takes the bytes for characters, and those for characters once more.
                 let char_bytes = collation.charset().max_bytes_per_char() as u32;
-                let length = context.group_concat_bytes.saturating_mul(char_bytes * char_bytes);
+                let length = chars.saturating_mul(char_bytes * char_bytes);
                 DataType { length, ..DataType::text(TypeKind::LongText, collation) }
             };
             Typed { data_type, nullable: true, coercibility }
@@ -849,7 +850,12 @@ pub(super) fn infer(
             }
             build(&mut args[..1], chars as u64)?
         }
-        F::Lower | F::Upper | F::Reverse => {
+        F::Lower | F::Upper => {
+            let collation = collate::claimed(&args[0]).unwrap_or(context.connection_collation);
+            let chars = u64::from(chars_of(args, 0)) * u64::from(collation.case_growth(function == F::Upper));
+            build(&mut args[..1], chars)?
+        }
+        F::Reverse => {
             let chars = chars_of(args, 0);
             build(&mut args[..1], u64::from(chars))?
         }

@@ -432,6 +432,12 @@ pub(crate) fn build_typed(
 /// A text of this collation with room for the first argument.
 fn whole_text(args: &[Expr], collation: CollationId) -> DataType {
     let chars = args.first().map_or(0, |arg| shape::Width::of(&arg.data_type).chars_in(collation));
+    let chars = match args.first() {
+        Some(arg) if arg.data_type.is_binary_string() => {
+            chars.div_ceil(collation.charset().min_bytes_per_char() as u32)
+        }
+        _ => chars,
+    };
     shape::string_type(chars, collation)
 }
 
@@ -459,6 +465,14 @@ pub fn cast(expr: Expr, data_type: DataType) -> Expr {
 /// 1253 if the collation belongs to another character set than the text.
 pub(crate) fn collate(expr: Expr, collation: CollationId, context: &TypeContext) -> PlanResult<Expr> {
     collate::explicit(expr, collation, context)
+}
+
+/// SEPARATOR of GROUP_CONCAT as it stands in a result of `collation`.
+pub(crate) fn separator(text: &[u8], collation: CollationId) -> std::sync::Arc<[u8]> {
+    match types::Value::string_literal(text, collation) {
+        types::Value::Bytes { bytes, .. } => bytes.into(),
+        _ => text.into(),
+    }
 }
 
 /// The name of an aggregate as messages and column names show it, in small letters.

@@ -290,7 +290,7 @@ fn value_of<'a>(
         CellKind::NegFloat => number(NumberKind::Float, true),
         // Text that another character set writes otherwise is no slice of the statement.
         CellKind::String | CellKind::StringEscaped
-            if collation.charset().needs_conversion() && !text.is_ascii() =>
+            if collation.charset().needs_conversion() && !collation.charset().is_ascii_text(text) =>
         {
             None
         }

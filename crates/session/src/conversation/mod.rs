@@ -447,7 +447,8 @@ impl<B: Backend> service::Session for Session<B> {
     /// In `character_set_results`; a character that it has not is shown by its code point.
     fn error_text<'e>(&self, error: &'e SqlError) -> Cow<'e, [u8]> {
         let utf8 = error.message.as_bytes();
-        let Some(charset) = self.variables.settings().results_charset.filter(|_| !utf8.is_ascii()) else {
+        let Some(charset) = self.variables.settings().results_charset.filter(|set| !set.is_ascii_text(utf8))
+        else {
             return Cow::Borrowed(utf8);
         };
         if matches!(charset, Charset::Utf8mb4 | Charset::Binary) {

@@ -93,7 +93,7 @@ fn value_of(value: ParameterValue<'_>, data_type: ParameterType, collation: Coll
 /// Text parameters come in `character_set_client`; here they are in the connection's.
 fn from_client<'a>(client: Charset, value: ValueRef<'a>, arena: &'a bumpalo::Bump) -> ValueRef<'a> {
     let ValueRef::Bytes { bytes, collation } = value else { return value };
-    if collation == CollationId::BINARY || bytes.is_ascii() {
+    if collation == CollationId::BINARY || bytes.is_ascii() && collation.charset().extends_ascii() {
         return value;
     }
     let mut text = Vec::with_capacity(bytes.len() * 2);

@@ -137,7 +137,9 @@ pub(super) fn type_cells(data_type: &types::DataType) -> [Cell<'static>; 7] {
     let length = u64::from(data_type.length);
     let (characters_max, octets_max) = match data_type.kind {
         _ if !has_characters => (None, None),
-        _ if data_type.is_text_or_blob() => (Some(length), Some(length)),
+        _ if data_type.is_text_or_blob() => {
+            (Some(length / data_type.collation.charset().min_bytes_per_char() as u64), Some(length))
+        }
         _ if !characters => (Some(length), Some(length)),
         _ => (Some(length), Some(length * char_bytes)),
     };

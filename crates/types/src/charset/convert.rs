@@ -22,7 +22,7 @@ pub fn convert_lossy(from: Charset, text: &[u8], to: Charset, out: &mut Vec<u8>)
             Decoded::Bad { .. } | Decoded::End => false,
         };
         if !kept {
-            out.push(b'?');
+            out.extend_from_slice(&to.of_ascii(b"?"));
             lost_count += 1;
         }
     }
@@ -62,9 +62,12 @@ fn copy_if_same(from: Charset, text: &[u8], to: Charset, out: &mut Vec<u8>) -> R
     let same_bytes = from == to || from == Charset::Binary || to == Charset::Binary || utf8(from) && utf8(to);
     if same_bytes {
         if to != Charset::Binary {
-            to.validate(text).map_err(Some)?;
+            let text = to.whole_units(text);
+            to.validate(&text).map_err(Some)?;
+            out.extend_from_slice(&text);
+            return Ok(());
         }
-    } else if !text.is_ascii() {
+    } else if !(text.is_ascii() && from.extends_ascii() && to.extends_ascii()) {
         return Err(None);
     }
     out.extend_from_slice(text);

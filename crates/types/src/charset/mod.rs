@@ -2,18 +2,27 @@
 //!
 //! `utf8mb4`, `utf8mb3` (UTF-8 without supplementary characters), `latin1` (MySQL's name for cp1252 with its five
 //! unassigned bytes standing for the C1 controls of the same number), `ascii`, `binary` (bytes that mean nothing but
-//! themselves), and MySQL's other sets of single bytes, by tables.
+//! themselves), `ucs2`, `utf16`, `utf16le` and `utf32` (whose characters are units of two or four bytes), the East Asian sets (whose
+//! characters are one to four bytes), and MySQL's other sets of single bytes, by tables.
+//!
+//! In most sets an ASCII character is its byte. Whoever reads the bytes of a text as ASCII asks [`Charset::extends_ascii`] first, or
+//! takes [`Charset::in_utf8`].
 //!
 //! Every function takes any bytes. Text that is not well formed in its set is never an error of the program: a byte
 //! that starts no character is reported as [`Decoded::Bad`] and counts as one character, as MySQL counts it.
 //!
-//! Read next: `utf8` (decoding), `latin1` (the cp1252 table), `single_byte` (the other tables), `convert` (from set to set),
+//! Read next: `utf8` (decoding), `wide` (units of two and four bytes), `multi_byte` (East Asian sets), `latin1` (the cp1252 table), `single_byte` (the other
+//! tables), `convert` (from set to set),
 //! [`crate::collation`] (order, equality, case).
 
 mod convert;
 mod latin1;
+pub(crate) mod multi_byte;
 pub(crate) mod single_byte;
 mod utf8;
+mod wide;
+
+use std::borrow::Cow;
 
 pub use convert::{ConversionLoss, convert_lossy, convert_strict};
 pub(crate) use utf8::{decode_utf8, encode_utf8};
@@ -32,6 +41,32 @@ pub enum Charset {
     Utf8mb3,
     /// UTF-8 of all Unicode.
     Utf8mb4,
+    /// Big-endian units of two bytes, each a character: the Basic Multilingual Plane.
+    Ucs2,
+    /// Big-endian UTF-16.
+    Utf16,
+    /// Little-endian UTF-16.
+    Utf16le,
+    /// Big-endian UTF-32.
+    Utf32,
+    /// Traditional Chinese.
+    Big5,
+    /// Shift JIS of Windows.
+    Cp932,
+    /// EUC-JP of Windows.
+    Eucjpms,
+    /// EUC-KR with its extension by Windows.
+    Euckr,
+    /// GB 18030.
+    Gb18030,
+    /// GB 2312.
+    Gb2312,
+    /// GBK.
+    Gbk,
+    /// Shift JIS.
+    Sjis,
+    /// EUC-JP.
+    Ujis,
     /// ARMSCII-8 Armenian.
     Armscii8,
     /// Windows Central European.
@@ -74,6 +109,8 @@ pub enum Charset {
     Macce,
     /// Mac West European.
     Macroman,
+    /// Swedish of seven bits: letters where ASCII has brackets.
+    Swe7,
 }
 
 /// Bytes that are not well formed in the character set they are said to be in.
@@ -88,7 +125,7 @@ pub struct BadBytes {
 pub enum Decoded {
     /// A character: its Unicode code point (in `binary`, the byte) and its length in bytes (1 to 4).
     Char {
-        /// Unicode code point, 0 to 0x10FFFF.
+        /// Unicode code point, 0 to 0x10FFFF; greater where no code point stands for the character.
         code: u32,
         /// Length in bytes.
         bytes: usize,
@@ -116,9 +153,10 @@ impl Decoded {
 
 impl Charset {
     /// All character sets, in the order `SHOW CHARACTER SET` lists them.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 40] = [
         Self::Armscii8,
         Self::Ascii,
+        Self::Big5,
         Self::Binary,
         Self::Cp1250,
         Self::Cp1251,
@@ -127,7 +165,13 @@ impl Charset {
         Self::Cp850,
         Self::Cp852,
         Self::Cp866,
+        Self::Cp932,
         Self::Dec8,
+        Self::Eucjpms,
+        Self::Euckr,
+        Self::Gb18030,
+        Self::Gb2312,
+        Self::Gbk,
         Self::Geostd8,
         Self::Greek,
         Self::Hebrew,
@@ -141,6 +185,13 @@ impl Charset {
         Self::Latin7,
         Self::Macce,
         Self::Macroman,
+        Self::Sjis,
+        Self::Swe7,
+        Self::Ucs2,
+        Self::Ujis,
+        Self::Utf16,
+        Self::Utf16le,
+        Self::Utf32,
         Self::Utf8mb3,
         Self::Utf8mb4,
     ];
@@ -165,6 +216,120 @@ impl Charset {
         !matches!(self, Self::Binary | Self::Ascii | Self::Utf8mb3 | Self::Utf8mb4)
     }
 
+    /// Whether ASCII text has the same bytes in it, so that bytes below 80 at the beginning of a character are ASCII characters.
+    #[inline]
+    #[must_use]
+    pub const fn extends_ascii(self) -> bool {
+        !self.is_wide() && !matches!(self, Self::Swe7)
+    }
+
+    /// Whether characters are units of two or four bytes.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn is_wide(self) -> bool {
+        matches!(self, Self::Ucs2 | Self::Utf16 | Self::Utf16le | Self::Utf32)
+    }
+
+    /// Whether it is an East Asian set.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn is_multi_byte(self) -> bool {
+        matches!(
+            self,
+            Self::Big5
+                | Self::Cp932
+                | Self::Eucjpms
+                | Self::Euckr
+                | Self::Gb18030
+                | Self::Gb2312
+                | Self::Gbk
+                | Self::Sjis
+                | Self::Ujis
+        )
+    }
+
+    /// Whether the bytes of some characters occur in a text only where these characters do, so that they can be searched for as bytes.
+    #[inline]
+    #[must_use]
+    pub const fn finds_by_bytes(self) -> bool {
+        !self.is_wide() && !self.is_multi_byte()
+    }
+
+    /// Whether these are ASCII characters, each its byte.
+    #[inline]
+    #[must_use]
+    pub fn is_ascii_text(self, text: &[u8]) -> bool {
+        self.extends_ascii() && text.is_ascii()
+    }
+
+    /// `text` if ASCII characters are their bytes in it, else the same text in UTF-8: so numbers, dates and the like can be read
+    /// of it.
+    #[inline]
+    #[must_use]
+    pub fn readable<'t>(self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        if self.extends_ascii() { Cow::Borrowed(text) } else { Cow::Owned(self.in_utf8(text)) }
+    }
+
+    /// `text` in UTF-8; what has no code point becomes `?`.
+    #[must_use]
+    pub fn in_utf8(self, text: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(text.len() + text.len() / 2);
+        convert_lossy(self, text, Self::Utf8mb4, &mut out);
+        out
+    }
+
+    /// ASCII characters in this set.
+    #[inline]
+    #[must_use]
+    pub fn of_ascii<'t>(self, ascii: &'t [u8]) -> Cow<'t, [u8]> {
+        if self.extends_ascii() {
+            return Cow::Borrowed(ascii);
+        }
+        let mut out = Vec::with_capacity(ascii.len() * self.min_bytes_per_char());
+        for &byte in ascii {
+            self.encode(u32::from(byte), &mut out);
+        }
+        Cow::Owned(out)
+    }
+
+    /// Bytes as text of this set: zero bytes before them where they are no whole number of units, as MySQL reads `_utf16 X'41'`.
+    #[inline]
+    #[must_use]
+    pub fn whole_units<'t>(self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+        let unit = self.min_bytes_per_char();
+        match bytes.len() % unit {
+            0 => Cow::Borrowed(bytes),
+            rest => {
+                let mut whole = vec![0; unit - rest];
+                whole.extend_from_slice(bytes);
+                Cow::Owned(whole)
+            }
+        }
+    }
+
+    /// The parts of `text` between ASCII characters `separator`.
+    pub fn split(self, text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
+        let mut rest = Some(text);
+        std::iter::from_fn(move || {
+            let text = rest?;
+            let mut chars = self.chars(text);
+            loop {
+                let at = text.len() - chars.rest().len();
+                match chars.next() {
+                    None => {
+                        rest = None;
+                        return Some(text);
+                    }
+                    Some(Decoded::Char { code, .. }) if code == u32::from(separator) => {
+                        rest = Some(chars.rest());
+                        return Some(&text[..at]);
+                    }
+                    Some(_) => {}
+                }
+            }
+        })
+    }
+
     /// The name MySQL shows.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -174,6 +339,19 @@ impl Charset {
             Self::Latin1 => "latin1",
             Self::Utf8mb3 => "utf8mb3",
             Self::Utf8mb4 => "utf8mb4",
+            Self::Ucs2 => "ucs2",
+            Self::Utf16 => "utf16",
+            Self::Utf16le => "utf16le",
+            Self::Utf32 => "utf32",
+            Self::Big5 => "big5",
+            Self::Cp932 => "cp932",
+            Self::Eucjpms => "eucjpms",
+            Self::Euckr => "euckr",
+            Self::Gb18030 => "gb18030",
+            Self::Gb2312 => "gb2312",
+            Self::Gbk => "gbk",
+            Self::Sjis => "sjis",
+            Self::Ujis => "ujis",
             _ => self.table().name,
         }
     }
@@ -195,6 +373,19 @@ impl Charset {
             Self::Ascii => "US ASCII",
             Self::Latin1 => "cp1252 West European",
             Self::Utf8mb3 | Self::Utf8mb4 => "UTF-8 Unicode",
+            Self::Ucs2 => "UCS-2 Unicode",
+            Self::Utf16 => "UTF-16 Unicode",
+            Self::Utf16le => "UTF-16LE Unicode",
+            Self::Utf32 => "UTF-32 Unicode",
+            Self::Big5 => "Big5 Traditional Chinese",
+            Self::Cp932 => "SJIS for Windows Japanese",
+            Self::Eucjpms => "UJIS for Windows Japanese",
+            Self::Euckr => "EUC-KR Korean",
+            Self::Gb18030 => "China National Standard GB18030",
+            Self::Gb2312 => "GB2312 Simplified Chinese",
+            Self::Gbk => "GBK Simplified Chinese",
+            Self::Sjis => "Shift-JIS Japanese",
+            Self::Ujis => "EUC-JP Japanese",
             _ => self.table().description,
         }
     }
@@ -203,8 +394,19 @@ impl Charset {
     #[must_use]
     pub const fn max_bytes_per_char(self) -> usize {
         match self {
-            Self::Utf8mb3 => 3,
-            Self::Utf8mb4 => 4,
+            Self::Ucs2 | Self::Big5 | Self::Cp932 | Self::Euckr | Self::Gb2312 | Self::Gbk | Self::Sjis => 2,
+            Self::Utf8mb3 | Self::Eucjpms | Self::Ujis => 3,
+            Self::Utf8mb4 | Self::Utf16 | Self::Utf16le | Self::Utf32 | Self::Gb18030 => 4,
+            _ => 1,
+        }
+    }
+
+    /// The fewest bytes one character takes.
+    #[must_use]
+    pub const fn min_bytes_per_char(self) -> usize {
+        match self {
+            Self::Ucs2 | Self::Utf16 | Self::Utf16le => 2,
+            Self::Utf32 => 4,
             _ => 1,
         }
     }
@@ -227,7 +429,20 @@ impl Charset {
             },
             Self::Utf8mb3 => utf8::validate::<3>(bytes),
             Self::Utf8mb4 => utf8::validate::<4>(bytes),
-            _ => Ok(()),
+            _ if self.is_single_byte() => Ok(()),
+            _ => self.validate_characters(bytes),
+        }
+    }
+
+    fn validate_characters(self, bytes: &[u8]) -> Result<(), BadBytes> {
+        let mut chars = self.chars(bytes);
+        loop {
+            let position = bytes.len() - chars.rest().len();
+            match chars.next() {
+                None => return Ok(()),
+                Some(Decoded::Char { .. }) => {}
+                Some(_) => return Err(BadBytes { position }),
+            }
         }
     }
 
@@ -236,7 +451,10 @@ impl Charset {
     #[must_use]
     pub fn decode(self, bytes: &[u8]) -> Decoded {
         let Some(&byte) = bytes.first() else { return Decoded::End };
-        if byte.is_ascii() {
+        if self.is_wide() {
+            return wide::decode(self, bytes);
+        }
+        if byte.is_ascii() && self.extends_ascii() {
             return Decoded::Char { code: u32::from(byte), bytes: 1 };
         }
         match self {
@@ -245,6 +463,7 @@ impl Charset {
             Self::Latin1 => Decoded::Char { code: latin1::to_unicode(byte), bytes: 1 },
             Self::Utf8mb3 => decode_utf8::<3>(bytes),
             Self::Utf8mb4 => decode_utf8::<4>(bytes),
+            _ if self.is_multi_byte() => multi_byte::decode(self, bytes),
             _ => match self.table_code(byte) {
                 Some(code) => Decoded::Char { code, bytes: 1 },
                 None => Decoded::Bad { byte },
@@ -258,6 +477,8 @@ impl Charset {
         match self {
             Self::Utf8mb3 => code <= 0xFFFF && encode_utf8(code, out),
             Self::Utf8mb4 => encode_utf8(code, out),
+            Self::Ucs2 | Self::Utf16 | Self::Utf16le | Self::Utf32 => wide::encode(self, code, out),
+            _ if self.is_multi_byte() => multi_byte::encode(self, code, out),
             _ => {
                 let byte = self.single_byte(code);
                 out.extend(byte);
@@ -272,6 +493,7 @@ impl Charset {
             Self::Binary => u8::try_from(code).ok(),
             Self::Latin1 => latin1::from_unicode(code),
             Self::Ascii | Self::Utf8mb3 | Self::Utf8mb4 => u8::try_from(code).ok().filter(u8::is_ascii),
+            _ if !self.is_single_byte() => None,
             _ => single_byte::from_unicode(single_byte::position(self)?, code),
         }
     }
@@ -288,7 +510,8 @@ impl Charset {
         match self {
             Self::Utf8mb3 => utf8::char_count::<3>(bytes),
             Self::Utf8mb4 => utf8::char_count::<4>(bytes),
-            _ => bytes.len(),
+            _ if self.is_single_byte() => bytes.len(),
+            _ => self.chars(bytes).count(),
         }
     }
 
@@ -299,16 +522,45 @@ impl Charset {
         match self {
             Self::Utf8mb3 => utf8::prefix_bytes::<3>(bytes, char_count),
             Self::Utf8mb4 => utf8::prefix_bytes::<4>(bytes, char_count),
-            _ => bytes.len().min(char_count),
+            _ if self.is_single_byte() => bytes.len().min(char_count),
+            _ => self.chars(bytes).take(char_count).map(Decoded::byte_count).sum(),
         }
     }
 
     /// `bytes` without its trailing spaces (U+0020), as `CHAR(n)` columns and `RTRIM` drop them.
     #[must_use]
     pub fn trim_trailing_spaces(self, bytes: &[u8]) -> &[u8] {
-        // In every set here 0x20 is a whole character wherever it stands.
+        if self.is_wide() {
+            return wide::trim_trailing_spaces(self, bytes);
+        }
+        // In every other set 0x20 is a whole character wherever it stands.
         let kept = bytes.iter().rposition(|&byte| byte != b' ').map_or(0, |last| last + 1);
         &bytes[..kept]
+    }
+
+    /// `start` without the character at its end that may go on behind it.
+    #[must_use]
+    pub fn whole_characters(self, start: &[u8]) -> &[u8] {
+        if self.is_wide() {
+            return wide::whole_characters(self, start);
+        }
+        if self.is_multi_byte() {
+            return multi_byte::whole_characters(self, start);
+        }
+        if !matches!(self, Self::Utf8mb3 | Self::Utf8mb4) {
+            return start;
+        }
+        for at in (start.len().saturating_sub(3)..start.len()).rev() {
+            let byte_count = match start[at] {
+                0x80..=0xBF => continue,
+                0xC0..=0xDF => 2,
+                0xE0..=0xEF => 3,
+                0xF0..=0xFF => 4,
+                _ => 1,
+            };
+            return if start.len() - at < byte_count { &start[..at] } else { start };
+        }
+        start
     }
 }
 

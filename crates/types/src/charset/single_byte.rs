@@ -1,6 +1,6 @@
 //! The single-byte character sets besides `latin1` and `ascii`: tables of what MySQL answers for each byte.
 //!
-//! The lower half of each is ASCII. A byte without a meaning in its set has no code point; it is a character all the
+//! The lower half of each but swe7 is ASCII. A byte without a meaning in its set has no code point; it is a character all the
 //! same, and becomes `?` in other sets. Made by `tools/single_byte_tables.py`; `tests/collation_oracle.rs` compares.
 
 use super::Charset;
@@ -54,6 +54,7 @@ sets! {
     Latin7, "latin7", "ISO 8859-13 Baltic";
     Macce, "macce", "Mac Central European";
     Macroman, "macroman", "Mac West European";
+    Swe7, "swe7", "7bit Swedish";
 }
 
 /// Position in [`SETS`] of a set; `None` for those with code of their own.
@@ -78,13 +79,14 @@ pub(super) fn to_unicode(position: usize, byte: u8) -> Option<u32> {
 
 /// The byte of a code point.
 pub(super) fn from_unicode(position: usize, code: u32) -> Option<u8> {
-    if code < 0x80 {
+    if code < 0x80 && ORDER[position].extends_ascii() {
         return u8::try_from(code).ok();
     }
     let wanted = u16::try_from(code).ok().filter(|code| *code != NO_CODE)?.to_le_bytes();
-    let upper_half = &DATA[position * SET_BYTES + 256..position * SET_BYTES + UPPER_AT];
-    let found = upper_half.chunks_exact(2).position(|pair| pair == wanted)?;
-    u8::try_from(0x80 + found).ok()
+    let codes = &DATA[position * SET_BYTES..position * SET_BYTES + UPPER_AT];
+    let first = if ORDER[position].extends_ascii() { 0x80 } else { 0 };
+    let found = codes[2 * first..].chunks_exact(2).position(|pair| pair == wanted)?;
+    u8::try_from(first + found).ok()
 }
 
 /// The bytes in upper (or lower) case.

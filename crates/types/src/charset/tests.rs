@@ -10,7 +10,7 @@ fn names_and_aliases() {
         assert_eq!(set.bin_collation().charset(), set);
     }
     assert_eq!(Charset::from_name("UTF8"), Some(Charset::Utf8mb3));
-    assert_eq!(Charset::from_name("big5"), None);
+    assert_eq!(Charset::from_name("tis621"), None);
 }
 
 #[test]

@@ -7,29 +7,9 @@ use std::cmp::Ordering;
 
 use super::family::{UCA400, UCA520};
 use super::info::Rules;
-use super::{CollationId, tailored, weighted};
+use super::weighed::Weighed;
+use super::{CollationId, as_utf8, tailored, weighted};
 use crate::charset::Charset;
-
-impl Charset {
-    /// `start` without the character at its end that may go on behind it.
-    #[must_use]
-    pub fn whole_characters(self, start: &[u8]) -> &[u8] {
-        if !matches!(self, Self::Utf8mb3 | Self::Utf8mb4) {
-            return start;
-        }
-        for at in (start.len().saturating_sub(3)..start.len()).rev() {
-            let byte_count = match start[at] {
-                0x80..=0xBF => continue,
-                0xC0..=0xDF => 2,
-                0xE0..=0xEF => 3,
-                0xF0..=0xFF => 4,
-                _ => 1,
-            };
-            return if start.len() - at < byte_count { &start[..at] } else { start };
-        }
-        start
-    }
-}
 
 impl CollationId {
     /// Appends bytes with which the sort key of every text begins whose bytes begin with `start`. They may end inside a
@@ -40,6 +20,9 @@ impl CollationId {
         match info.rules {
             Rules::Tailored { tailoring, .. } => {
                 tailored::sort_key_of_start(tailoring.get(), info.padding, whole, key);
+            }
+            Rules::AsUtf8(twin) => {
+                as_utf8::with_utf8(info.charset, whole, |whole| twin.sort_key_of_start(whole, key));
             }
             _ => self.sort_key_prefix(whole, key),
         }
@@ -66,12 +49,17 @@ impl CollationId {
         if info.is_no_pad() {
             return text;
         }
+        if let Rules::AsUtf8(twin) = info.rules {
+            return as_utf8::sort_prefix(info.charset, twin, text, weight_bytes_max);
+        }
         let weights = self.weights_in(weight_bytes_max);
         // A character may have several weights, or none.
         match info.rules {
             _ if text.len() <= weights => text,
             Rules::Uca400 => weighted::front(&UCA400, text, weights),
             Rules::Uca520 => weighted::front(&UCA520, text, weights),
+            Rules::MultiByte(rules) => rules.front(text, weight_bytes_max),
+            Rules::Weighed(rules) => rules.front(text, weight_bytes_max),
             Rules::Tailored { tailoring, .. } => tailored::front(tailoring.get(), text, weights),
             _ => &text[..info.charset.prefix_bytes(text, weights)],
         }
@@ -83,7 +71,7 @@ impl CollationId {
         match info.rules {
             Rules::Bytes if info.charset == Charset::Utf8mb4 => bytes / 3,
             Rules::Bytes if !info.charset.is_single_byte() => bytes / 2,
-            Rules::Bytes | Rules::ByteTable(_) => bytes,
+            Rules::Bytes | Rules::ByteTable(_) | Rules::Weighed(Weighed::German) => bytes,
             _ => bytes / 2,
         }
     }
@@ -94,6 +82,11 @@ impl CollationId {
     pub fn sort_prefix_bytes(self, weight_bytes_max: usize) -> Option<usize> {
         let info = self.info();
         match info.rules {
+            Rules::AsUtf8(twin) => as_utf8::sort_prefix_bytes(info.charset, twin, weight_bytes_max),
+            // No character has more bytes than four times its weight's.
+            Rules::MultiByte(_) => Some(weight_bytes_max.saturating_mul(4)),
+            // Its letters come before their cases.
+            Rules::Weighed(Weighed::Czech) => None,
             // Characters without weight may stand anywhere.
             Rules::Uca400 | Rules::Uca520 | Rules::Uca900 { .. } | Rules::Tailored { .. } => None,
             _ if info.is_no_pad() => None,

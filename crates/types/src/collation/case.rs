@@ -1,9 +1,10 @@
 //! UPPER and LOWER: one character for one, as MySQL maps them (so `ß` stays `ß`).
 
-use super::CollationId;
 use super::byte_tables::{LATIN1_LOWER, LATIN1_UPPER};
 use super::info::{CollationInfo, Rules};
 use super::plane::{self, Plane};
+use super::weighed::Weighed;
+use super::{CollationId, as_utf8, multi_byte};
 use crate::charset::{Charset, Decoded, decode_utf8, encode_utf8, single_byte};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -14,10 +15,19 @@ pub(super) enum Case {
 
 /// Appends `text` in the case wanted. Malformed bytes stay as they are.
 pub(super) fn map(info: &CollationInfo, case: Case, text: &[u8], out: &mut Vec<u8>) {
-    if matches!(info.rules, Rules::Tailored { .. }) {
-        map_tailored(info, case, text, out);
-    } else {
-        map_plain(info, case, text, out);
+    match info.rules {
+        Rules::Tailored { .. } => map_tailored(info, case, text, out),
+        Rules::AsUtf8(twin) => as_utf8::map_case(info.charset, twin, case, text, out),
+        Rules::Weighed(Weighed::Czech) => {
+            let start = out.len();
+            map_plain(info, case, text, out);
+            // MySQL's table of this collation, and of no other of the set, has another sign for the capital of ß.
+            if case == Case::Upper {
+                out[start..].iter_mut().filter(|byte| **byte == 0xDF).for_each(|byte| *byte = 0xA7);
+            }
+        }
+        Rules::MultiByte(_) => multi_byte::map_case(info.charset, case, text, out),
+        _ => map_plain(info, case, text, out),
     }
 }
 
@@ -67,6 +77,9 @@ fn case_plane(info: &CollationInfo, case: Case) -> &'static Plane {
         | Rules::GeneralMysql500
         | Rules::ToLower
         | Rules::Uca400
+        | Rules::AsUtf8(_)
+        | Rules::MultiByte(_)
+        | Rules::Weighed(_)
         | Rules::Tailored { .. } => (&plane::UPPER_GENERAL, &plane::LOWER_GENERAL),
     };
     if case == Case::Upper { upper } else { lower }

@@ -12,7 +12,10 @@ pub(super) trait CharRules: Copy {
     /// Characters are the same if their bytes are.
     const IS_PLAIN: bool;
     /// An ASCII character that can be printed is the same as no other ASCII character but perhaps its other letter case.
-    const HAS_ASCII_CASES: bool = true;
+    #[inline]
+    fn has_ascii_cases(self) -> bool {
+        true
+    }
 
     fn decode(self, text: &[u8]) -> Decoded;
 
@@ -88,6 +91,11 @@ impl CharRules for TableBytes {
     const IS_PLAIN: bool = false;
 
     #[inline]
+    fn has_ascii_cases(self) -> bool {
+        self.0.extends_ascii()
+    }
+
+    #[inline]
     fn decode(self, text: &[u8]) -> Decoded {
         self.0.decode(text)
     }
@@ -147,6 +155,7 @@ macro_rules! with_char_rules {
         use $crate::collation::family::{General, GeneralMysql500, ToLower, UCA400, UCA520, UCA900};
         use $crate::collation::info::Rules;
         use $crate::collation::tailored::TailoredChars;
+        use $crate::collation::weighed::{GERMAN, Weighed};
         let info: &$crate::collation::CollationInfo = $info;
         match info.rules {
             Rules::Bytes if info.charset.is_single_byte() => {
@@ -187,6 +196,19 @@ macro_rules! with_char_rules {
             }
             Rules::Tailored { tailoring, levels } => {
                 let $rules = TailoredChars { tailoring: tailoring.get(), levels };
+                $body
+            }
+            Rules::AsUtf8(_) => unreachable!("goes by its twin"),
+            Rules::MultiByte(rules) => {
+                let $rules = rules;
+                $body
+            }
+            Rules::Weighed(Weighed::German) => {
+                let $rules = TableBytes(info.charset, &GERMAN);
+                $body
+            }
+            Rules::Weighed(Weighed::Czech) => {
+                let $rules = PlainBytes(info.charset);
                 $body
             }
         }

@@ -66,6 +66,12 @@ pub(super) fn decode(text: &[u8]) -> Decoded {
     decode_utf8::<4>(text)
 }
 
+/// Where the last character of a UTF-8 text that is not empty begins.
+pub(super) fn last_char_start(text: &[u8]) -> usize {
+    let earliest = text.len().saturating_sub(4);
+    (earliest..text.len()).rev().find(|&at| text[at] & 0xC0 != 0x80).unwrap_or(text.len() - 1)
+}
+
 impl<'a, F: Family> Scan<'a, F> {
     pub(super) fn new(family: F, text: &'a [u8]) -> Self {
         Self { family, text, current: F::NO_WEIGHTS }

@@ -1,7 +1,9 @@
 //! The collations there are, with MySQL's numbers and names.
 
 use super::CollationId;
+use super::multi_byte::MultiByte;
 use super::tailoring::TailoringId;
+use super::weighed::Weighed;
 use crate::charset::Charset;
 
 /// Whether trailing spaces count when texts are compared.
@@ -62,6 +64,12 @@ pub(super) enum Rules {
     Uca900 { levels: usize },
     /// A language's rules over one of those tables, with 1 to 3 levels.
     Tailored { tailoring: TailoringId, levels: usize },
+    /// By the bytes of characters of East Asian sets, or by their weights.
+    MultiByte(MultiByte),
+    /// By weights that are not one for each byte.
+    Weighed(Weighed),
+    /// As this collation of `utf8mb4` orders the text in UTF-8.
+    AsUtf8(CollationId),
 }
 
 impl CollationInfo {
@@ -74,7 +82,11 @@ impl CollationInfo {
     /// Whether it has a language's rules over one of the Unicode tables.
     #[must_use]
     pub fn is_of_language(&self) -> bool {
-        matches!(self.rules, Rules::Tailored { .. })
+        match self.rules {
+            Rules::Tailored { .. } => true,
+            Rules::AsUtf8(twin) => twin.info().is_of_language(),
+            _ => false,
+        }
     }
 
     pub(super) fn is_no_pad(&self) -> bool {
@@ -108,7 +120,12 @@ macro_rules! collations {
 use super::byte_tables as bt;
 use crate::charset::single_byte;
 
+const fn multi_byte(charset: Charset, folds: bool) -> Rules {
+    Rules::MultiByte(MultiByte { charset, folds })
+}
+
 collations! {
+    BIG5_CHINESE_CI, 1, "big5_chinese_ci", Big5, PadSpace, 1, multi_byte(Charset::Big5, true);
     DEC8_SWEDISH_CI, 3, "dec8_swedish_ci", Dec8, PadSpace, 1, Rules::ByteTable(single_byte::weights(14));
     CP850_GENERAL_CI, 4, "cp850_general_ci", Cp850, PadSpace, 1, Rules::ByteTable(single_byte::weights(11));
     LATIN1_GERMAN1_CI, 5, "latin1_german1_ci", Latin1, PadSpace, 1, Rules::ByteTable(&bt::LATIN1_GERMAN1_CI);
@@ -116,21 +133,30 @@ collations! {
     KOI8R_GENERAL_CI, 7, "koi8r_general_ci", Koi8r, PadSpace, 1, Rules::ByteTable(single_byte::weights(20));
     LATIN1_SWEDISH_CI, 8, "latin1_swedish_ci", Latin1, PadSpace, 1, Rules::ByteTable(&bt::LATIN1_SWEDISH_CI);
     LATIN2_GENERAL_CI, 9, "latin2_general_ci", Latin2, PadSpace, 1, Rules::ByteTable(single_byte::weights(22));
+    SWE7_SWEDISH_CI, 10, "swe7_swedish_ci", Swe7, PadSpace, 1, Rules::ByteTable(single_byte::weights(31));
     ASCII_GENERAL_CI, 11, "ascii_general_ci", Ascii, PadSpace, 1, Rules::ByteTable(&bt::ASCII_GENERAL_CI);
+    UJIS_JAPANESE_CI, 12, "ujis_japanese_ci", Ujis, PadSpace, 1, multi_byte(Charset::Ujis, true);
+    SJIS_JAPANESE_CI, 13, "sjis_japanese_ci", Sjis, PadSpace, 1, multi_byte(Charset::Sjis, true);
     CP1251_BULGARIAN_CI, 14, "cp1251_bulgarian_ci", Cp1251, PadSpace, 1, Rules::ByteTable(single_byte::weights(4));
     LATIN1_DANISH_CI, 15, "latin1_danish_ci", Latin1, PadSpace, 1, Rules::ByteTable(&bt::LATIN1_DANISH_CI);
     HEBREW_GENERAL_CI, 16, "hebrew_general_ci", Hebrew, PadSpace, 1, Rules::ByteTable(single_byte::weights(17));
+    EUCKR_KOREAN_CI, 19, "euckr_korean_ci", Euckr, PadSpace, 1, multi_byte(Charset::Euckr, true);
     LATIN7_ESTONIAN_CS, 20, "latin7_estonian_cs", Latin7, PadSpace, 1, Rules::ByteTable(single_byte::weights(26));
     LATIN2_HUNGARIAN_CI, 21, "latin2_hungarian_ci", Latin2, PadSpace, 1, Rules::ByteTable(single_byte::weights(23));
     KOI8U_GENERAL_CI, 22, "koi8u_general_ci", Koi8u, PadSpace, 1, Rules::ByteTable(single_byte::weights(21));
     CP1251_UKRAINIAN_CI, 23, "cp1251_ukrainian_ci", Cp1251, PadSpace, 1, Rules::ByteTable(single_byte::weights(5));
+    GB2312_CHINESE_CI, 24, "gb2312_chinese_ci", Gb2312, PadSpace, 1, multi_byte(Charset::Gb2312, true);
     GREEK_GENERAL_CI, 25, "greek_general_ci", Greek, PadSpace, 1, Rules::ByteTable(single_byte::weights(16));
     CP1250_GENERAL_CI, 26, "cp1250_general_ci", Cp1250, PadSpace, 1, Rules::ByteTable(single_byte::weights(1));
     LATIN2_CROATIAN_CI, 27, "latin2_croatian_ci", Latin2, PadSpace, 1, Rules::ByteTable(single_byte::weights(24));
+    GBK_CHINESE_CI, 28, "gbk_chinese_ci", Gbk, PadSpace, 1, multi_byte(Charset::Gbk, true);
     CP1257_LITHUANIAN_CI, 29, "cp1257_lithuanian_ci", Cp1257, PadSpace, 1, Rules::ByteTable(single_byte::weights(9));
     LATIN5_TURKISH_CI, 30, "latin5_turkish_ci", Latin5, PadSpace, 1, Rules::ByteTable(single_byte::weights(25));
+    LATIN1_GERMAN2_CI, 31, "latin1_german2_ci", Latin1, PadSpace, 2, Rules::Weighed(Weighed::German);
     ARMSCII8_GENERAL_CI, 32, "armscii8_general_ci", Armscii8, PadSpace, 1, Rules::ByteTable(single_byte::weights(0));
     UTF8MB3_GENERAL_CI, 33, "utf8mb3_general_ci", Utf8mb3, PadSpace, 1, Rules::General;
+    CP1250_CZECH_CS, 34, "cp1250_czech_cs", Cp1250, PadSpace, 2, Rules::Weighed(Weighed::Czech);
+    UCS2_GENERAL_CI, 35, "ucs2_general_ci", Ucs2, PadSpace, 1, Rules::AsUtf8(CollationId::UTF8MB4_GENERAL_CI);
     CP866_GENERAL_CI, 36, "cp866_general_ci", Cp866, PadSpace, 1, Rules::ByteTable(single_byte::weights(13));
     KEYBCS2_GENERAL_CI, 37, "keybcs2_general_ci", Keybcs2, PadSpace, 1, Rules::ByteTable(single_byte::weights(19));
     MACCE_GENERAL_CI, 38, "macce_general_ci", Macce, PadSpace, 1, Rules::ByteTable(single_byte::weights(29));
@@ -149,9 +175,15 @@ collations! {
     CP1251_GENERAL_CI, 51, "cp1251_general_ci", Cp1251, PadSpace, 1, Rules::ByteTable(single_byte::weights(6));
     CP1251_GENERAL_CS, 52, "cp1251_general_cs", Cp1251, PadSpace, 1, Rules::ByteTable(single_byte::weights(7));
     MACROMAN_BIN, 53, "macroman_bin", Macroman, PadSpace, 1, Rules::Bytes;
+    UTF16_GENERAL_CI, 54, "utf16_general_ci", Utf16, PadSpace, 1, Rules::AsUtf8(CollationId::UTF8MB4_GENERAL_CI);
+    UTF16_BIN, 55, "utf16_bin", Utf16, PadSpace, 1, Rules::AsUtf8(CollationId::UTF8MB4_BIN);
+    UTF16LE_GENERAL_CI, 56, "utf16le_general_ci", Utf16le, PadSpace, 1, Rules::AsUtf8(CollationId::UTF8MB4_GENERAL_CI);
     CP1256_GENERAL_CI, 57, "cp1256_general_ci", Cp1256, PadSpace, 1, Rules::ByteTable(single_byte::weights(8));
     CP1257_BIN, 58, "cp1257_bin", Cp1257, PadSpace, 1, Rules::Bytes;
     CP1257_GENERAL_CI, 59, "cp1257_general_ci", Cp1257, PadSpace, 1, Rules::ByteTable(single_byte::weights(10));
+    UTF32_GENERAL_CI, 60, "utf32_general_ci", Utf32, PadSpace, 1, Rules::AsUtf8(CollationId::UTF8MB4_GENERAL_CI);
+    UTF32_BIN, 61, "utf32_bin", Utf32, PadSpace, 1, Rules::AsUtf8(CollationId::UTF8MB4_BIN);
+    UTF16LE_BIN, 62, "utf16le_bin", Utf16le, PadSpace, 1, Rules::AsUtf8(CollationId::UTF8MB4_BIN);
     BINARY, 63, "binary", Binary, NoPad, 1, Rules::Bytes;
     ARMSCII8_BIN, 64, "armscii8_bin", Armscii8, PadSpace, 1, Rules::Bytes;
     ASCII_BIN, 65, "ascii_bin", Ascii, PadSpace, 1, Rules::Bytes;
@@ -171,11 +203,96 @@ collations! {
     LATIN7_BIN, 79, "latin7_bin", Latin7, PadSpace, 1, Rules::Bytes;
     CP850_BIN, 80, "cp850_bin", Cp850, PadSpace, 1, Rules::Bytes;
     CP852_BIN, 81, "cp852_bin", Cp852, PadSpace, 1, Rules::Bytes;
+    SWE7_BIN, 82, "swe7_bin", Swe7, PadSpace, 1, Rules::Bytes;
     UTF8MB3_BIN, 83, "utf8mb3_bin", Utf8mb3, PadSpace, 1, Rules::Bytes;
+    BIG5_BIN, 84, "big5_bin", Big5, PadSpace, 1, multi_byte(Charset::Big5, false);
+    EUCKR_BIN, 85, "euckr_bin", Euckr, PadSpace, 1, multi_byte(Charset::Euckr, false);
+    GB2312_BIN, 86, "gb2312_bin", Gb2312, PadSpace, 1, multi_byte(Charset::Gb2312, false);
+    GBK_BIN, 87, "gbk_bin", Gbk, PadSpace, 1, multi_byte(Charset::Gbk, false);
+    SJIS_BIN, 88, "sjis_bin", Sjis, PadSpace, 1, multi_byte(Charset::Sjis, false);
+    UCS2_BIN, 90, "ucs2_bin", Ucs2, PadSpace, 1, Rules::AsUtf8(CollationId::UTF8MB4_BIN);
+    UJIS_BIN, 91, "ujis_bin", Ujis, PadSpace, 1, multi_byte(Charset::Ujis, false);
     GEOSTD8_GENERAL_CI, 92, "geostd8_general_ci", Geostd8, PadSpace, 1, Rules::ByteTable(single_byte::weights(15));
     GEOSTD8_BIN, 93, "geostd8_bin", Geostd8, PadSpace, 1, Rules::Bytes;
     LATIN1_SPANISH_CI, 94, "latin1_spanish_ci", Latin1, PadSpace, 1, Rules::ByteTable(&bt::LATIN1_SPANISH_CI);
+    CP932_JAPANESE_CI, 95, "cp932_japanese_ci", Cp932, PadSpace, 1, multi_byte(Charset::Cp932, true);
+    CP932_BIN, 96, "cp932_bin", Cp932, PadSpace, 1, multi_byte(Charset::Cp932, false);
+    EUCJPMS_JAPANESE_CI, 97, "eucjpms_japanese_ci", Eucjpms, PadSpace, 1, multi_byte(Charset::Eucjpms, true);
+    EUCJPMS_BIN, 98, "eucjpms_bin", Eucjpms, PadSpace, 1, multi_byte(Charset::Eucjpms, false);
     CP1250_POLISH_CI, 99, "cp1250_polish_ci", Cp1250, PadSpace, 1, Rules::ByteTable(single_byte::weights(3));
+    UTF16_UNICODE_CI, 101, "utf16_unicode_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_UNICODE_CI);
+    UTF16_ICELANDIC_CI, 102, "utf16_icelandic_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ICELANDIC_CI);
+    UTF16_LATVIAN_CI, 103, "utf16_latvian_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_LATVIAN_CI);
+    UTF16_ROMANIAN_CI, 104, "utf16_romanian_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ROMANIAN_CI);
+    UTF16_SLOVENIAN_CI, 105, "utf16_slovenian_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SLOVENIAN_CI);
+    UTF16_POLISH_CI, 106, "utf16_polish_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_POLISH_CI);
+    UTF16_ESTONIAN_CI, 107, "utf16_estonian_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ESTONIAN_CI);
+    UTF16_SPANISH_CI, 108, "utf16_spanish_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SPANISH_CI);
+    UTF16_SWEDISH_CI, 109, "utf16_swedish_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SWEDISH_CI);
+    UTF16_TURKISH_CI, 110, "utf16_turkish_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_TURKISH_CI);
+    UTF16_CZECH_CI, 111, "utf16_czech_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_CZECH_CI);
+    UTF16_DANISH_CI, 112, "utf16_danish_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_DANISH_CI);
+    UTF16_LITHUANIAN_CI, 113, "utf16_lithuanian_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_LITHUANIAN_CI);
+    UTF16_SLOVAK_CI, 114, "utf16_slovak_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SLOVAK_CI);
+    UTF16_SPANISH2_CI, 115, "utf16_spanish2_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SPANISH2_CI);
+    UTF16_ROMAN_CI, 116, "utf16_roman_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ROMAN_CI);
+    UTF16_PERSIAN_CI, 117, "utf16_persian_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_PERSIAN_CI);
+    UTF16_ESPERANTO_CI, 118, "utf16_esperanto_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ESPERANTO_CI);
+    UTF16_HUNGARIAN_CI, 119, "utf16_hungarian_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_HUNGARIAN_CI);
+    UTF16_SINHALA_CI, 120, "utf16_sinhala_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SINHALA_CI);
+    UTF16_GERMAN2_CI, 121, "utf16_german2_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_GERMAN2_CI);
+    UTF16_CROATIAN_CI, 122, "utf16_croatian_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_CROATIAN_CI);
+    UTF16_UNICODE_520_CI, 123, "utf16_unicode_520_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_UNICODE_520_CI);
+    UTF16_VIETNAMESE_CI, 124, "utf16_vietnamese_ci", Utf16, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_VIETNAMESE_CI);
+    UCS2_UNICODE_CI, 128, "ucs2_unicode_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_UNICODE_CI);
+    UCS2_ICELANDIC_CI, 129, "ucs2_icelandic_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ICELANDIC_CI);
+    UCS2_LATVIAN_CI, 130, "ucs2_latvian_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_LATVIAN_CI);
+    UCS2_ROMANIAN_CI, 131, "ucs2_romanian_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ROMANIAN_CI);
+    UCS2_SLOVENIAN_CI, 132, "ucs2_slovenian_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SLOVENIAN_CI);
+    UCS2_POLISH_CI, 133, "ucs2_polish_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_POLISH_CI);
+    UCS2_ESTONIAN_CI, 134, "ucs2_estonian_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ESTONIAN_CI);
+    UCS2_SPANISH_CI, 135, "ucs2_spanish_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SPANISH_CI);
+    UCS2_SWEDISH_CI, 136, "ucs2_swedish_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SWEDISH_CI);
+    UCS2_TURKISH_CI, 137, "ucs2_turkish_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_TURKISH_CI);
+    UCS2_CZECH_CI, 138, "ucs2_czech_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_CZECH_CI);
+    UCS2_DANISH_CI, 139, "ucs2_danish_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_DANISH_CI);
+    UCS2_LITHUANIAN_CI, 140, "ucs2_lithuanian_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_LITHUANIAN_CI);
+    UCS2_SLOVAK_CI, 141, "ucs2_slovak_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SLOVAK_CI);
+    UCS2_SPANISH2_CI, 142, "ucs2_spanish2_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SPANISH2_CI);
+    UCS2_ROMAN_CI, 143, "ucs2_roman_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ROMAN_CI);
+    UCS2_PERSIAN_CI, 144, "ucs2_persian_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_PERSIAN_CI);
+    UCS2_ESPERANTO_CI, 145, "ucs2_esperanto_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ESPERANTO_CI);
+    UCS2_HUNGARIAN_CI, 146, "ucs2_hungarian_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_HUNGARIAN_CI);
+    UCS2_SINHALA_CI, 147, "ucs2_sinhala_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SINHALA_CI);
+    UCS2_GERMAN2_CI, 148, "ucs2_german2_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_GERMAN2_CI);
+    UCS2_CROATIAN_CI, 149, "ucs2_croatian_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_CROATIAN_CI);
+    UCS2_UNICODE_520_CI, 150, "ucs2_unicode_520_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_UNICODE_520_CI);
+    UCS2_VIETNAMESE_CI, 151, "ucs2_vietnamese_ci", Ucs2, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_VIETNAMESE_CI);
+    UCS2_GENERAL_MYSQL500_CI, 159, "ucs2_general_mysql500_ci", Ucs2, PadSpace, 1, Rules::AsUtf8(CollationId::UTF8MB3_GENERAL_MYSQL500_CI);
+    UTF32_UNICODE_CI, 160, "utf32_unicode_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_UNICODE_CI);
+    UTF32_ICELANDIC_CI, 161, "utf32_icelandic_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ICELANDIC_CI);
+    UTF32_LATVIAN_CI, 162, "utf32_latvian_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_LATVIAN_CI);
+    UTF32_ROMANIAN_CI, 163, "utf32_romanian_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ROMANIAN_CI);
+    UTF32_SLOVENIAN_CI, 164, "utf32_slovenian_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SLOVENIAN_CI);
+    UTF32_POLISH_CI, 165, "utf32_polish_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_POLISH_CI);
+    UTF32_ESTONIAN_CI, 166, "utf32_estonian_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ESTONIAN_CI);
+    UTF32_SPANISH_CI, 167, "utf32_spanish_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SPANISH_CI);
+    UTF32_SWEDISH_CI, 168, "utf32_swedish_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SWEDISH_CI);
+    UTF32_TURKISH_CI, 169, "utf32_turkish_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_TURKISH_CI);
+    UTF32_CZECH_CI, 170, "utf32_czech_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_CZECH_CI);
+    UTF32_DANISH_CI, 171, "utf32_danish_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_DANISH_CI);
+    UTF32_LITHUANIAN_CI, 172, "utf32_lithuanian_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_LITHUANIAN_CI);
+    UTF32_SLOVAK_CI, 173, "utf32_slovak_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SLOVAK_CI);
+    UTF32_SPANISH2_CI, 174, "utf32_spanish2_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SPANISH2_CI);
+    UTF32_ROMAN_CI, 175, "utf32_roman_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ROMAN_CI);
+    UTF32_PERSIAN_CI, 176, "utf32_persian_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_PERSIAN_CI);
+    UTF32_ESPERANTO_CI, 177, "utf32_esperanto_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_ESPERANTO_CI);
+    UTF32_HUNGARIAN_CI, 178, "utf32_hungarian_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_HUNGARIAN_CI);
+    UTF32_SINHALA_CI, 179, "utf32_sinhala_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_SINHALA_CI);
+    UTF32_GERMAN2_CI, 180, "utf32_german2_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_GERMAN2_CI);
+    UTF32_CROATIAN_CI, 181, "utf32_croatian_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_CROATIAN_CI);
+    UTF32_UNICODE_520_CI, 182, "utf32_unicode_520_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_UNICODE_520_CI);
+    UTF32_VIETNAMESE_CI, 183, "utf32_vietnamese_ci", Utf32, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_VIETNAMESE_CI);
     UTF8MB3_UNICODE_CI, 192, "utf8mb3_unicode_ci", Utf8mb3, PadSpace, 8, Rules::Uca400;
     UTF8MB3_ICELANDIC_CI, 193, "utf8mb3_icelandic_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(0), levels: 1 };
     UTF8MB3_LATVIAN_CI, 194, "utf8mb3_latvian_ci", Utf8mb3, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(1), levels: 1 };
@@ -225,6 +342,9 @@ collations! {
     UTF8MB4_CROATIAN_CI, 245, "utf8mb4_croatian_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(20), levels: 1 };
     UTF8MB4_UNICODE_520_CI, 246, "utf8mb4_unicode_520_ci", Utf8mb4, PadSpace, 8, Rules::Uca520;
     UTF8MB4_VIETNAMESE_CI, 247, "utf8mb4_vietnamese_ci", Utf8mb4, PadSpace, 8, Rules::Tailored { tailoring: TailoringId(21), levels: 1 };
+    GB18030_CHINESE_CI, 248, "gb18030_chinese_ci", Gb18030, PadSpace, 2, multi_byte(Charset::Gb18030, true);
+    GB18030_BIN, 249, "gb18030_bin", Gb18030, PadSpace, 1, multi_byte(Charset::Gb18030, false);
+    GB18030_UNICODE_520_CI, 250, "gb18030_unicode_520_ci", Gb18030, PadSpace, 8, Rules::AsUtf8(CollationId::UTF8MB4_UNICODE_520_CI);
     UTF8MB4_0900_AI_CI, 255, "utf8mb4_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Uca900 { levels: 1 };
     UTF8MB4_DE_PB_0900_AI_CI, 256, "utf8mb4_de_pb_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(22), levels: 1 };
     UTF8MB4_IS_0900_AI_CI, 257, "utf8mb4_is_0900_ai_ci", Utf8mb4, NoPad, 0, Rules::Tailored { tailoring: TailoringId(23), levels: 1 };

@@ -4,8 +4,9 @@
 //! a character of its own. Two characters are the same if their weights are, at all levels.
 
 use super::chars::{CharRules, with_char_rules};
-use super::{CollationId, LikePattern};
-use crate::charset::Decoded;
+use super::info::Rules;
+use super::{CollationId, LikePattern, as_utf8};
+use crate::charset::{Charset, Decoded, convert_lossy};
 
 /// What is recognised of a pattern, so that most texts need no backtracking.
 #[derive(Clone, Debug)]
@@ -22,6 +23,14 @@ pub(super) enum Shape {
     Pieces(Vec<Vec<u8>>),
     /// Anything else.
     General,
+}
+
+/// What is kept for texts that are brought to UTF-8 first, as the pattern was.
+#[derive(Clone, Debug)]
+pub(super) struct OwnSet {
+    charset: Charset,
+    /// The literal before the first wildcard.
+    literal: Vec<u8>,
 }
 
 /// One element of a pattern.
@@ -53,7 +62,13 @@ fn token<R: CharRules>(rules: R, pattern: &[u8], escape: Option<u32>) -> Option<
 
 /// Matches without having looked at the pattern before.
 pub(super) fn matches(collation: CollationId, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
-    with_char_rules!(collation.info(), rules => matches_general(rules, text, pattern, escape))
+    let info = collation.info();
+    if let Rules::AsUtf8(twin) = info.rules {
+        return as_utf8::with_both(info.charset, text, pattern, |text, pattern| {
+            matches(twin, text, pattern, escape)
+        });
+    }
+    with_char_rules!(info, rules => matches_general(rules, text, pattern, escape))
 }
 
 fn matches_general<R: CharRules>(rules: R, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
@@ -148,6 +163,13 @@ impl LikePattern {
     /// Prepares `pattern`; `escape` as in [`CollationId::like`].
     #[must_use]
     pub fn new(collation: CollationId, pattern: &[u8], escape: Option<u32>) -> Self {
+        let info = collation.info();
+        if let Rules::AsUtf8(twin) = info.rules {
+            let made = as_utf8::with_utf8(info.charset, pattern, |pattern| Self::new(twin, pattern, escape));
+            let mut literal = Vec::new();
+            convert_lossy(Charset::Utf8mb4, &made.literal[..made.prefix_bytes], info.charset, &mut literal);
+            return Self { own: Some(OwnSet { charset: info.charset, literal }), ..made };
+        }
         let mut ends_open = false;
         let (mut pieces, mut any_one) = (vec![Vec::new()], false);
         let mut literal = Vec::new(); // The characters up to the first wildcard behind a leading `%`.
@@ -194,12 +216,29 @@ impl LikePattern {
             (true, true) => Shape::Contains(Box::new(memchr::memmem::Finder::new(&literal).into_owned())),
         };
         let prefix_bytes = prefix_bytes.unwrap_or(literal.len());
-        Self { collation, pattern: pattern.to_vec(), escape, shape, literal, prefix_bytes, ends_open }
+        Self {
+            collation,
+            pattern: pattern.to_vec(),
+            escape,
+            shape,
+            literal,
+            prefix_bytes,
+            ends_open,
+            own: None,
+        }
     }
 
     /// Whether `text` matches.
     #[must_use]
     pub fn matches(&self, text: &[u8]) -> bool {
+        if let Some(own) = &self.own {
+            return as_utf8::with_utf8(own.charset, text, |text| self.matches_own(text));
+        }
+        self.matches_own(text)
+    }
+
+    #[inline]
+    fn matches_own(&self, text: &[u8]) -> bool {
         with_char_rules!(self.collation.info(), rules => self.matches_under(rules, text))
     }
 
@@ -226,7 +265,14 @@ impl LikePattern {
     /// `start` may end inside a character.
     #[must_use]
     pub fn matches_start(&self, start: &[u8]) -> Option<bool> {
-        let start = self.collation.charset().whole_characters(start);
+        if let Some(own) = &self.own {
+            let start = own.charset.whole_characters(start);
+            return as_utf8::with_utf8(own.charset, start, |start| self.matches_own_start(start));
+        }
+        self.matches_own_start(self.collation.charset().whole_characters(start))
+    }
+
+    fn matches_own_start(&self, start: &[u8]) -> Option<bool> {
         with_char_rules!(self.collation.info(), rules => self.matches_start_under(rules, start))
     }
 
@@ -258,7 +304,11 @@ impl LikePattern {
     /// [`CollationId::sort_key_prefix`]; and whether the pattern has no wildcard at all.
     #[must_use]
     pub fn literal_prefix(&self) -> (&[u8], bool) {
-        (&self.literal[..self.prefix_bytes], matches!(self.shape, Shape::Exact))
+        let literal = match &self.own {
+            Some(own) => &own.literal,
+            None => &self.literal[..self.prefix_bytes],
+        };
+        (literal, matches!(self.shape, Shape::Exact))
     }
 }
 
@@ -290,7 +340,7 @@ fn contains_ascii<R: CharRules>(rules: R, text: &[u8], literal: &[u8]) -> bool {
 fn find_ascii<R: CharRules>(rules: R, text: &[u8], literal: &[u8]) -> Option<usize> {
     let Some(&first) = literal.first() else { return Some(0) };
     // The characters that are the same as a printable one are its two cases; a control character may have others.
-    if !R::HAS_ASCII_CASES || !(b' '..=b'~').contains(&first) {
+    if !rules.has_ascii_cases() || !(b' '..=b'~').contains(&first) {
         return (0..text.len()).find(|&at| match_front(rules, &text[at..], literal).is_some());
     }
     let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());

@@ -42,6 +42,7 @@ fn begins_with<F: Family>(family: F, level_count: usize, text: &[u8], front: &[u
             .all(|level| begins(levels::weights(level - 1, text), levels::weights(level - 1, front)))
 }
 
-fn begins(mut weights: impl Iterator<Item = u16>, mut front: impl Iterator<Item = u16>) -> bool {
+/// Whether the first weights are those of `front`.
+pub(super) fn begins(mut weights: impl Iterator<Item = u16>, mut front: impl Iterator<Item = u16>) -> bool {
     front.all(|weight| weights.next() == Some(weight))
 }

@@ -13,7 +13,7 @@
 //! The weights are MySQL 9.7's: `weight_string` gives the very bytes of its `WEIGHT_STRING()`.
 //!
 //! Read next: `family` (weights and their codes), `weighted` (comparing by weights), `tailoring` and `tailored` (the same where
-//! a language's rules look at more than one character), `key` (what a sort key looks
+//! a language's rules look at more than one character), `as_utf8` (sets that hold Unicode in other bytes), `key` (what a sort key looks
 //! like), `plane` (the tables), `like`, `locate`, `case`, `beginning` (what is
 //! certain of a text that is not known to its end), `pieces` (keys of texts that are not in memory whole). How equal to MySQL it is, `tests/collation_oracle.rs` asks a real
 //! server. Departures, all on purpose:
@@ -21,6 +21,7 @@
 //! - MySQL cuts UPPER and LOWER at the length in bytes of their argument and so loses the end of a text with one of
 //!   the few letters whose other case is longer (UPPER of U+0250 is empty in 9.7); here nothing is lost.
 
+mod as_utf8;
 mod beginning;
 mod byte_tables;
 mod bytes;
@@ -32,12 +33,14 @@ mod key;
 mod levels;
 mod like;
 mod locate;
+mod multi_byte;
 mod of_charset;
 mod pieces;
 mod plane;
 mod swar;
 mod tailored;
 mod tailoring;
+mod weighed;
 mod weighted;
 
 use std::cmp::Ordering;
@@ -72,6 +75,8 @@ pub struct LikePattern {
     prefix_bytes: usize,
     /// The last character is `%`.
     ends_open: bool,
+    /// If the texts are in another set than UTF-8 and are brought to it.
+    own: Option<like::OwnSet>,
 }
 
 /// Runs the weighted form of an algorithm for the collations that go by 16-bit weights.
@@ -86,6 +91,9 @@ macro_rules! weighted {
             Rules::Uca900 { .. } => weighted::$function(&UCA900, $($argument),*),
             Rules::Bytes | Rules::ByteTable(_) => unreachable!("goes by bytes"),
             Rules::Tailored { .. } => unreachable!("goes by units"),
+            Rules::AsUtf8(_) => unreachable!("goes by its twin"),
+            Rules::MultiByte(_) => unreachable!("goes by bytes of characters"),
+            Rules::Weighed(_) => unreachable!("goes by bytes of weights"),
         }
     };
 }
@@ -102,6 +110,16 @@ impl CollationId {
     #[must_use]
     pub fn name(self) -> &'static str {
         self.info().name
+    }
+
+    /// The collation that orders the same texts in UTF-8, if ASCII characters are not their bytes in its set.
+    #[must_use]
+    pub fn in_utf8(self) -> Option<Self> {
+        let info = self.info();
+        match info.rules {
+            Rules::AsUtf8(twin) if !info.charset.extends_ascii() => Some(twin),
+            _ => None,
+        }
     }
 
     /// Whether spaces at the end of a text count (NO PAD).
@@ -121,8 +139,19 @@ impl CollationId {
     pub fn weight_bytes_max(self, chars: u32) -> u32 {
         let info = self.info();
         let char_bytes = info.charset.max_bytes_per_char() as u32;
-        let (per_char, between_levels) = match info.rules {
+        let rules = match info.rules {
+            Rules::AsUtf8(twin) => twin.info().rules,
+            rules => rules,
+        };
+        let (per_char, between_levels) = match rules {
+            Rules::AsUtf8(_) => unreachable!("a twin is of UTF-8"),
+            Rules::MultiByte(rules) if rules.folds && info.charset == Charset::Gb18030 => (8 * char_bytes, 0),
+            Rules::MultiByte(_) => (char_bytes * char_bytes, 0),
+            Rules::General if matches!(info.charset, Charset::Utf16 | Charset::Utf16le) => {
+                (4 * char_bytes, 0)
+            }
             Rules::ByteTable(_) => (1, 0),
+            Rules::Weighed(_) => (2, 0),
             Rules::Bytes if char_bytes == 1 => (1, 0),
             Rules::Bytes if info.is_no_pad() => (4 * char_bytes, 0),
             // A code point: three bytes where there are those beyond 16 bits.
@@ -153,6 +182,9 @@ impl CollationId {
             Rules::Tailored { tailoring, levels } => {
                 tailored::compare(tailoring.get(), levels, info.padding, a, b)
             }
+            Rules::AsUtf8(twin) => as_utf8::with_both(info.charset, a, b, |a, b| twin.compare(a, b)),
+            Rules::MultiByte(rules) => rules.compare(a, b),
+            Rules::Weighed(rules) => rules.compare(a, b),
             rules => weighted!(rules, compare(info.padding, a, b)),
         }
     }
@@ -170,10 +202,11 @@ impl CollationId {
     /// MySQL compares texts up to bytes that are no character: by the weights of a version of the Unicode collation algorithm.
     #[must_use]
     pub fn ends_at_malformed(self) -> bool {
-        matches!(
-            self.info().rules,
-            Rules::Uca400 | Rules::Uca520 | Rules::Uca900 { .. } | Rules::Tailored { .. }
-        )
+        match self.info().rules {
+            Rules::Uca400 | Rules::Uca520 | Rules::Uca900 { .. } | Rules::Tailored { .. } => true,
+            Rules::AsUtf8(twin) => twin.ends_at_malformed(),
+            _ => false,
+        }
     }
 
     /// A hash that equal texts share. Not stable between versions of the program: for hash tables, not for files.
@@ -186,6 +219,9 @@ impl CollationId {
             Rules::Bytes => bytes::hash(Plain, info.padding, text, seed),
             Rules::ByteTable(table) => bytes::hash(Table(table), info.padding, text, seed),
             Rules::Tailored { tailoring, .. } => tailored::hash(tailoring.get(), info.padding, text, seed),
+            Rules::AsUtf8(twin) => as_utf8::with_utf8(info.charset, text, |text| twin.hash(text, seed)),
+            Rules::MultiByte(rules) => rules.hash(text, seed),
+            Rules::Weighed(rules) => rules.hash(text, seed),
             rules => weighted!(rules, hash(info.padding, text, seed)),
         }
     }
@@ -204,6 +240,11 @@ impl CollationId {
             Rules::Tailored { tailoring, levels } => {
                 tailored::sort_key(tailoring.get(), levels, info.padding, text, key);
             }
+            Rules::AsUtf8(twin) => {
+                as_utf8::with_utf8(info.charset, text, |text| twin.sort_key(text, key));
+            }
+            Rules::MultiByte(rules) => rules.sort_key(text, key),
+            Rules::Weighed(rules) => rules.sort_key(text, key),
             rules => weighted!(rules, sort_key(info.padding, text, key)),
         }
         if let Rules::Uca900 { levels } = info.rules {
@@ -222,6 +263,11 @@ impl CollationId {
             Rules::Tailored { tailoring, .. } => {
                 tailored::sort_key_prefix(tailoring.get(), info.padding, prefix, key);
             }
+            Rules::AsUtf8(twin) => {
+                as_utf8::with_utf8(info.charset, prefix, |prefix| twin.sort_key_prefix(prefix, key));
+            }
+            Rules::MultiByte(rules) => rules.sort_key_prefix(prefix, key),
+            Rules::Weighed(rules) => rules.sort_key_prefix(prefix, key),
             rules => weighted!(rules, sort_key_prefix(info.padding, prefix, key)),
         }
     }
@@ -250,6 +296,15 @@ impl CollationId {
             Rules::Tailored { tailoring, levels } => {
                 tailored::weight_string(tailoring.get(), levels, text, out);
             }
+            // Two bytes hold every code point of UCS-2.
+            Rules::AsUtf8(CollationId::UTF8MB4_BIN) if info.charset == Charset::Ucs2 => {
+                out.extend_from_slice(text);
+            }
+            Rules::AsUtf8(twin) => {
+                as_utf8::with_utf8(info.charset, text, |text| twin.weight_string(text, out));
+            }
+            Rules::MultiByte(rules) => rules.write_weights(text, out),
+            Rules::Weighed(rules) => rules.write_weights(text, out),
             rules => weighted!(rules, weight_string(text, out)),
         }
         if let Rules::Uca900 { levels } = info.rules {
@@ -290,6 +345,9 @@ impl CollationId {
             Rules::Uca520 => locate::find(&UCA520, 1, rest, needle)?,
             Rules::Uca900 { levels } => locate::find(&UCA900, levels, rest, needle)?,
             Rules::Tailored { tailoring, levels } => tailored::find(tailoring.get(), levels, rest, needle)?,
+            Rules::AsUtf8(twin) => as_utf8::find(info.charset, twin, rest, needle)?,
+            Rules::MultiByte(rules) => rules.find(rest, needle)?,
+            Rules::Weighed(rules) => rules.find(rest, needle)?,
         };
         Some(start + info.charset.char_count(&rest[..found_bytes]))
     }
@@ -297,6 +355,16 @@ impl CollationId {
     /// Appends `text` in capital letters (`UPPER`). `binary` changes nothing.
     pub fn upper(self, text: &[u8], out: &mut Vec<u8>) {
         case::map(self.info(), Case::Upper, text, out);
+    }
+
+    /// How many times as many characters as the argument's MySQL gives the result of UPPER (or LOWER) room for.
+    #[must_use]
+    pub fn case_growth(self, upper: bool) -> u32 {
+        match (self, self.charset()) {
+            (Self::UTF8MB3_TURKISH_CI | Self::UTF8MB4_TURKISH_CI, _) | (_, Charset::Gb18030) => 2,
+            (_, Charset::Ujis | Charset::Eucjpms) if !upper => 2,
+            _ => 1,
+        }
     }
 
     /// Appends `text` in small letters (`LOWER`). `binary` changes nothing.

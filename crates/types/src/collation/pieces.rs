@@ -3,9 +3,11 @@
 //! A piece is written as far as nothing that follows can change what is written: up to a whole character, and where spaces
 //! pad up to a character with a weight that is no space's. What is left is held until the next piece comes.
 
-use super::family::UCA900;
+use super::family::{UCA900, last_char_start};
 use super::info::Rules;
-use super::{CollationId, levels, tailored, weighted};
+use super::multi_byte::MultiByte;
+use super::weighed::Weighed;
+use super::{CollationId, as_utf8, levels, tailored, weighted};
 use crate::charset::Charset;
 
 /// Makes the key of a text that comes in pieces. Keys made so compare as bytes as the texts do, pass by pass, and no pass's key is
@@ -16,6 +18,8 @@ pub struct KeyPieces {
     collation: CollationId,
     pass: usize,
     held: Vec<u8>,
+    /// Makes the key of the text in UTF-8, for a collation of another set.
+    utf8: Option<Box<KeyPieces>>,
 }
 
 impl CollationId {
@@ -24,6 +28,8 @@ impl CollationId {
     pub fn key_passes(self) -> usize {
         match self.info().rules {
             Rules::Uca900 { levels } | Rules::Tailored { levels, .. } => levels,
+            Rules::AsUtf8(twin) => twin.key_passes(),
+            Rules::Weighed(Weighed::Czech) => 2,
             _ => 1,
         }
     }
@@ -38,6 +44,11 @@ impl CollationId {
         if self.info().is_no_pad() {
             return whole.len();
         }
+        match self.info().rules {
+            Rules::MultiByte(_) => return MultiByte::settled(whole),
+            Rules::Weighed(Weighed::Czech) => return Weighed::settled(whole),
+            _ => {}
+        }
         let is_single = !matches!(charset, Charset::Utf8mb3 | Charset::Utf8mb4);
         let key_of = |text: &[u8]| {
             let mut key = Vec::new();
@@ -47,10 +58,7 @@ impl CollationId {
         let letter = key_of(b"a");
         let mut end = whole.len();
         while end > 0 {
-            let mut start = end - 1;
-            while !is_single && start > 0 && (0x80..=0xBF).contains(&whole[start]) {
-                start -= 1;
-            }
+            let start = if is_single { end - 1 } else { last_char_start(&whole[..end]) };
             // Spaces are written when it is known what follows them; other characters may have no weight.
             let last = &whole[start..end];
             let key = key_of(last);
@@ -67,15 +75,32 @@ impl KeyPieces {
     /// The key of pass `pass`, below [`CollationId::key_passes`], before the first piece.
     #[must_use]
     pub fn new(collation: CollationId, pass: usize) -> Self {
-        Self { collation, pass, held: Vec::new() }
+        let utf8 = match collation.info().rules {
+            Rules::AsUtf8(twin) => Some(Box::new(Self::new(twin, pass))),
+            _ => None,
+        };
+        Self { collation, pass, held: Vec::new(), utf8 }
     }
 
     /// The next piece; appends to `key` what is certain now, with the last piece all that is left and the end.
     pub fn push(&mut self, piece: &[u8], is_last: bool, key: &mut Vec<u8>) {
         self.held.extend_from_slice(piece);
+        if let Some(utf8) = &mut self.utf8 {
+            let charset = self.collation.charset();
+            let ready = if is_last { self.held.len() } else { charset.whole_characters(&self.held).len() };
+            as_utf8::with_utf8(charset, &self.held[..ready], |piece| utf8.push(piece, is_last, key));
+            self.held.drain(..ready);
+            return;
+        }
         let ready = if is_last { self.held.len() } else { self.collation.settled(&self.held) };
         let text = &self.held[..ready];
         let info = self.collation.info();
+        if let Rules::Weighed(Weighed::Czech) = info.rules {
+            Weighed::write_level(text, self.pass, key);
+            key.extend(is_last.then_some(0));
+            self.held.drain(..ready);
+            return;
+        }
         match (self.pass.checked_sub(1), is_last) {
             (Some(level), _) => {
                 match info.rules {
@@ -171,6 +196,12 @@ mod tests {
             "utf8mb4_hu_0900_as_cs",
             "utf8mb4_zh_0900_as_cs",
             "utf8mb4_croatian_ci",
+            "utf16_czech_ci",
+            "utf32_bin",
+            "gbk_chinese_ci",
+            "gb18030_chinese_ci",
+            "latin1_german2_ci",
+            "cp1250_czech_cs",
         ]
         .map(|name| CollationId::from_name(name).expect("a collation"));
         for round in 0..3000 {

@@ -11,9 +11,10 @@
 use std::cmp::Ordering;
 
 use super::chars::CharRules;
-use super::family::decode;
+use super::family::{decode, last_char_start};
 use super::info::Padding;
 use super::key::{LevelWriter, SpaceRuns};
+use super::locate;
 use super::swar::StreamHasher;
 use super::tailoring::{Base, Codes, Tailoring};
 use crate::charset::Decoded;
@@ -67,7 +68,7 @@ fn same_front(tailoring: &Tailoring, a: &[u8], b: &[u8]) -> usize {
         return at;
     }
     while at > 0 {
-        let start = char_start(&a[..at]);
+        let start = last_char_start(&a[..at]);
         let before = decode(&a[start..at]);
         let is_whole = matches!(before, Decoded::Char { bytes, .. } if bytes == at - start);
         if is_whole && !tailoring.joins(before) {
@@ -76,12 +77,6 @@ fn same_front(tailoring: &Tailoring, a: &[u8], b: &[u8]) -> usize {
         at = start;
     }
     0
-}
-
-/// Where the last character of a text that is not empty begins.
-fn char_start(text: &[u8]) -> usize {
-    let earliest = text.len().saturating_sub(4);
-    (earliest..text.len()).rev().find(|&at| text[at] & 0xC0 != 0x80).unwrap_or(text.len() - 1)
 }
 
 /// Hashes the primary weights.
@@ -143,16 +138,35 @@ pub(super) fn write_codes(
     let mut codes = Codes::new(tailoring);
     let mut spaces = SpaceRuns::new(codes.space());
     let pads = padding == Padding::PadSpace;
-    let space = tailoring.space();
-    for weight in tailoring.weights(0, text) {
-        if pads && !codes.in_pair() && weight == space {
-            spaces.count_one();
-        } else {
-            if pads && !codes.in_pair() {
-                spaces.flush(weight > space, key);
+    let (space, space_code) = (tailoring.space(), codes.space());
+    let mut rest = text;
+    while let Some(&byte) = rest.first() {
+        // Most characters of most texts: ASCII, with a code of one byte.
+        let code = if byte.is_ascii() { tailoring.ascii_codes[usize::from(byte)] } else { 0 };
+        if code != 0 {
+            if pads && code == space_code {
+                spaces.count_one();
+            } else {
+                if pads {
+                    spaces.flush(code > space_code, key);
+                }
+                key.push(code);
             }
-            codes.write(weight, key);
+            rest = &rest[1..];
+            continue;
         }
+        let (unit, bytes) = tailoring.unit(0, rest);
+        for weight in unit {
+            if pads && !codes.in_pair() && weight == space {
+                spaces.count_one();
+            } else {
+                if pads && !codes.in_pair() {
+                    spaces.flush(weight > space, key);
+                }
+                codes.write(weight, key);
+            }
+        }
+        rest = &rest[bytes..];
     }
     spaces
 }
@@ -232,10 +246,8 @@ pub(super) fn front<'a>(tailoring: &Tailoring, text: &'a [u8], count: usize) -> 
 /// Offset in bytes of the first character from which on the weights begin with the needle's, at every level by itself.
 pub(super) fn find(tailoring: &Tailoring, levels: usize, haystack: &[u8], needle: &[u8]) -> Option<usize> {
     let begins = |text: &[u8]| {
-        (0..levels).all(|level| {
-            let mut weights = tailoring.weights(level, text);
-            tailoring.weights(level, needle).all(|weight| weights.next() == Some(weight))
-        })
+        (0..levels)
+            .all(|level| locate::begins(tailoring.weights(level, text), tailoring.weights(level, needle)))
     };
     let mut at = 0;
     while at < haystack.len() {
@@ -257,7 +269,11 @@ pub(super) struct TailoredChars {
 impl CharRules for TailoredChars {
     const IS_SINGLE_BYTE: bool = false;
     const IS_PLAIN: bool = false;
-    const HAS_ASCII_CASES: bool = false;
+
+    #[inline]
+    fn has_ascii_cases(self) -> bool {
+        self.tailoring.has_ascii_cases
+    }
 
     #[inline]
     fn decode(self, text: &[u8]) -> Decoded {
@@ -278,7 +294,6 @@ impl CharRules for TailoredChars {
 
     #[inline]
     fn same_ascii(self, a: u8, b: u8) -> bool {
-        let character = |byte: u8| Decoded::Char { code: u32::from(byte), bytes: 1 };
-        a == b || self.same(character(a), character(b))
+        self.tailoring.same_ascii(self.levels, a, b)
     }
 }

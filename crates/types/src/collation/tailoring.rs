@@ -59,6 +59,12 @@ pub(super) struct Tailoring {
     sequences: Vec<Sequence>,
     /// The one weight of an ASCII character that begins no sequence, by level; 0 for others.
     ascii: [[u16; 128]; LEVELS_MAX],
+    /// The code of that weight in keys, if it is one byte; 0 for others.
+    pub(super) ascii_codes: [u8; 128],
+    /// The first ASCII character with the same weights at the levels up to this one.
+    ascii_same: [[u8; 128]; LEVELS_MAX],
+    /// A printable ASCII character is the same as no other ASCII character but perhaps its other letter case.
+    pub(super) has_ascii_cases: bool,
     /// The number of characters of the longest sequence, at least 1.
     pub(super) longest: usize,
 }
@@ -192,6 +198,13 @@ impl Tailoring {
     /// The weights of `text` at a level, from 0.
     pub(super) fn weights<'t, 'a>(&'t self, level: usize, text: &'a [u8]) -> TextWeights<'t, 'a> {
         TextWeights { tailoring: self, level, text, unit: UnitWeights::NONE }
+    }
+
+    /// Whether two ASCII characters by themselves have the same weights at so many levels.
+    #[inline]
+    pub(super) fn same_ascii(&self, levels: usize, a: u8, b: u8) -> bool {
+        let same = &self.ascii_same[levels - 1];
+        same[usize::from(a & 0x7F)] == same[usize::from(b & 0x7F)]
     }
 
     /// The weight nearly all characters have at a level below the first.
@@ -418,6 +431,9 @@ impl Tailoring {
             pool: Vec::new(),
             sequences: Vec::new(),
             ascii: [[0; 128]; LEVELS_MAX],
+            ascii_codes: [0; 128],
+            ascii_same: [[0; 128]; LEVELS_MAX],
+            has_ascii_cases: true,
             longest: 1,
         };
         for level in 0..levels {
@@ -471,6 +487,33 @@ impl Tailoring {
                 let mut weights = self.char_weights(level, character(u32::from(byte)));
                 if let (Some(weight), None) = (weights.next(), weights.next()) {
                     self.ascii[level][usize::from(byte)] = weight;
+                }
+            }
+        }
+        let mut code = Vec::new();
+        for byte in 0..128 {
+            let weight = self.ascii[0][byte];
+            if weight != 0 && !self.has_wide_codes {
+                code.clear();
+                self.base_codes().write(weight, &mut false, &mut code);
+                if let [code] = code[..] {
+                    self.ascii_codes[byte] = code;
+                }
+            }
+        }
+        for level in 0..LEVELS_MAX {
+            for byte in 0..128_u8 {
+                let is_same = |other: &u8| {
+                    (0..=level).all(|level| {
+                        let weights = |byte: u8| self.char_weights(level, character(u32::from(byte)));
+                        weights(byte).eq(weights(*other))
+                    })
+                };
+                let first = (0..byte).find(is_same).unwrap_or(byte);
+                self.ascii_same[level][usize::from(byte)] = first;
+                let is_printable = (b' '..=b'~').contains(&byte);
+                if is_printable && first != byte && !first.eq_ignore_ascii_case(&byte) {
+                    self.has_ascii_cases = false;
                 }
             }
         }

@@ -107,9 +107,11 @@ pub fn store_copied(
         && from.is_string()
         && from.members.is_none()
     {
+        let text = &*from.collation.charset().readable(text);
         let parsed = Decimal::parse(text);
         if parsed.consumed > 0 && !only_spaces(&text[parsed.consumed..]) {
-            let issue = store(Cell::Bytes(&text[..parsed.consumed]), of(from), to, options, out);
+            let number = DataType::varchar(parsed.consumed as u32, Charset::Utf8mb4.default_collation());
+            let issue = store(Cell::Bytes(&text[..parsed.consumed]), of(&number), to, options, out);
             let is_read_quietly = from.is_text_or_blob();
             return if is_read_quietly {
                 issue
@@ -151,6 +153,7 @@ pub fn store_copied(
         }
         Way::Number => match cell {
             Cell::Bytes(text) if from.kind != TypeKind::Json => {
+                let text = &*from.collation.charset().readable(text);
                 let parsed = number::parse_integer_prefix(text);
                 let number = parsed.value.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
                 let issue = store(Cell::Int(number), of(&DataType::BIGINT), to, options, out);

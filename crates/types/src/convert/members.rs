@@ -16,9 +16,8 @@ pub(super) fn member_text(text: &[u8], from: &DataType, to: &DataType) -> Vec<u8
     } else {
         crate::charset::convert_lossy(source, text, target, &mut out);
     }
-    while out.last() == Some(&b' ') {
-        out.pop();
-    }
+    let kept = target.trim_trailing_spaces(&out).len();
+    out.truncate(kept);
     out
 }
 
@@ -29,10 +28,17 @@ fn plain_text(cell: Cell<'_>, from: &DataType, to: &DataType) -> Option<Vec<u8>>
         Cell::Bytes(_) | Cell::Int(_) if from.kind == TypeKind::Json || from.is_temporal() => {
             let mut text = Vec::new();
             write_text(cell, from, &mut text);
-            Some(text)
+            let mut out = Vec::with_capacity(text.len());
+            crate::charset::convert_lossy(Charset::Utf8mb4, &text, to.collation.charset(), &mut out);
+            Some(out)
         }
         _ => None,
     }
+}
+
+/// The number that a text of the target's character set is.
+fn number_of(text: &[u8], to: &DataType) -> Option<u64> {
+    std::str::from_utf8(&to.collation.charset().readable(text)).ok()?.parse().ok()
 }
 
 /// The number of the ENUM or SET value that a text names; 0 if it names none.
@@ -70,8 +76,8 @@ pub(super) fn store_enum(cell: Cell<'_>, from: &DataType, to: &DataType, out: &m
         Some(text) => match members.position(&text, to.collation) {
             Some(position) => position as i128 + 1,
             // A number as text counts as the number.
-            None => match std::str::from_utf8(&text).ok().and_then(|digits| digits.parse::<u32>().ok()) {
-                Some(index) if index >= 1 && index as usize <= members.len() => i128::from(index),
+            None => match number_of(&text, to) {
+                Some(index) if index >= 1 && index <= members.len() as u64 => i128::from(index),
                 // No member, and no mistake: how LOAD DATA gives a wrong value back.
                 Some(0) => {
                     out.push_int(0);
@@ -113,7 +119,7 @@ pub(super) fn store_set(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mu
         Some(text) => {
             let mut bits = 0u64;
             let mut bad = false;
-            for part in text.split(|&byte| byte == b',') {
+            for part in to.collation.charset().split(&text, b',') {
                 match members.position(part, to.collation) {
                     Some(position) => bits |= 1 << position,
                     None => bad = true,
@@ -121,8 +127,7 @@ pub(super) fn store_set(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mu
             }
             if bad
                 && bits == 0
-                && let Some(number) =
-                    std::str::from_utf8(&text).ok().and_then(|digits| digits.parse::<u64>().ok())
+                && let Some(number) = number_of(&text, to)
             {
                 // A text is one of the numbers that there are, or none.
                 if number & !all == 0 { (number, false) } else { (0, true) }

@@ -86,15 +86,16 @@ pub fn stores_as_is(text: &[u8], from: CollationId, to: &DataType) -> bool {
     let target = to.collation.charset();
     let kept_whole = match to.kind {
         TypeKind::VarChar => true,
-        // Trailing spaces are cut off, binary ones are filled up.
-        TypeKind::Char => to.collation != CollationId::BINARY && text.last() != Some(&b' '),
+        // Trailing spaces are cut off, binary ones are filled up. (A space of UTF-16LE ends with a zero.)
+        TypeKind::Char => to.collation != CollationId::BINARY && !matches!(text.last(), Some(0 | b' ')),
         _ => to.is_text_or_blob(),
     };
-    // No character is longer than its bytes, and ASCII is the same in all character sets.
+    // No character is longer than its bytes, and ASCII is the same in the sets that extend it.
     kept_whole
         && text.len() <= to.length as usize
         && (target == Charset::Binary
-            || text.is_ascii()
+            || (text.is_ascii()
+                && (from == to.collation || from.charset().extends_ascii() && target.extends_ascii()))
             || (from.charset() == target && target.validate(text).is_ok()))
 }
 

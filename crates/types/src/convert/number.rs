@@ -86,6 +86,7 @@ pub(super) fn store_integer(
         out.push_int(0);
         return Issue::showing(IssueKind::Incorrect { what: "integer", partly: false }, cell, from);
     };
+    let text = &*from.collation.charset().readable(text);
     let parsed = number::parse_integer_rounded(text);
     if parsed.consumed == 0 {
         out.push_int(0);
@@ -134,6 +135,7 @@ pub(super) fn store_decimal(
             }
         },
         (Cell::Bytes(text), _) => {
+            let text = &*from.collation.charset().readable(text);
             let parsed = Decimal::parse(text);
             if parsed.consumed == 0 {
                 early = Issue::showing(IssueKind::Incorrect { what: "decimal", partly: false }, cell, from);
@@ -187,6 +189,7 @@ pub(super) fn store_double(
             value.unwrap_or(0.0)
         }
         (Cell::Bytes(text), _) => {
+            let text = &*from.collation.charset().readable(text);
             let parsed = number::parse_double(text);
             if parsed.consumed == 0 || !only_spaces(&text[parsed.consumed..]) {
                 let what = if to.kind == TypeKind::Float { "FLOAT" } else { "DOUBLE" };
@@ -250,6 +253,7 @@ pub(super) fn store_year(
             (value.unwrap_or(0), matches!(origin, Origin::Computed(_)))
         }
         (Cell::Bytes(text), _) if !from.is_hex_literal() => {
+            let text = &*from.collation.charset().readable(text);
             let parsed = number::parse_integer_rounded(text);
             if parsed.consumed == 0 {
                 out.push_int(0);

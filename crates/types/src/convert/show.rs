@@ -37,7 +37,7 @@ pub fn write_text(cell: Cell<'_>, data_type: &DataType, out: &mut Vec<u8>) {
         }
         (Cell::Int(bits), TypeKind::Set) => {
             if let Some(members) = &data_type.members {
-                members.set_text(bits as u64, out);
+                members.set_text(bits as u64, &data_type.collation.charset().of_ascii(b","), out);
             }
         }
         (Cell::Int(value), _) => {

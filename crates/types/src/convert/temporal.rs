@@ -87,6 +87,7 @@ pub(super) fn store_datetime(
         },
         (Cell::Bytes(text), _) => {
             from_text = true;
+            let text = &*from.collation.charset().readable(text);
             match parse::parse_datetime(text, options.date_mode) {
                 Ok(parsed) => {
                     if parsed.truncated {
@@ -143,6 +144,7 @@ pub(super) fn store_datetime(
         Err(TemporalError::Invalid) => {
             let day_only = match cell {
                 Cell::Bytes(text) => {
+                    let text = &*from.collation.charset().readable(text);
                     parse::parse_datetime(text, DateMode { allow_invalid: true, ..DateMode::default() })
                         .is_ok()
                 }
@@ -235,6 +237,7 @@ pub(super) fn store_time(
             return None;
         }
         (Cell::Bytes(text), _) => {
+            let text = &*from.collation.charset().readable(text);
             if only_spaces(text) {
                 out.push_int(0);
                 return None;

@@ -75,7 +75,7 @@ pub fn store_text(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Colu
         Cell::Int(bits) if from.kind == TypeKind::Bit && !to.is_text_or_blob() => {
             let mut text = Vec::new();
             number::write_u64(bits as u64, &mut text);
-            owned = Cow::Owned(text);
+            owned = Cow::Owned(of_other(text, from, target));
             &owned
         }
         Cell::Int(_) if from.kind == TypeKind::Bit => {
@@ -90,37 +90,26 @@ pub fn store_text(cell: Cell<'_>, from: &DataType, to: &DataType, out: &mut Colu
             if !number::write_double_fitted(value, to.length as usize, &mut text) {
                 issue = Issue::new(IssueKind::TooLong);
             }
-            owned = Cow::Owned(text);
+            owned = Cow::Owned(of_other(text, from, target));
             &owned
         }
         _ => {
             let mut text = Vec::new();
             write_text(cell, from, &mut text);
-            owned = Cow::Owned(text);
+            owned = Cow::Owned(of_other(text, from, target));
             &owned
         }
     };
     let kept = if to.is_text_or_blob() {
         let limit = to.length as usize;
-        if text.len() <= limit {
-            text.len()
-        } else {
-            // Whole characters only.
-            let mut end = limit;
-            if !target.is_single_byte() {
-                while end > 0 && text[end] & 0xc0 == 0x80 {
-                    end -= 1;
-                }
-            }
-            end
-        }
+        if text.len() <= limit { text.len() } else { target.whole_characters(&text[..limit]).len() }
     } else if text.len() <= to.length as usize {
         text.len()
     } else {
         target.prefix_bytes(text, to.length as usize)
     };
     if kept < text.len() {
-        let blanks = target != Charset::Binary && text[kept..].iter().all(|&byte| byte == b' ');
+        let blanks = target != Charset::Binary && target.trim_trailing_spaces(&text[kept..]).is_empty();
         if !blanks {
             issue = issue.or_else(|| Issue::new(IssueKind::TooLong));
         } else if to.kind != TypeKind::Char {
@@ -154,10 +143,11 @@ fn in_charset<'t>(
     }
     if source == target || source == Charset::Binary {
         // A column of the same character set holds only valid text; literals and parameters were checked.
-        return if target.validate(text).is_ok() {
-            Cow::Borrowed(text)
+        let text = target.whole_units(text);
+        return if target.validate(&text).is_ok() {
+            text
         } else {
-            Cow::Owned(keep_valid(text, target, issue))
+            Cow::Owned(keep_valid(&text, target, issue))
         };
     }
     let mut converted = Vec::with_capacity(text.len());
@@ -166,10 +156,32 @@ fn in_charset<'t>(
         crate::charset::convert_lossy(source, text, target, &mut converted);
         *issue = Some(Issue {
             kind: IssueKind::Incorrect { what: "string", partly: false },
-            shown: escaped(&text[text.iter().take_while(|byte| byte.is_ascii()).count()..]),
+            shown: escaped(&text[first_not_in(source, text, target)..]),
         });
     }
     Cow::Owned(converted)
+}
+
+/// The text of a value that is no text, in a set that holds even its digits in other bytes.
+fn of_other(text: Vec<u8>, from: &DataType, target: Charset) -> Vec<u8> {
+    if target.extends_ascii() {
+        return text;
+    }
+    let own = if from.members.is_some() { from.collation.charset() } else { Charset::Utf8mb4 };
+    let mut out = Vec::with_capacity(text.len() * target.min_bytes_per_char());
+    crate::charset::convert_lossy(own, &text, target, &mut out);
+    out
+}
+
+/// Where the first character of `text` is that `target` has not: behind all ASCII characters, or in the sets that do not extend
+/// ASCII exactly there.
+#[cold]
+fn first_not_in(source: Charset, text: &[u8], target: Charset) -> usize {
+    if source.extends_ascii() {
+        return text.iter().take_while(|byte| byte.is_ascii()).count();
+    }
+    let mut none = Vec::new();
+    convert_strict(source, text, target, &mut none).err().map_or(text.len(), |bad| bad.position)
 }
 
 #[cold]

@@ -232,7 +232,7 @@ fn text<'r>(r: &'r Row<'_, '_>, arg: usize) -> std::borrow::Cow<'r, str> {
 /// Gives a text in the character set of the result; see [`text`] for byte strings.
 fn put_text(r: &mut Row<'_, '_>, text: &str) -> SqlResult<()> {
     let charset = r.call.result.collation.charset();
-    if text.is_ascii() || charset == Charset::Utf8mb4 {
+    if text.is_ascii() && charset.extends_ascii() || charset == Charset::Utf8mb4 {
         r.put_bytes(text.as_bytes())
     } else if charset == Charset::Binary {
         let bytes: Vec<u8> =

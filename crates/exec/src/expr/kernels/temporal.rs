@@ -480,6 +480,8 @@ fn interval(r: &mut Row<'_, '_>, arg: usize) -> SqlResult<Option<Interval>> {
             types::convert::write_text(cell, data_type, &mut text);
             if data_type.kind == TypeKind::Json {
                 text = types::json::string(r.bytes(arg)).map_or(text, <[u8]>::to_vec);
+            } else if data_type.is_string() {
+                text = as_utf8(&text, data_type).into_owned();
             }
             Decimal::parse(&text).value
         }

@@ -322,7 +322,7 @@ fn char(r: &mut Row<'_, '_>) -> SqlResult<()> {
     for code in codes {
         let bytes = (code as u32).to_be_bytes();
         let skip = bytes.iter().take_while(|&&byte| byte == 0).count().min(3);
-        text.extend_from_slice(&bytes[skip..]);
+        text.extend_from_slice(&charset.whole_units(&bytes[skip..]));
     }
     if let Err(bad) = charset.validate(&text) {
         let shown: String =
@@ -623,15 +623,40 @@ fn pad(r: &mut Row<'_, '_>, front: bool) -> SqlResult<()> {
     })
 }
 
+/// How far it is from `at`, where a character begins, to the next place where others may be looked for.
+#[inline]
+fn step(charset: Charset, text: &[u8], at: usize) -> usize {
+    if charset.finds_by_bytes() { 1 } else { charset.decode(&text[at..]).byte_count().max(1) }
+}
+
+/// `text` without `remove` at its end, as whole characters of a set whose bytes do not tell where one begins.
+fn trim_whole_characters<'t>(charset: Charset, text: &'t [u8], remove: &[u8]) -> &'t [u8] {
+    let mut begins = vec![false; text.len() + 1];
+    let mut at = 0;
+    while at < text.len() {
+        begins[at] = true;
+        at += step(charset, text, at);
+    }
+    let mut kept = text;
+    while kept.ends_with(remove) && begins[kept.len() - remove.len()] {
+        kept = &kept[..kept.len() - remove.len()];
+    }
+    kept
+}
+
 fn trim(r: &mut Row<'_, '_>, front: bool, back: bool) -> SqlResult<()> {
+    let charset = charset(r);
     let mut text = r.bytes(0);
     let remove = if r.count() > 1 { r.bytes(1) } else { b" " };
     if !remove.is_empty() {
         while front && text.starts_with(remove) {
             text = &text[remove.len()..];
         }
-        // In UTF-8 a match of whole characters at the end begins at a character.
-        while back && text.ends_with(remove) {
+        if back && !charset.finds_by_bytes() && text.ends_with(remove) {
+            r.require_room(text.len())?;
+            text = trim_whole_characters(charset, text, remove);
+        }
+        while back && charset.finds_by_bytes() && text.ends_with(remove) {
             text = &text[..text.len() - remove.len()];
         }
     }
@@ -671,10 +696,19 @@ fn quote(r: &mut Row<'_, '_>) -> SqlResult<()> {
     if r.is_null(0) {
         return r.put_bytes(b"NULL");
     }
+    let charset = charset(r);
     let text = r.bytes(0);
     r.put_with(|out| {
         out.push(b'\'');
-        for &byte in text {
+        let mut at = 0;
+        while at < text.len() {
+            let end = at + step(charset, text, at);
+            let own = &text[at..end];
+            at = end;
+            let [byte] = *own else {
+                out.extend_from_slice(own);
+                continue;
+            };
             match byte {
                 0 => out.extend_from_slice(b"\\0"),
                 0x1a => out.extend_from_slice(b"\\Z"),
@@ -716,6 +750,7 @@ fn append_repeated(out: &mut Vec<u8>, text: &[u8], bytes: usize) {
 }
 
 fn replace(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let charset = charset(r);
     let (text, from, to) = (r.bytes(0), r.bytes(1), r.bytes(2));
     if from.is_empty() {
         return r.put_bytes(text);
@@ -727,7 +762,7 @@ fn replace(r: &mut Row<'_, '_>) -> SqlResult<()> {
             found.push(at);
             at += from.len();
         } else {
-            at += 1;
+            at += step(charset, text, at);
         }
     }
     if r.too_large(text.len() + found.len() * to.len())? {
@@ -748,7 +783,7 @@ fn reverse(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let charset = charset(r);
     let text = r.bytes(0);
     r.put_with(|out| {
-        if charset.is_single_byte() || text.is_ascii() {
+        if charset.is_single_byte() || charset.is_ascii_text(text) {
             out.extend(text.iter().rev());
             return;
         }
@@ -834,6 +869,7 @@ fn substring(r: &mut Row<'_, '_>) -> SqlResult<()> {
 }
 
 fn substring_index(r: &mut Row<'_, '_>) -> SqlResult<()> {
+    let charset = charset(r);
     let (text, delimiter, count) = (r.bytes(0), r.bytes(1), r.wide(2));
     if delimiter.is_empty() || count == 0 || text.is_empty() {
         return r.put_bytes(b"");
@@ -845,7 +881,7 @@ fn substring_index(r: &mut Row<'_, '_>) -> SqlResult<()> {
             places.push(at);
             at += delimiter.len();
         } else {
-            at += 1;
+            at += step(charset, text, at);
         }
     }
     let part = if count > 0 {
@@ -906,8 +942,11 @@ fn weight_string(r: &mut Row<'_, '_>) -> SqlResult<()> {
             let charset = collation.charset();
             let mut padded = text[..charset.prefix_bytes(text, length)].to_vec();
             let have = charset.char_count(&padded);
-            let blank = if charset == Charset::Binary { 0 } else { b' ' };
-            padded.extend(std::iter::repeat_n(blank, length.saturating_sub(have).min(1 << 20)));
+            let blank = if charset == Charset::Binary { &[0][..] } else { &charset.of_ascii(b" ") };
+            // What does not compare as if spaces followed is not filled up.
+            let is_filled = charset == Charset::Binary || !collation.is_no_pad();
+            let missing = if is_filled { length.saturating_sub(have).min(1 << 20) } else { 0 };
+            padded.extend(blank.iter().copied().cycle().take(missing * blank.len()));
             collation.weight_string(&padded, out);
         }
         None => collation.weight_string(text, out),

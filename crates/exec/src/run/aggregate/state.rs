@@ -6,9 +6,10 @@
 
 use plan::logical::AggregateFunction;
 use plan::physical::{Aggregate, Node, PhysicalPlan};
+use types::charset::Charset;
 use types::json::Json;
 use types::vector::BytesColumn;
-use types::{Batch, Cell, Column, Decimal, Physical};
+use types::{Batch, Cell, CollationId, Column, DataType, Decimal, Physical};
 
 use super::values::{
     OwnedCell, Variance, add_decimal, add_to_variance, check_packet, combine_bytes, compare, emit_sum,
@@ -435,7 +436,7 @@ impl State {
                 let limit = concat_bytes_max(ctx);
                 let mut text = Vec::new();
                 for (arg, expr) in args[..width].iter().zip(&call.args) {
-                    types::convert::write_text(arg.cell(row), &expr.data_type, &mut text);
+                    push_part_text(arg.cell(row), &expr.data_type, call.data_type.collation, &mut text);
                 }
                 let parts = states[at].get_or_insert_default();
                 let before = parts.bytes();
@@ -565,6 +566,18 @@ fn concat_bytes_max(ctx: &ExecContext<'_>) -> usize {
 }
 
 /// Bytes of a string; nothing for what lies in the state itself.
+/// Appends a part of what GROUP_CONCAT gives. Texts are in the character set of the result, others are written in ASCII.
+fn push_part_text(cell: Cell<'_>, data_type: &DataType, result: CollationId, out: &mut Vec<u8>) {
+    let charset = result.charset();
+    if charset.extends_ascii() || data_type.is_string() {
+        return types::convert::write_text(cell, data_type, out);
+    }
+    let own = if data_type.members.is_some() { data_type.collation.charset() } else { Charset::Utf8mb4 };
+    let mut text = Vec::new();
+    types::convert::write_text(cell, data_type, &mut text);
+    types::charset::convert_lossy(own, &text, charset, out);
+}
+
 fn cell_bytes(cell: Cell<'_>) -> usize {
     if let Cell::Bytes(bytes) = cell { bytes.len() } else { 0 }
 }

@@ -115,7 +115,7 @@ pub(in crate::run) fn number(column: &Column, row: usize, data_type: &DataType) 
         Cell::Int(value) => value as f64,
         Cell::Double(value) => value,
         Cell::Decimal(value) => value.to_f64(),
-        Cell::Bytes(text) => types::number::parse_double(text).value,
+        Cell::Bytes(text) => types::number::parse_double(&data_type.collation.charset().readable(text)).value,
     }
 }
 
