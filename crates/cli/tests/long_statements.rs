@@ -77,3 +77,36 @@ fn long_statements_are_overtaken_and_killed() {
         is_overtaken_and_killed(&server, long);
     }
 }
+
+/// Forty levels of what reads an operand several times: neither time nor memory doubles with each of them.
+#[test]
+fn nested_operands_are_computed_once() {
+    const LEVELS: usize = 40;
+    const MEMORY: &str = "SET SESSION connection_memory_limit = 67108864, max_execution_time = 20000";
+    let server = server();
+    let mut root = server.root();
+    for sql in [
+        "CREATE DATABASE nested",
+        "USE nested",
+        "CREATE TABLE k (i INT)",
+        "INSERT INTO k VALUES (1), (2)",
+        "SET GLOBAL global_connection_memory_tracking = 1",
+        MEMORY,
+    ] {
+        run(&mut root, sql).expect(sql);
+    }
+    for level in [
+        "NULLIF(% + 0, 100)",
+        "(% BETWEEN 0 AND 100)",
+        "(CASE % WHEN 1 THEN 1 WHEN 2 THEN 3 ELSE 4 END)",
+        "((%, 1) < (1, 2))",
+        "((%, 1) IN ((1, 2), (1, 1)))",
+        "(IF(% > 0.5, 1, 2) + 0.5)",
+        "NULLIF(1, NULLIF(%, 100))",
+        "(% IN (1, 'x'))",
+    ] {
+        let nested = (0..LEVELS).fold("i".to_owned(), |inner, _| level.replace('%', &inner));
+        let sql = format!("SELECT {nested} FROM k");
+        run(&mut root, &sql).unwrap_or_else(|error| panic!("{level}: {error:?}"));
+    }
+}

@@ -94,6 +94,8 @@ functions! {
     DateSub "date_sub interval" [] 2..2 Pure;
     Extract "extract from" [] 1..1 Pure;
     MemberOf "member of" [] 2..2 Pure;
+    WithOperand "with operand" [] 2..2 Pure;
+    Operand "operand of" [] 0..0 Pure;
     StoredFunction "stored function" [] 0..MANY Volatile;
     DeterministicFunction "stored function of constants" [] 0..MANY Statement;
 

@@ -167,6 +167,8 @@ fn call(function: FunctionId, args: &[Expr], name: &dyn Fn(Column) -> String) ->
             [left, right],
         ) => format!("({left} {} {right})", function.name().trim_end()),
         (F::Cast, [only]) => only.clone(),
+        (F::WithOperand, [_, reader]) => reader.clone(),
+        (F::Operand, _) => "operand".into(),
         _ => format!("{}({})", function.name().trim_end(), texts.join(",")),
     }
 }

@@ -454,8 +454,8 @@ fn answers(collation: CollationId, a: &[u8], b: &[u8]) -> Vec<String> {
     vec![
         (collation.compare(a, b) as i8).to_string(),
         hex(&weights),
-        position(collation.locate(b, a, 0)),
-        position(collation.locate(b, a, 2)),
+        position(collation.locate(b, a, 0, &mut || true)),
+        position(collation.locate(b, a, 2, &mut || true)),
         like(a, &[b], '\\'),
         like(a, &[b], 'b'),
         like(a, &[any, b], '\\'),

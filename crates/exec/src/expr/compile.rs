@@ -6,6 +6,7 @@ use super::context::SqlResult;
 use super::convert::Target;
 use super::kernels;
 use super::program::{Kernel, Node, RowCall};
+use super::shared::SharedOperands;
 use crate::error::internal;
 use plan::expr::{CallOption, Expr, ExprKind};
 use plan::function::{FunctionId, Stability};
@@ -22,6 +23,10 @@ pub(super) struct Compiler {
     slots: usize,
     /// Constants are computed for their errors: a bad text beside a date is one.
     checks_constants: bool,
+    /// Operands that are read several times.
+    shared: SharedOperands,
+    /// Compiles a constant that is computed as a whole, each time that its warnings count: no part of it is kept.
+    is_in_constant: bool,
 }
 
 /// What an argument of a function kernel must be.
@@ -144,6 +149,7 @@ fn chooses(expr: &Expr) -> bool {
     use FunctionId as F;
     match &expr.kind {
         ExprKind::Case { .. } => true,
+        ExprKind::Call { function: F::WithOperand, args, .. } => args.last().is_some_and(chooses),
         ExprKind::Call { function, .. } => matches!(
             function,
             F::AnyValue | F::Coalesce | F::Greatest | F::If | F::IfNull | F::Least | F::NullIf
@@ -380,18 +386,24 @@ fn compare_class(a: &Expr, b: &Expr) -> CompareClass {
     }
 }
 
+/// Whether a TIME is compared as a DATETIME with each of several operands: one of them has a date, and none is a number or document. A
+/// single operand that is a constant becomes a time instead ([`compare_class`]).
+fn is_time_among_dates(value: &Expr, operands: &[Expr]) -> bool {
+    let is_date_or_text = |of: &DataType| of.is_temporal() || is_text(of) || of.kind == TypeKind::Null;
+    value.data_type.kind == TypeKind::Time
+        && operands.iter().any(|operand| operand.data_type.has_date())
+        && operands.iter().all(|operand| is_date_or_text(&operand.data_type))
+}
+
 /// As [`compare_class`], of an item of a list of several classes: a text beside a date compares as text, and what may be a time
-/// beside a time as such, or as a date if one is listed and no number.
-fn class_in_mixed_list(value: &Expr, item: &Expr, list: &[Expr]) -> CompareClass {
+/// beside a time as such.
+fn class_in_mixed_list(value: &Expr, item: &Expr) -> CompareClass {
     let (of_value, of_item) = (&value.data_type, &item.data_type);
     if is_text(of_value) && of_item.has_date() {
         return CompareClass::Text(of_value.collation);
     }
-    let is_datetime = |of: &DataType| of.has_date() && of.kind != TypeKind::Date;
-    if of_value.kind == TypeKind::Time && (is_text(of_item) || is_datetime(of_item)) {
-        let lists_dates = list.iter().any(|item| item.data_type.has_date())
-            && !list.iter().any(|item| item.data_type.is_numeric());
-        return if lists_dates { CompareClass::DateTime } else { CompareClass::Time };
+    if of_value.kind == TypeKind::Time && (is_text(of_item) || of_item.has_date()) {
+        return CompareClass::Time;
     }
     compare_class(value, item)
 }
@@ -405,6 +417,92 @@ impl Compiler {
         self.slots
     }
 
+    /// Compiles what reads each of `operands` several times: what is the same in it is compiled once. `is_once`: the operand's value is that of
+    /// one evaluation, also where the next one would give another.
+    fn with_shared(
+        &mut self,
+        operands: &[&Expr],
+        is_once: bool,
+        compile: impl FnOnce(&mut Self) -> SqlResult<Node>,
+    ) -> SqlResult<Node> {
+        if operands.iter().all(|operand| is_literal(operand) || is_column(operand)) {
+            return compile(self);
+        }
+        self.sharing(operands, is_once, compile)
+    }
+
+    fn sharing(
+        &mut self,
+        operands: &[&Expr],
+        is_once: bool,
+        compile: impl FnOnce(&mut Self) -> SqlResult<Node>,
+    ) -> SqlResult<Node> {
+        let is_outermost = self.shared.enter(operands, is_once);
+        let node = compile(self);
+        if !is_outermost {
+            return node;
+        }
+        self.shared.close();
+        Ok(Node::Sharing(Box::new(node?)))
+    }
+
+    /// Compiles what reads an operand by its number.
+    fn with_operand(
+        &mut self,
+        args: &[Expr],
+        option: &CallOption,
+        reader: impl FnOnce(&mut Self, &Expr) -> SqlResult<Node>,
+    ) -> SqlResult<Node> {
+        let ([operand, expr], CallOption::Number(number)) = (args, option) else {
+            return Err(internal("an operand without what reads it"));
+        };
+        self.sharing(&[operand], true, |this| {
+            let value = this.compile(operand)?;
+            let before = this.shared.name(*number, value);
+            let node = reader(this, expr);
+            this.shared.unname(*number, before);
+            node
+        })
+    }
+
+    /// `expr`, converted to `target`, if that is what [`Compiler::with_shared`] knows as an operand: compiled at most once.
+    fn shared_as(
+        &mut self,
+        expr: &Expr,
+        target: Option<&Target>,
+        compile: impl FnOnce(&mut Self) -> SqlResult<Node>,
+    ) -> SqlResult<Node> {
+        if !self.shared.holds(expr) {
+            return compile(self);
+        }
+        if let Some(shared) = self.shared.find(expr, target) {
+            return Ok(Node::Shared(shared));
+        }
+        let is_constant = expr.is_constant();
+        let is_in_constant = self.is_in_constant;
+        self.is_in_constant |= is_constant;
+        let node = compile(self);
+        self.is_in_constant = is_in_constant;
+        let (node, slot) = (node?, self.slot());
+        Ok(Node::Shared(self.shared.keep(expr, target, (node, is_constant), slot)))
+    }
+
+    /// The comparison that decides NULLIF of `args`, compiled at most once.
+    fn shared_comparison(
+        &mut self,
+        args: &[Expr],
+        compile: impl FnOnce(&mut Self) -> SqlResult<Node>,
+    ) -> SqlResult<Node> {
+        if !self.shared.is_open() {
+            return compile(self);
+        }
+        if let Some(shared) = self.shared.find_comparison(args) {
+            return Ok(Node::Shared(shared));
+        }
+        let (node, slot) = (compile(self)?, self.slot());
+        Ok(Node::Shared(self.shared.keep_comparison(args, node, slot)))
+    }
+
     fn slot(&mut self) -> usize {
         self.slots += 1;
         self.slots - 1
@@ -412,6 +510,10 @@ impl Compiler {
 
     /// Compiles an expression; its result has the physical type of its own data type.
     pub(super) fn compile(&mut self, expr: &Expr) -> SqlResult<Node> {
+        self.shared_as(expr, None, |this| this.compile_alone(expr))
+    }
+
+    fn compile_alone(&mut self, expr: &Expr) -> SqlResult<Node> {
         let node = self.compile_node(expr)?;
         // What is constant is computed once, except what is no work.
         if !matches!(
@@ -419,9 +521,17 @@ impl Compiler {
             Node::Const(_) | Node::Param { .. } | Node::Once { .. } | Node::Outer(_) | Node::Input(_)
         ) && expr.is_constant()
         {
-            return Ok(Node::Once { slot: self.slot(), node: Box::new(node) });
+            return Ok(self.once(node));
         }
         Ok(node)
+    }
+
+    /// A constant, computed once.
+    fn once(&mut self, node: Node) -> Node {
+        match self.is_in_constant {
+            true => node,
+            false => Node::Once { slot: self.slot(), node: Box::new(node) },
+        }
     }
 
     fn compile_node(&mut self, expr: &Expr) -> SqlResult<Node> {
@@ -480,7 +590,13 @@ impl Compiler {
 
     /// Compiles with a conversion to `target`, where one is needed.
     pub(super) fn converted(&mut self, expr: &Expr, target: Target) -> SqlResult<Node> {
-        let node = self.compile(expr)?;
+        if !self.shared.holds(expr) {
+            return self.converted_alone(expr, target);
+        }
+        self.shared_as(expr, Some(&target.clone()), |this| this.converted_alone(expr, target))
+    }
+
+    fn converted_alone(&mut self, expr: &Expr, target: Target) -> SqlResult<Node> {
         if expr.data_type.kind == TypeKind::Null && matches!(expr.kind, ExprKind::Literal(_)) {
             let mut column = Column::new(target.physical());
             column.push_null();
@@ -493,7 +609,8 @@ impl Compiler {
                 false => DataType::char(expr.data_type.length, expr.data_type.collation),
             };
             let to = Target::Text(of.collation);
-            let text = Node::Convert { node: Box::new(node), from: expr.data_type.clone(), to };
+            let node = Box::new(self.compile(expr)?);
+            let text = Node::Convert { node, from: expr.data_type.clone(), to };
             let to = match target {
                 Target::Int | Target::Double => Target::Quiet(Box::new(target)),
                 target => target,
@@ -501,7 +618,7 @@ impl Compiler {
             return Ok(Node::Convert { node: Box::new(text), from: of, to });
         }
         if target.is_identity(&expr.data_type) {
-            return Ok(node);
+            return self.compile(expr);
         }
         if let Some(asked) = target.asked_of_chosen(&expr.data_type)
             && let Some(node) = self.chosen(expr, &asked)?
@@ -519,8 +636,7 @@ impl Compiler {
                 }
                 _ => node,
             };
-            let is_once = expr.is_constant();
-            return Ok(if is_once { Node::Once { slot: self.slot(), node: Box::new(node) } } else { node });
+            return Ok(if expr.is_constant() { self.once(node) } else { node });
         }
         let is_column = matches!(expr.kind, ExprKind::Input(_) | ExprKind::Outer(_));
         let is_text_column = (is_column || is_stored(expr)) && expr.data_type.is_text_or_blob();
@@ -542,7 +658,7 @@ impl Compiler {
             target => target,
         };
         let constant = expr.is_constant();
-        let node = match node {
+        let node = match self.compile(expr)? {
             // One constant is enough: the converted one.
             Node::Once { node, .. } => *node,
             node => node,
@@ -570,7 +686,7 @@ impl Compiler {
                 Node::Convert { node: Box::new(node), from, to: target }
             }
         };
-        Ok(if constant { Node::Once { slot: self.slot(), node: Box::new(converted) } } else { converted })
+        Ok(if constant { self.once(converted) } else { converted })
     }
 
     /// CASE, IF and NULLIF with each value that they may give converted by itself, not to the type of all of them first.
@@ -609,8 +725,7 @@ impl Compiler {
                 Node::Coalesce { items, physical }
             }
             ExprKind::Call { function: FunctionId::NullIf, args, .. } => {
-                let value = self.converted(own(&args[0]), target.clone())?;
-                self.null_if(args, value, physical)?
+                self.null_if(args, physical, |this| this.converted(own(&args[0]), target.clone()))?
             }
             // Where texts and years are compared as texts, the number is the least or greatest of their numbers.
             ExprKind::Call { function: FunctionId::Least | FunctionId::Greatest, args, option }
@@ -623,17 +738,35 @@ impl Compiler {
                 let ExprKind::Call { function, .. } = expr.kind else { return Ok(None) };
                 let kind = ExprKind::Call { function, args, option: option.clone() };
                 let number = Expr { kind, data_type: DataType::DOUBLE, ..expr.clone() };
-                self.converted(&number, target.clone())?
+                // It is gone when this returns, and so are its operands.
+                let names = self.shared.only_named();
+                let shared = std::mem::replace(&mut self.shared, names);
+                let node = self.converted(&number, target.clone());
+                self.shared = shared;
+                node?
+            }
+            ExprKind::Call { function: FunctionId::WithOperand, args, option } => {
+                self.with_operand(args, option, |this, reader| this.converted(own(reader), target.clone()))?
             }
             _ => return Ok(None),
         }))
     }
 
-    fn null_if(&mut self, args: &[Expr], value: Node, physical: Physical) -> SqlResult<Node> {
-        let equal = self.compared(CompareOp::Eq, &args[0], &args[1])?;
-        let mut null = Column::new(physical);
-        null.push_null();
-        Ok(Node::Case { whens: vec![(equal, Node::Const(null))], otherwise: Some(Box::new(value)), physical })
+    /// NULLIF: its first operand is compared, and its value is the answer.
+    fn null_if(
+        &mut self,
+        args: &[Expr],
+        physical: Physical,
+        value: impl FnOnce(&mut Self) -> SqlResult<Node>,
+    ) -> SqlResult<Node> {
+        self.with_shared(&[&args[0], own(&args[0])], false, |this| {
+            let equal =
+                this.shared_comparison(args, |this| this.compared(CompareOp::Eq, &args[0], &args[1]))?;
+            let mut null = Column::new(physical);
+            null.push_null();
+            let whens = vec![(equal, Node::Const(null))];
+            Ok(Node::Case { whens, otherwise: Some(Box::new(value(this)?)), physical })
+        })
     }
 
     /// Compiles as a truth value: an integer 0, 1 or NULL.
@@ -656,7 +789,9 @@ impl Compiler {
         class: CompareClass,
         target: fn(&'static str) -> Target,
     ) -> SqlResult<Node> {
-        if class != CompareClass::DateTime || !is_fixed(expr) || !other.data_type.has_date() {
+        let is_beside_time = other.data_type.kind == TypeKind::Time && is_text(&expr.data_type);
+        let is_prepared = is_beside_time || is_fixed(expr) && other.data_type.has_date();
+        if class != CompareClass::DateTime || !is_prepared {
             return self.side(expr, other, class);
         }
         self.converted(expr, target(if other.data_type.kind == TypeKind::Date { "date" } else { "datetime" }))
@@ -691,11 +826,13 @@ impl Compiler {
             TypeKind::Time if is_text(&bound.data_type) => (Target::WholeTime(of.scale), of.clone()),
             _ => return Ok(None),
         };
-        let kept = Box::new(self.converted(bound, target)?);
-        let number = Node::Convert { node: kept, from, to: Target::Double };
-        let items = vec![number, self.converted(bound, Target::Double)?];
-        let node = Box::new(Node::Coalesce { items, physical: Physical::Double });
-        Ok(Some(Node::Once { slot: self.slot(), node }))
+        let node = self.with_shared(&[bound], false, |this| {
+            let kept = Box::new(this.converted(bound, target)?);
+            let number = Node::Convert { node: kept, from, to: Target::Double };
+            let items = vec![number, this.converted(bound, Target::Double)?];
+            Ok(Node::Coalesce { items, physical: Physical::Double })
+        })?;
+        Ok(Some(self.once(node)))
     }
 
     fn side(&mut self, expr: &Expr, other: &Expr, class: CompareClass) -> SqlResult<Node> {
@@ -812,12 +949,14 @@ impl Compiler {
         if !is_day(left, right) && !is_day(right, left) {
             return Ok(None);
         }
-        let mut comparison = self.comparison_in(CompareClass::DateTime, op, left, right)?;
-        if is_day(left, right) {
-            comparison.right = self.converted(right, Target::ComparedDay)?;
+        let class = CompareClass::DateTime;
+        let (left_node, right_node) = if is_day(left, right) {
+            (self.side(left, right, class)?, self.converted(right, Target::ComparedDay)?)
         } else {
-            comparison.left = self.converted(left, Target::ComparedDay)?;
-        }
+            (self.converted(left, Target::ComparedDay)?, self.side(right, left, class)?)
+        };
+        let how = Self::how(class, left, right);
+        let comparison = Comparison { op, how, left: left_node, right: right_node, is_listed: false };
         Ok(Some(Node::Compare(Box::new(comparison))))
     }
 
@@ -851,8 +990,9 @@ impl Compiler {
             return Ok(Node::In { value: Box::new(null), items, slot: None });
         }
         let mut classes: Vec<CompareClass> = list.iter().map(|item| compare_class(value, item)).collect();
-        if list.len() > 1 && value.data_type.has_date() && list.iter().all(is_date_number) {
-            // They are prepared as dates, whatever is looked for.
+        // They are prepared as dates, whatever is looked for.
+        let are_dates = value.data_type.has_date() && list.iter().all(is_date_number);
+        if list.len() > 1 && (are_dates || is_time_among_dates(value, list)) {
             classes.fill(CompareClass::DateTime);
         }
         let first = classes[0];
@@ -860,25 +1000,9 @@ impl Compiler {
             .iter()
             .zip(&classes)
             .all(|(item, class)| *class == first || item.data_type.kind == TypeKind::Null);
-        if !uniform {
-            // Each item in its own class: a chain of comparisons.
-            let mut any = Vec::with_capacity(list.len());
-            for item in list {
-                let class = class_in_mixed_list(value, item, list);
-                let mut comparison = self.comparison_in(class, CompareOp::Eq, value, item)?;
-                comparison.is_listed = true;
-                if value.data_type.kind == TypeKind::Time && is_text(&item.data_type) {
-                    // A text that is no time or date equals none.
-                    let target = if class == CompareClass::Time {
-                        Target::ListedTime
-                    } else {
-                        Target::Listed("datetime")
-                    };
-                    comparison.right = self.converted(item, target)?;
-                }
-                any.push(Node::Compare(Box::new(comparison)));
-            }
-            return Ok(Node::Or(any));
+        let is_text_beside_time = value.data_type.kind == TypeKind::Time && is_text(&list[0].data_type);
+        if !uniform || list.len() == 1 && is_text_beside_time {
+            return self.with_shared(&[value], true, |this| this.in_mixed_list(value, list));
         }
         let mut items = Vec::with_capacity(list.len());
         for item in list {
@@ -904,6 +1028,33 @@ impl Compiler {
         let slot = if constant && signs_agree && hashable { Some(self.slot()) } else { None };
         let value = Box::new(self.side(value, &list[0], first)?);
         Ok(Node::In { value, items, slot })
+    }
+
+    /// IN with each item in its own class: a chain of comparisons.
+    fn in_mixed_list(&mut self, value: &Expr, list: &[Expr]) -> SqlResult<Node> {
+        let mut any = Vec::with_capacity(list.len());
+        for item in list {
+            let class = class_in_mixed_list(value, item);
+            let right = match class {
+                // A text that is no time equals none.
+                CompareClass::Time if is_text(&item.data_type) => self.converted(item, Target::ListedTime)?,
+                // The time of a DATE is read from its text.
+                CompareClass::Time if item.data_type.kind == TypeKind::Date => {
+                    let node = Box::new(self.converted(item, Target::Text(CollationId::UTF8MB4_BIN))?);
+                    let from = DataType::varchar(0, CollationId::UTF8MB4_BIN);
+                    Node::Convert { node, from, to: Target::Time }
+                }
+                _ => self.side(item, value, class)?,
+            };
+            any.push(Node::Compare(Box::new(Comparison {
+                op: CompareOp::Eq,
+                how: Self::how(class, value, item),
+                left: self.side(value, item, class)?,
+                right,
+                is_listed: true,
+            })));
+        }
+        Ok(Node::Or(any))
     }
 
     fn arith(
@@ -1006,48 +1157,7 @@ impl Compiler {
             F::IsTrue | F::IsFalse => {
                 Node::Is { node: Box::new(self.truth(&args[0])?), wanted: function == F::IsTrue }
             }
-            F::Between => {
-                // One class for all three, the widest.
-                let (low, high) = (compare_class(&args[0], &args[1]), compare_class(&args[0], &args[2]));
-                // NULL decides nothing.
-                let class = match (args[1].data_type.kind, args[2].data_type.kind) {
-                    (TypeKind::Null, _) => high,
-                    (_, TypeKind::Null) => low,
-                    _ => between_class(low, high),
-                };
-                let class = match class {
-                    CompareClass::Json => between_documents(args),
-                    // A number is a date if it is a constant and the column's range is looked for; else all three are numbers.
-                    CompareClass::DateTime | CompareClass::Time if has_numbers(args) => CompareClass::Double,
-                    class => class,
-                };
-                let comparison = |this: &mut Self, op, bound: &Expr| -> SqlResult<Comparison> {
-                    let right = match class {
-                        CompareClass::Double => this.number_beside_date(bound, &args[0])?,
-                        _ => None,
-                    };
-                    Ok(Comparison {
-                        op,
-                        how: Self::how(class, &args[0], bound),
-                        left: this.side_in_range(&args[0], bound, class)?,
-                        right: match right {
-                            Some(number) => number,
-                            None => this.side_in_range(bound, &args[0], class)?,
-                        },
-                        is_listed: false,
-                    })
-                };
-                let low = comparison(self, CompareOp::Ge, &args[1])?;
-                let mut high = comparison(self, CompareOp::Le, &args[2])?;
-                // A constant becomes a number once.
-                if class == CompareClass::Double
-                    && let (Node::Once { slot, .. }, Node::Once { slot: again, .. }) =
-                        (&low.left, &mut high.left)
-                {
-                    *again = *slot;
-                }
-                Node::Between { low: Box::new(low), high: Box::new(high) }
-            }
+            F::Between => self.with_shared(&[&args[0]], true, |this| this.between(args))?,
             F::If => Node::Case {
                 whens: vec![(self.truth(&args[0])?, self.compile(&args[1])?)],
                 otherwise: Some(Box::new(self.compile(&args[2])?)),
@@ -1073,14 +1183,21 @@ impl Compiler {
                 let bounds = args[1..].iter().map(bound).collect::<SqlResult<Vec<Node>>>()?;
                 Node::Interval { value, bounds, is_early, are_searched }
             }
-            F::NullIf => {
-                let value = if is_text(&args[0].data_type) && result.is_string() {
-                    self.converted(&args[0], Target::Text(result.collation))?
-                } else {
-                    self.compile(&args[0])?
+            F::WithOperand => self.with_operand(args, option, Self::compile)?,
+            F::Operand => {
+                let CallOption::Number(number) = option else {
+                    return Err(internal("an operand without a number"));
                 };
-                self.null_if(args, value, result.physical())?
+                let shared = self.shared.named(*number).ok_or_else(|| internal("no such operand"))?;
+                Node::Shared(shared)
             }
+            F::NullIf => self.null_if(args, result.physical(), |this| {
+                if is_text(&args[0].data_type) && result.is_string() {
+                    this.converted(&args[0], Target::Text(result.collation))
+                } else {
+                    this.compile(&args[0])
+                }
+            })?,
             F::AnyValue => self.compile(&args[0])?,
             // What is neither text nor document is not looked at.
             F::JsonValid if is_known_invalid(&args[0]) => self.compile(&Expr::bool(false))?,
@@ -1126,6 +1243,49 @@ impl Compiler {
                 return self.row_call(function, scalar_kernel, args, option, result);
             }
         })
+    }
+
+    fn between(&mut self, args: &[Expr]) -> SqlResult<Node> {
+        // One class for all three, the widest.
+        let (low, high) = (compare_class(&args[0], &args[1]), compare_class(&args[0], &args[2]));
+        let class = match (args[1].data_type.kind, args[2].data_type.kind) {
+            _ if is_time_among_dates(&args[0], &args[1..]) => CompareClass::DateTime,
+            // NULL decides nothing.
+            (TypeKind::Null, _) => high,
+            (_, TypeKind::Null) => low,
+            _ => between_class(low, high),
+        };
+        let class = match class {
+            CompareClass::Json => between_documents(args),
+            // A number is a date if it is a constant and the column's range is looked for; else all three are numbers.
+            CompareClass::DateTime | CompareClass::Time if has_numbers(args) => CompareClass::Double,
+            class => class,
+        };
+        let comparison = |this: &mut Self, op, bound: &Expr| -> SqlResult<Comparison> {
+            let right = match class {
+                CompareClass::Double => this.number_beside_date(bound, &args[0])?,
+                _ => None,
+            };
+            Ok(Comparison {
+                op,
+                how: Self::how(class, &args[0], bound),
+                left: this.side_in_range(&args[0], bound, class)?,
+                right: match right {
+                    Some(number) => number,
+                    None => this.side_in_range(bound, &args[0], class)?,
+                },
+                is_listed: false,
+            })
+        };
+        let low = comparison(self, CompareOp::Ge, &args[1])?;
+        let mut high = comparison(self, CompareOp::Le, &args[2])?;
+        // A constant becomes a number once.
+        if class == CompareClass::Double
+            && let (Node::Once { slot, .. }, Node::Once { slot: again, .. }) = (&low.left, &mut high.left)
+        {
+            *again = *slot;
+        }
+        Ok(Node::Between { low: Box::new(low), high: Box::new(high) })
     }
 
     /// COALESCE of dates without those that are zero; `None`: it is something else.

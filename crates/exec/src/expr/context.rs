@@ -327,6 +327,11 @@ impl Warnings {
         self.total == 0
     }
 
+    /// Whether there are so many that another one changes nothing that a client sees.
+    pub(super) fn is_count_full(&self) -> bool {
+        self.total >= u64::from(u16::MAX)
+    }
+
     /// Forgets what came after `total` was this.
     pub fn truncate(&mut self, total: u64) {
         let entries = usize::try_from(total).unwrap_or(usize::MAX);

@@ -21,7 +21,7 @@ use types::{
 };
 
 /// What a value is converted to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Target {
     /// A number for arithmetic or a function's integer argument.
     Int,

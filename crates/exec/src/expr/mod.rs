@@ -12,7 +12,8 @@
 //! 3. A program is immutable and shared; all state of an execution is in its scratch and its context.
 //!
 //! Read next: `program` (nodes and how they run), `compile` (from bound expressions), `convert` (between classes),
-//! `arith`, `compare`, `single` (without columns), then the function kernels `text`, `number`, `temporal`, `json`, `misc`.
+//! `arith`, `compare`, `shared` (operands that are read several times), `single` (without columns), then the function kernels `text`, `number`,
+//! `temporal`, `json`, `misc`.
 
 mod arith;
 mod compare;
@@ -22,6 +23,7 @@ mod convert;
 mod fold;
 mod kernels;
 mod program;
+mod shared;
 mod single;
 mod vector;
 

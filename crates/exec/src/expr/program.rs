@@ -4,6 +4,7 @@ use super::arith::Arith;
 use super::compare::{self, Comparison, TimeComparison};
 use super::context::{EvalContext, SqlResult};
 use super::convert::{self, Target};
+use super::shared::Shared;
 use super::vector::{Operand, Pool, Rows, View, union_nulls};
 use crate::error::internal;
 use plan::expr::{CallOption, Expr};
@@ -49,6 +50,9 @@ pub struct Scratch {
     wide_bytes: usize,
     /// Rows that a wide program takes at a time.
     rows_max: usize,
+    /// Which evaluation of an expression that reads an operand several times runs now, and the last that began.
+    pub(super) shared_evaluation: u64,
+    last_shared_evaluation: u64,
     /// Values of expressions of many parts computed since the last check whether the statement must end.
     values_since_look: usize,
     /// What is wrong with the row after those that [`Program::filter_to_error`] gave.
@@ -217,6 +221,10 @@ pub(super) enum Node {
         to: Target,
     },
     Call(Box<RowCall>),
+    /// An operand that several nodes read.
+    Shared(Arc<Shared>),
+    /// What reads such operands: their values last as long as it is evaluated.
+    Sharing(Box<Node>),
 }
 
 /// One row without columns: the input of constant expressions.
@@ -588,6 +596,11 @@ impl Run<'_, '_> {
         if parts <= FEW_PARTS {
             return Ok(());
         }
+        self.count_values(values)
+    }
+
+    /// Called before `values` values are computed whose expression may be computed very often for one row.
+    pub(super) fn count_values(&mut self, values: usize) -> SqlResult<()> {
         self.scratch.values_since_look += values;
         if self.scratch.values_since_look < LOOK_VALUES {
             return Ok(());
@@ -763,6 +776,15 @@ impl Node {
                 convert::eval(operand, from, to, run, count)
             }
             Node::Call(call) => eval_call(call, input, run, rows),
+            Node::Shared(shared) => shared.eval(input, run, rows),
+            Node::Sharing(node) => {
+                run.scratch.last_shared_evaluation += 1;
+                let outer = run.scratch.shared_evaluation;
+                run.scratch.shared_evaluation = run.scratch.last_shared_evaluation;
+                let operand = node.eval(input, run, rows);
+                run.scratch.shared_evaluation = outer;
+                operand
+            }
         }
     }
 }

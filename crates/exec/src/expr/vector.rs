@@ -54,6 +54,10 @@ impl<'b> Operand<'b> {
         Operand { source: Source::Shared(column), constant: true }
     }
 
+    pub(super) fn of_rows(column: Arc<Column>) -> Operand<'b> {
+        Operand { source: Source::Shared(column), constant: false }
+    }
+
     pub(super) fn owned(column: Column) -> Operand<'b> {
         Operand { source: Source::Owned(column), constant: false }
     }

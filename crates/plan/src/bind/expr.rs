@@ -779,6 +779,13 @@ impl<'a> Binder<'a> {
             }
             if !matches!(op, CompareOp::Eq | CompareOp::NullSafeEq | CompareOp::Ne) {
                 self.unequal_rows += 1;
+                let (left, right) = (self.row(left)?, self.row(right)?);
+                let mut shared = Vec::new();
+                let mut share = |row: Vec<Expr>| -> Vec<Expr> {
+                    row.into_iter().map(|part| function::share(part, &mut shared)).collect()
+                };
+                let (left, right) = (share(left), share(right));
+                return Ok(function::with_operands(shared, self.compare_rows(op, left, right)?));
             }
             let (left, right) = (self.row(left)?, self.row(right)?);
             return self.compare_rows(op, left, right);
@@ -862,8 +869,12 @@ impl<'a> Binder<'a> {
             return Err(operand_columns(left.len()));
         }
         let parts = left.into_iter().zip(right).map(|(left, right)| {
-            if left.data_type.has_date() && right.data_type.is_string() {
+            let of = &right.data_type;
+            if left.data_type.is_temporal() && of.is_string() {
                 function::in_list(left, vec![right], &self.types)
+            } else if left.data_type.kind == TypeKind::Time && of.has_date() {
+                let right = self.time_among_choices(right)?;
+                self.call(FunctionId::Eq, vec![left, right])
             } else {
                 self.call(FunctionId::Eq, vec![left, right])
             }
@@ -888,7 +899,11 @@ impl<'a> Binder<'a> {
         if matches!(expr.kind, Ast::Row(_)) {
             let side = if is_conjunct { LeftSide::RowOfConjunct } else { LeftSide::Row };
             self.unequal_rows += 1;
-            let left = self.row(expr)?;
+            let mut left = self.row(expr)?;
+            let mut shared = Vec::new();
+            if list.len() > 1 {
+                left = left.into_iter().map(|part| function::share(part, &mut shared)).collect();
+            }
             let mut choices = Vec::with_capacity(list.len());
             for item in list {
                 if let Ast::Subquery(query) = &item.kind {
@@ -905,12 +920,20 @@ impl<'a> Binder<'a> {
                 choices.push(if list.len() > 1 {
                     self.listed_row(left, right)?
                 } else {
+                    // Unlike `=` of rows it makes no time of a date.
+                    for (time, value) in left.iter_mut().zip(&right) {
+                        if time.data_type.kind == TypeKind::Time && value.data_type.has_date() {
+                            let of = std::mem::replace(time, Expr::null());
+                            *time =
+                                self.typed(FunctionId::Cast, of, DataType::datetime(FRACTION_DIGITS_MAX))?;
+                        }
+                    }
                     self.compare_rows(CompareOp::Eq, left, right)?
                 });
             }
             let call =
                 if choices.len() == 1 { choices.swap_remove(0) } else { self.call(FunctionId::Or, choices)? };
-            return self.negate(call, negated);
+            return self.negate(function::with_operands(shared, call), negated);
         }
         let (written, written_list) = (expr, list);
         let expr = self.expr(expr)?;
@@ -1065,6 +1088,7 @@ impl<'a> Binder<'a> {
 
     fn case(&mut self, case: &'a ast::Case<'a>) -> PlanResult<Expr> {
         let operand = case.operand.as_ref().map(|operand| self.expr(operand)).transpose()?;
+        let mut shared = Vec::new();
         let mut compared: Vec<Expr> = operand.into_iter().collect();
         let has_operand = !compared.is_empty();
         let mut values = Vec::with_capacity(case.whens.len());
@@ -1084,6 +1108,10 @@ impl<'a> Binder<'a> {
             }
             let mut compared_with = compared.drain(..);
             if let Some(operand) = compared_with.next() {
+                let operand = match compared_with.len() {
+                    1 => operand,
+                    _ => function::share(operand, &mut shared),
+                };
                 compared = compared_with
                     .map(|value| self.case_equal(operand.clone(), value, collation))
                     .collect::<PlanResult<Vec<_>>>()?;
@@ -1097,7 +1125,7 @@ impl<'a> Binder<'a> {
         self.chosen_values(values.iter());
         let otherwise = if has_otherwise { values.pop() } else { None };
         let whens = compared.into_iter().zip(values).collect();
-        function::case(whens, otherwise, &self.types)
+        Ok(function::with_operands(shared, function::case(whens, otherwise, &self.types)?))
     }
 
     /// `CASE operand WHEN value`: unlike `=`, it takes no notice of the signs of integers, compares documents as texts, and
@@ -1125,7 +1153,7 @@ impl<'a> Binder<'a> {
         }
         let is_document = of.kind == TypeKind::Json || other.kind == TypeKind::Json;
         if !is_document && of.kind == TypeKind::Time && (other.has_date() || other.is_string()) {
-            let value = self.typed(FunctionId::Cast, value, DataType::time(FRACTION_DIGITS_MAX))?;
+            let value = self.time_among_choices(value)?;
             return self.call_with(FunctionId::Eq, vec![operand, value], CallOption::AsIs);
         }
         if !is_document && of.has_date() && !other.is_temporal() {
@@ -1147,6 +1175,18 @@ impl<'a> Binder<'a> {
             }
         }
         self.call(FunctionId::Eq, sides)
+    }
+
+    /// What a TIME is compared with where it is looked for among several values: the time of a DATE is read from its text.
+    fn time_among_choices(&self, value: Expr) -> PlanResult<Expr> {
+        let value = match value.data_type.kind {
+            TypeKind::Date => {
+                let text = DataType::varchar(u32::MAX, self.types.connection_collation);
+                self.typed(FunctionId::Cast, value, text)?
+            }
+            _ => value,
+        };
+        self.typed(FunctionId::Cast, value, DataType::time(FRACTION_DIGITS_MAX))
     }
 
     fn cast_type(&self, to: &CastType<'_>) -> PlanResult<DataType> {
@@ -1334,7 +1374,10 @@ impl<'a> Binder<'a> {
             nullable,
         };
         let is_average = call.function == AggregateFunction::Avg && data_type.kind == TypeKind::Decimal;
-        let known = self.blocks[home].aggregates.iter().find(|(_, other)| *other == call).map(|(id, _)| *id);
+        // What draws numbers, sets variables or calls functions does so for each aggregate.
+        let is_same = call.args.iter().all(crate::rewrite::is_repeatable);
+        let known = self.blocks[home].aggregates.iter().find(|(_, other)| is_same && *other == call);
+        let known = known.map(|(id, _)| *id);
         let id = match known {
             Some(id) => id,
             None => {

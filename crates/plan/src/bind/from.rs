@@ -7,14 +7,15 @@ use syntax::ast::{
     Ident, IndexHintKind, IndexHintScope, Join, JoinCondition, JoinKind as AstJoin, Query, QueryBody,
     TableFactor, TableRef,
 };
-use types::TypeKind;
+use types::{DataType, TypeKind};
 
 use super::first_error::first_of;
 use super::scope::{Block, CommonJoin, ScopeColumns, ScopeTable};
+use super::temporary::TemporaryColumn;
 use super::{Binder, JOIN_TABLES_MAX, NamedColumns, VisibleCte, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind};
-use crate::function::FunctionId;
+use crate::function::{self, FunctionId};
 use crate::logical::{
     AggregateFunction, ColumnInfo, JoinKind, Logical, OutputColumn, OutputSource, TableIndex,
 };
@@ -214,6 +215,7 @@ impl<'a> Binder<'a> {
                 column.source = OutputSource::SetOperation;
             }
         }
+        keep_digits(&mut bound.plan);
         // In subqueries of changes it merges none.
         if self.is_change && self.subquery_depth > 0 || !self.is_merged(query) {
             self.materialize_rows(bound);
@@ -225,6 +227,7 @@ impl<'a> Binder<'a> {
         if matches!(query.body, QueryBody::Values(_)) {
             self.materialize_unless_merged(query, bound);
         } else {
+            keep_digits(&mut bound.plan);
             self.materialize_rows(bound);
         }
     }
@@ -233,6 +236,32 @@ impl<'a> Binder<'a> {
         self.keep_aggregates(&bound.plan);
         self.materialize_derived(&bound.plan, &bound.outer, &mut bound.output);
         store_values(&mut bound.plan, &mut self.columns);
+        self.store_rolled_up_members(bound);
+    }
+
+    /// A member of ENUM or SET by which ROLLUP groups is kept as its text.
+    fn store_rolled_up_members(&mut self, bound: &mut super::select::BoundQuery) {
+        let mut keys = Vec::new();
+        find_rolled_up_members(&bound.plan, &mut keys);
+        let mut items = Vec::new();
+        for column in bound.output.iter_mut().filter(|column| keys.contains(&column.id)) {
+            let member = self.column_expr(column.id);
+            let to = DataType::varchar(member.data_type.length, member.data_type.collation);
+            let coercibility = member.coercibility;
+            let text = Expr { coercibility, ..function::cast(member, to.clone()) };
+            let id = self.new_column(&column.name, to.clone(), true);
+            if let Some(held) = self.temporary_columns.get(&column.id) {
+                let held = TemporaryColumn { data_type: to.clone(), flags: held.flags, source: held.source };
+                self.temporary_columns.insert(id, held);
+            }
+            self.materialized_columns.insert(id);
+            (column.id, column.data_type) = (id, to);
+            items.push((id, text));
+        }
+        if !items.is_empty() {
+            let input = std::mem::replace(&mut bound.plan, Logical::OneRow);
+            bound.plan = Logical::Project { input: Box::new(input), items };
+        }
     }
 
     /// A text that an aggregate gives is a column of the temporary table, which holds its collation as strongly as any column. Only MIN
@@ -631,6 +660,36 @@ fn store_values(plan: &mut Logical, columns: &mut [ColumnInfo]) {
                 let kind = ExprKind::Call { function: FunctionId::AnyValue, args, option: CallOption::None };
                 *item = Expr { kind, data_type, nullable, coercibility };
             }
+        }
+        _ => {}
+    }
+}
+
+/// What a query in FROM gives has all digits of its type, merged or not.
+fn keep_digits(plan: &mut Logical) {
+    match plan {
+        Logical::Limit { input, .. }
+        | Logical::Sort { input, .. }
+        | Logical::Filter { input, .. }
+        | Logical::Distinct { input, .. } => keep_digits(input),
+        Logical::Project { items, .. } => {
+            items.iter_mut().for_each(|(_, item)| function::keep_all_digits(item));
+        }
+        _ => {}
+    }
+}
+
+/// The keys of ROLLUP that are members of ENUM or SET.
+fn find_rolled_up_members(plan: &Logical, found: &mut Vec<ColumnId>) {
+    match plan {
+        Logical::Limit { input, .. }
+        | Logical::Sort { input, .. }
+        | Logical::Filter { input, .. }
+        | Logical::Project { input, .. }
+        | Logical::Window { input, .. } => find_rolled_up_members(input, found),
+        Logical::Aggregate { keys, rollup: true, .. } => {
+            let members = keys.iter().filter(|(_, key)| key.data_type.members.is_some());
+            found.extend(members.map(|(id, _)| *id));
         }
         _ => {}
     }

@@ -178,6 +178,13 @@ impl<'a> Binder<'a> {
                 SetOp::Except => exprs[0].nullable,
                 SetOp::Intersect => exprs.iter().all(|expr| expr.nullable),
             };
+            if data_type.kind == TypeKind::Decimal {
+                for (member, expr) in [&mut left.plan, &mut right.plan].into_iter().zip(&exprs) {
+                    if let Some(item) = expr.as_column().and_then(|id| item_of(member, id)) {
+                        function::keep_all_digits(item);
+                    }
+                }
+            }
             for (side, expr) in exprs.into_iter().enumerate() {
                 let is_stored =
                     expr.as_column().is_some_and(|id| self.columns[id.0 as usize].origin.is_some());

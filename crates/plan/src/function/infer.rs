@@ -327,7 +327,11 @@ pub(crate) fn aggregate_type(
             let argument = first();
             match numeric(&argument) {
                 Numeric::Double => number(DataType::DOUBLE, true),
-                _ => number(decimal(integer_digits(&argument), scale(&argument) + 4), true),
+                _ => {
+                    let digits = scale(&argument) + u32::from(context.div_precision_increment);
+                    let digits = digits.min(u32::from(DECIMAL_SCALE_MAX));
+                    number(decimal(integer_digits(&argument), digits), true)
+                }
             }
         }
         A::Min | A::Max => {
@@ -1156,7 +1160,9 @@ pub(super) fn infer(
         F::LastInsertId => plain(uint(INT_WIDTH), any_nullable),
         F::FoundRows | F::RowCount | F::Sleep => plain(int(INT_WIDTH), false),
         // Its definition says the type: `Binder::stored_function`.
-        F::StoredFunction | F::DeterministicFunction => plain(DataType::NULL, true),
+        F::StoredFunction | F::DeterministicFunction | F::WithOperand | F::Operand => {
+            plain(DataType::NULL, true)
+        }
         F::GetLock | F::ReleaseLock | F::IsFreeLock => plain(int(1), true),
         F::IsUsedLock | F::ReleaseAllLocks => plain(uint(INT_WIDTH), function == F::IsUsedLock),
         F::Database => system(64, true),

@@ -119,8 +119,56 @@ impl FunctionId {
     pub fn is_foldable(self) -> bool {
         use FunctionId as F;
         self.stability() == Stability::Pure
-            && !matches!(self, F::RegexpInstr | F::RegexpLike | F::RegexpReplace | F::RegexpSubstr)
+            && !matches!(
+                self,
+                F::RegexpInstr | F::RegexpLike | F::RegexpReplace | F::RegexpSubstr | F::Operand
+            )
     }
+}
+
+/// What stands for `value` wherever an expression reads it: a copy of what is small and the same whenever it is computed, so that conditions are
+/// seen for what they are, or a reference to an operand among `shared`, which [`with_operands`] puts around the expression. So an expression
+/// grows with its text, however deep such ones are nested, and RAND(), a stored function or a subquery is asked once.
+///
+/// A reference is the number of the operand in its own expression, so that what is written twice is bound to the same.
+pub(crate) fn share(value: Expr, shared: &mut Vec<Expr>) -> Expr {
+    /// Parts of the largest operand that is copied.
+    const PARTS_MAX: usize = 16;
+    let mut parts = 0;
+    let is_large = value.any(&mut |node| {
+        parts += 1;
+        parts > PARTS_MAX
+            || match &node.kind {
+                ExprKind::Subquery(_) | ExprKind::UserVarAssign { .. } => true,
+                ExprKind::Call { function, option, .. } => {
+                    !function.is_deterministic() || matches!(option, CallOption::Function(_))
+                }
+                _ => false,
+            }
+    });
+    if !is_large {
+        return value;
+    }
+    let option = CallOption::Number(shared.len() as u64);
+    let kind = ExprKind::Call { function: FunctionId::Operand, args: Vec::new(), option };
+    let Expr { ref data_type, nullable, coercibility, .. } = value;
+    let reference = Expr { kind, data_type: data_type.clone(), nullable, coercibility };
+    shared.push(value);
+    reference
+}
+
+/// `reader`, which reads `operands` by their numbers.
+pub(crate) fn with_operands(operands: Vec<Expr>, reader: Expr) -> Expr {
+    (0..).zip(operands).fold(reader, |reader, (number, operand)| with_operand(number, operand, reader))
+}
+
+/// `reader`, which reads one operand by its number.
+pub(crate) fn with_operand(number: u64, operand: Expr, reader: Expr) -> Expr {
+    let Expr { data_type, nullable, coercibility, .. } = &reader;
+    let (data_type, nullable, coercibility) = (data_type.clone(), *nullable, *coercibility);
+    let (function, option) = (FunctionId::WithOperand, CallOption::Number(number));
+    let kind = ExprKind::Call { function, args: vec![operand, reader], option };
+    Expr { kind, data_type, nullable, coercibility }
 }
 
 /// The function a statement calls `name` (any case). Operators are not found by name.

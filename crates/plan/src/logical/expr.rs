@@ -394,7 +394,9 @@ impl Expr {
             | ExprKind::UserVarAssign { .. }
             | ExprKind::UserVar(_)
             | ExprKind::Subquery(_) => true,
-            ExprKind::Call { function, .. } => !function.is_deterministic(),
+            ExprKind::Call { function, .. } => {
+                !function.is_deterministic() || *function == FunctionId::Operand
+            }
             _ => false,
         })
     }

@@ -8,7 +8,7 @@
 use types::{DataType, Value};
 
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind, SubqueryKind};
-use crate::function::FunctionId as F;
+use crate::function::{FunctionId as F, with_operand};
 use crate::logical::{Bound, ColumnInfo, JoinKind, Logical};
 
 use super::take;
@@ -215,6 +215,8 @@ struct Extract<'b> {
     bound: &'b mut Bound,
     /// What is true where the part that is visited is evaluated: arms of CASE and operands of AND that those before them ask for.
     needed_if: Vec<Expr>,
+    /// The operands that the part that is visited may read by their numbers.
+    operands: Vec<(u64, Expr)>,
     /// Columns that may have another value where the expression is evaluated.
     changing: &'b [ColumnId],
     /// What is visited may be evaluated for other rows than the `Apply` has.
@@ -223,7 +225,7 @@ struct Extract<'b> {
 
 impl<'b> Extract<'b> {
     fn new(bound: &'b mut Bound) -> Extract<'b> {
-        Extract { bound, needed_if: Vec::new(), changing: &[], is_beside: false }
+        Extract { bound, needed_if: Vec::new(), operands: Vec::new(), changing: &[], is_beside: false }
     }
 
     /// Notes that what follows is evaluated only if what `of` makes of the condition is true.
@@ -231,7 +233,13 @@ impl<'b> Extract<'b> {
         if self.is_beside || self.needed_if.len() >= NEEDED_IF_MAX {
             return;
         }
-        // It is computed a second time.
+        // It is computed a second time, with the operands that it reads.
+        let mut condition = condition.clone();
+        if condition.any(&mut |node| matches!(node.kind, ExprKind::Call { function: F::Operand, .. })) {
+            for (number, operand) in self.operands.iter().rev() {
+                condition = with_operand(*number, operand.clone(), condition);
+            }
+        }
         let mut nodes = 0;
         let is_other = condition.any(&mut |node| {
             nodes += 1;
@@ -244,7 +252,7 @@ impl<'b> Extract<'b> {
                 }
         });
         if !is_other {
-            self.needed_if.push(of(condition.clone()));
+            self.needed_if.push(of(condition));
         }
     }
 
@@ -289,6 +297,14 @@ impl<'b> Extract<'b> {
             }
             ExprKind::Call { function: F::Coalesce | F::IfNull, args, .. } => {
                 self.in_turn(source, args, |arg| call(F::IsNull, arg))
+            }
+            ExprKind::Call { function: F::WithOperand, args, option: CallOption::Number(number) } => {
+                let [operand, reader] = &mut args[..] else { return source };
+                source = self.read(source, operand, true);
+                self.operands.push((*number, operand.clone()));
+                source = self.read(source, reader, true);
+                self.operands.pop();
+                source
             }
             // They compute nothing of what they are asked for.
             ExprKind::Call { function: F::Charset | F::Collation | F::Coercibility, args, .. } => {

@@ -10,6 +10,7 @@
 //! 2. An expression has the same type as before; what computes with more digits is cast to it.
 //! 3. No quotient has fewer digits before the point than what is summed up.
 
+use syntax::ast::IntervalUnit;
 use types::data_type::DECIMAL_SCALE_MAX;
 use types::{DataType, TypeKind, Value};
 
@@ -30,7 +31,8 @@ pub(super) fn run(bound: &mut Bound, kind: &mut BoundKind) {
     match kind {
         BoundKind::Query(tree) | BoundKind::Do(tree) => visit(columns, tree, false),
         BoundKind::Insert(insert) => {
-            if let InsertRows::Query(tree, _) = &mut insert.rows {
+            if let InsertRows::Query(tree, ids) = &mut insert.rows {
+                store(columns, tree, ids);
                 visit(columns, tree, false);
             }
             insert.row_queries.iter_mut().for_each(|query| visit(columns, &mut query.tree, false));
@@ -38,7 +40,10 @@ pub(super) fn run(bound: &mut Bound, kind: &mut BoundKind) {
         BoundKind::Update(update) => {
             let mut outside = Block { averages: Vec::new(), columns, more: Vec::new() };
             let assigned = update.assignments.iter_mut().filter_map(|assignment| assignment.value.as_mut());
-            assigned.for_each(|value| outside.compute(value));
+            assigned.for_each(|value| {
+                outside.widen(value);
+                outside.compute(value);
+            });
             visit(columns, &mut update.source, false);
             update.row_queries.iter_mut().for_each(|query| visit(columns, &mut query.tree, false));
         }
@@ -72,6 +77,24 @@ fn visit(columns: &mut Columns<'_>, tree: &mut Logical, is_stored: bool) {
     };
     let mut block = Block { averages, columns, more: Vec::new() };
     tree.each_expr_mut(&mut |expr| block.compute(expr));
+    let more = block.more;
+    if !more.is_empty() {
+        aggregate(tree, more);
+    }
+}
+
+/// What stores the columns `ids` of `tree` gets all digits of the averages among them.
+fn store(columns: &mut Columns<'_>, tree: &mut Logical, ids: &mut [ColumnId]) {
+    if has_rollup(tree) || is_sorted_rollup(tree) {
+        return;
+    }
+    let averages = averages_of(tree, columns.averages);
+    let mut block = Block { averages, columns, more: Vec::new() };
+    for id in ids {
+        if let Some((wide, _)) = block.quotient(*id) {
+            *id = wide;
+        }
+    }
     let more = block.more;
     if !more.is_empty() {
         aggregate(tree, more);
@@ -133,6 +156,12 @@ impl Block<'_, '_> {
     fn take_digits(&mut self, expr: &mut Expr) {
         let kind = expr.data_type.kind;
         match &mut expr.kind {
+            // The variable gets all digits, what is shown is rounded.
+            ExprKind::UserVarAssign { value, .. } => {
+                if let Some(digits) = self.widen(value) {
+                    round(expr, digits);
+                }
+            }
             ExprKind::InList { expr, list } => {
                 self.compared(&mut std::iter::once(&mut **expr).chain(list).collect::<Vec<_>>());
             }
@@ -217,9 +246,15 @@ impl Block<'_, '_> {
                 (F::Cast, TypeKind::Time | TypeKind::DateTime | TypeKind::Json) => {
                     self.widen(&mut args[0]);
                 }
-                (F::Format, _) => {
+                (F::Format | F::Microsecond, _) => {
                     self.widen(&mut args[0]);
                 }
+                (F::DateAdd | F::DateSub, _) if matches!(option, CallOption::Unit(IntervalUnit::Second)) => {
+                    self.widen(&mut args[1]);
+                }
+                (F::AddTime | F::SubTime, _) => args.iter_mut().for_each(|arg| {
+                    self.widen(arg);
+                }),
                 (F::JsonObject, _) => args.iter_mut().skip(1).step_by(2).for_each(|arg| {
                     self.widen(arg);
                 }),

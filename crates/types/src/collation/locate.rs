@@ -5,34 +5,61 @@
 
 use super::family::{Family, Scan, decode};
 use super::{levels, swar};
+use crate::charset::Decoded;
 
-/// Offset in bytes of the first occurrence. `None` in an empty haystack.
+/// Bytes of the haystack that may be read before the search asks whether it may go on: each candidate may read all of it.
+const BYTES_BETWEEN_ASKING: usize = 64 << 20;
+
+/// Offset in bytes of the first occurrence. `None` in an empty haystack, and when `may_continue` says no.
 pub(super) fn find<F: Family>(
     family: F,
     level_count: usize,
     haystack: &[u8],
     needle: &[u8],
+    may_continue: &mut dyn FnMut() -> bool,
 ) -> Option<usize> {
     let codes = family.ascii_codes();
     // Most characters are ruled out by the first letter.
     let first = needle.first().filter(|byte| byte.is_ascii()).map_or(0, |&byte| codes[usize::from(byte)]);
+    let candidates = (BYTES_BETWEEN_ASKING / haystack.len().max(1)).clamp(16, 1 << 16);
+    let mut left = candidates;
+    // Where characters without weights begin: with one level, what is found behind them is found from the first of them on. They are
+    // read once, not once for each of them.
+    let mut ignored: Option<usize> = None;
     let mut at = 0;
     while let Some(&byte) = haystack.get(at) {
-        if byte.is_ascii() {
+        let (bytes, is_other, has_weights) = if byte.is_ascii() {
             let code = codes[usize::from(byte)];
-            let is_other = first != 0 && code != 0 && code != first;
-            if !is_other && begins_with(family, level_count, &haystack[at..], needle) {
-                return Some(at);
-            }
-            at += 1;
+            (1, first != 0 && code != 0 && code != first, code != 0)
         } else {
-            if begins_with(family, level_count, &haystack[at..], needle) {
-                return Some(at);
+            let decoded = decode(&haystack[at..]);
+            let has_weights = match decoded {
+                Decoded::Char { code, .. } if F::IGNORES => family.weights(code).next().is_some(),
+                _ => true,
+            };
+            (decoded.byte_count(), false, has_weights)
+        };
+        if !has_weights && level_count == 1 {
+            ignored.get_or_insert(at);
+        } else {
+            if !is_other {
+                if left == 0 {
+                    if !may_continue() {
+                        return None;
+                    }
+                    left = candidates;
+                }
+                left -= 1;
+                if begins_with(family, level_count, &haystack[at..], needle) {
+                    return Some(ignored.unwrap_or(at));
+                }
             }
-            at += decode(&haystack[at..]).byte_count();
+            ignored = None;
         }
+        at += bytes;
     }
-    None
+    // A needle without weights is found anywhere.
+    ignored.filter(|_| begins_with(family, level_count, &[], needle))
 }
 
 fn begins_with<F: Family>(family: F, level_count: usize, text: &[u8], front: &[u8]) -> bool {

@@ -322,9 +322,15 @@ impl CollationId {
 
     /// Position in characters (from 0) of the first occurrence of `needle` in `haystack` at or after character
     /// `start`; `None` if there is none. `LOCATE` and `INSTR` show it plus one. An empty needle is found at `start`
-    /// if that is not behind the end.
+    /// if that is not behind the end. A long search asks `may_continue` now and then, and ends with `None` where it says no.
     #[must_use]
-    pub fn locate(self, needle: &[u8], haystack: &[u8], start: usize) -> Option<usize> {
+    pub fn locate(
+        self,
+        needle: &[u8],
+        haystack: &[u8],
+        start: usize,
+        may_continue: &mut dyn FnMut() -> bool,
+    ) -> Option<usize> {
         let info = self.info();
         let start_bytes = info.charset.prefix_bytes(haystack, start);
         let is_behind = start_bytes == haystack.len() && info.charset.char_count(haystack) < start;
@@ -338,12 +344,12 @@ impl CollationId {
         let found_bytes = match info.rules {
             Rules::Bytes => memchr::memmem::find(rest, needle)?,
             Rules::ByteTable(table) => bytes::find(Table(table), rest, needle)?,
-            Rules::General => locate::find(General, 1, rest, needle)?,
-            Rules::GeneralMysql500 => locate::find(GeneralMysql500, 1, rest, needle)?,
-            Rules::ToLower => locate::find(ToLower, 1, rest, needle)?,
-            Rules::Uca400 => locate::find(&UCA400, 1, rest, needle)?,
-            Rules::Uca520 => locate::find(&UCA520, 1, rest, needle)?,
-            Rules::Uca900 { levels } => locate::find(&UCA900, levels, rest, needle)?,
+            Rules::General => locate::find(General, 1, rest, needle, may_continue)?,
+            Rules::GeneralMysql500 => locate::find(GeneralMysql500, 1, rest, needle, may_continue)?,
+            Rules::ToLower => locate::find(ToLower, 1, rest, needle, may_continue)?,
+            Rules::Uca400 => locate::find(&UCA400, 1, rest, needle, may_continue)?,
+            Rules::Uca520 => locate::find(&UCA520, 1, rest, needle, may_continue)?,
+            Rules::Uca900 { levels } => locate::find(&UCA900, levels, rest, needle, may_continue)?,
             Rules::Tailored { tailoring, levels } => tailored::find(tailoring.get(), levels, rest, needle)?,
             Rules::AsUtf8(twin) => as_utf8::find(info.charset, twin, rest, needle)?,
             Rules::MultiByte(rules) => rules.find(rest, needle)?,

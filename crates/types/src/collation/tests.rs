@@ -168,7 +168,7 @@ fn like_and_its_shapes() {
 #[test]
 fn locating() {
     let locate = |collation: CollationId, needle: &str, haystack: &str, start| {
-        collation.locate(needle.as_bytes(), haystack.as_bytes(), start)
+        collation.locate(needle.as_bytes(), haystack.as_bytes(), start, &mut || true)
     };
     assert_eq!(locate(AI_CI, "É", "中é中é", 2), Some(3));
     assert_eq!(locate(AI_CI, "", "abc", 3), Some(3));

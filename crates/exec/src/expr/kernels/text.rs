@@ -434,7 +434,15 @@ fn find_in_set(r: &mut Row<'_, '_>) -> SqlResult<()> {
     if set.is_empty() {
         return r.put_int(0);
     }
-    let at = set.split(|&byte| byte == b',').position(|member| collation.equal(member, needle));
+    // Trailing spaces count, whatever the collation says of them.
+    let spaces = |text: &[u8]| match collation.is_no_pad() {
+        true => 0,
+        false => text.iter().rev().take_while(|&&byte| byte == b' ').count(),
+    };
+    let needle_spaces = spaces(needle);
+    let at = set
+        .split(|&byte| byte == b',')
+        .position(|member| spaces(member) == needle_spaces && collation.equal(member, needle));
     r.put_int(at.map_or(0, |at| at as i64 + 1))
 }
 
@@ -561,7 +569,19 @@ fn locate(r: &mut Row<'_, '_>, needle: usize, haystack: usize) -> SqlResult<()> 
     if start < 1 || start > count + 1 {
         return r.put_int(0);
     }
-    let at = collation.locate(r.bytes(needle), r.bytes(haystack), (start - 1) as usize);
+    let mut progress = Ok(());
+    let session = &mut *r.ctx.session;
+    let at = collation.locate(
+        r.args[needle].bytes(r.row),
+        r.args[haystack].bytes(r.row),
+        (start - 1) as usize,
+        &mut || {
+            env::blocking::pause();
+            progress = session.check_killed();
+            progress.is_ok()
+        },
+    );
+    progress?;
     r.put_int(at.map_or(0, |at| at as i64 + 1))
 }
 
