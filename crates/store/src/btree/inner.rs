@@ -96,7 +96,9 @@ fn big_endian(bytes: &[u8]) -> u64 {
     match bytes.first_chunk::<8>() {
         Some(eight) => u64::from_be_bytes(*eight),
         // Without a call to copy so few bytes.
-        None => bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)) << (8 * (8 - bytes.len())),
+        None => {
+            bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)) << (8 * (8 - bytes.len()))
+        }
     }
 }
 

@@ -49,8 +49,15 @@ fn write(charset: Charset, text: &[u8], mut put: impl FnMut(&[u8])) {
 }
 
 /// Offset in bytes of the character at which the twin finds `needle`.
-pub(super) fn find(charset: Charset, twin: CollationId, haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    let at = with_both(charset, haystack, needle, |haystack, needle| twin.locate(needle, haystack, 0))?;
+pub(super) fn find(
+    charset: Charset,
+    twin: CollationId,
+    haystack: &[u8],
+    needle: &[u8],
+    may_continue: &mut dyn FnMut() -> bool,
+) -> Option<usize> {
+    let locate = |haystack: &[u8], needle: &[u8]| twin.locate(needle, haystack, 0, may_continue);
+    let at = with_both(charset, haystack, needle, locate)?;
     Some(charset.prefix_bytes(haystack, at))
 }
 

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use super::info::Padding;
 use super::key::{self, SpaceRuns};
+use super::locate;
 use super::swar::{self, StreamHasher};
 
 /// A byte's weight.
@@ -163,7 +164,14 @@ fn write_padded<W: ByteWeights>(weights: W, text: &[u8], spaces: &mut SpaceRuns,
 }
 
 /// Offset of the first occurrence.
-pub(super) fn find(table: Table, haystack: &[u8], needle: &[u8]) -> Option<usize> {
+pub(super) fn find(
+    table: Table,
+    haystack: &[u8],
+    needle: &[u8],
+    may_continue: &mut dyn FnMut() -> bool,
+) -> Option<usize> {
+    let mut asking = locate::Asking::new(needle, may_continue);
     let same = |window: &[u8]| window.iter().zip(needle).all(|(&a, &b)| table.weight(a) == table.weight(b));
-    haystack.windows(needle.len()).position(same)
+    let mut windows = haystack.windows(needle.len()).enumerate().take_while(|_| asking.may_try());
+    windows.find(|(_, window)| same(window)).map(|(at, _)| at)
 }

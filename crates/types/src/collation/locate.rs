@@ -10,6 +10,34 @@ use crate::charset::Decoded;
 /// Bytes of the haystack that may be read before the search asks whether it may go on: each candidate may read all of it.
 const BYTES_BETWEEN_ASKING: usize = 64 << 20;
 
+/// Asks a long search now and then whether it may go on.
+pub(super) struct Asking<'a> {
+    may_continue: &'a mut dyn FnMut() -> bool,
+    /// How many candidates are tried between two questions, and how many of them are left.
+    candidates: usize,
+    left: usize,
+}
+
+impl<'a> Asking<'a> {
+    pub(super) fn new(haystack: &[u8], may_continue: &'a mut dyn FnMut() -> bool) -> Asking<'a> {
+        let candidates = (BYTES_BETWEEN_ASKING / haystack.len().max(1)).clamp(16, 1 << 16);
+        Asking { may_continue, candidates, left: candidates }
+    }
+
+    /// Whether one more candidate may be tried.
+    #[inline]
+    pub(super) fn may_try(&mut self) -> bool {
+        if self.left == 0 {
+            if !(self.may_continue)() {
+                return false;
+            }
+            self.left = self.candidates;
+        }
+        self.left -= 1;
+        true
+    }
+}
+
 /// Offset in bytes of the first occurrence. `None` in an empty haystack, and when `may_continue` says no.
 pub(super) fn find<F: Family>(
     family: F,
@@ -21,8 +49,7 @@ pub(super) fn find<F: Family>(
     let codes = family.ascii_codes();
     // Most characters are ruled out by the first letter.
     let first = needle.first().filter(|byte| byte.is_ascii()).map_or(0, |&byte| codes[usize::from(byte)]);
-    let candidates = (BYTES_BETWEEN_ASKING / haystack.len().max(1)).clamp(16, 1 << 16);
-    let mut left = candidates;
+    let mut asking = Asking::new(haystack, may_continue);
     // Where characters without weights begin: with one level, what is found behind them is found from the first of them on. They are
     // read once, not once for each of them.
     let mut ignored: Option<usize> = None;
@@ -43,13 +70,9 @@ pub(super) fn find<F: Family>(
             ignored.get_or_insert(at);
         } else {
             if !is_other {
-                if left == 0 {
-                    if !may_continue() {
-                        return None;
-                    }
-                    left = candidates;
+                if !asking.may_try() {
+                    return None;
                 }
-                left -= 1;
                 if begins_with(family, level_count, &haystack[at..], needle) {
                     return Some(ignored.unwrap_or(at));
                 }

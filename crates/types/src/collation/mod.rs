@@ -343,17 +343,19 @@ impl CollationId {
         let rest = &haystack[start_bytes..];
         let found_bytes = match info.rules {
             Rules::Bytes => memchr::memmem::find(rest, needle)?,
-            Rules::ByteTable(table) => bytes::find(Table(table), rest, needle)?,
+            Rules::ByteTable(table) => bytes::find(Table(table), rest, needle, may_continue)?,
             Rules::General => locate::find(General, 1, rest, needle, may_continue)?,
             Rules::GeneralMysql500 => locate::find(GeneralMysql500, 1, rest, needle, may_continue)?,
             Rules::ToLower => locate::find(ToLower, 1, rest, needle, may_continue)?,
             Rules::Uca400 => locate::find(&UCA400, 1, rest, needle, may_continue)?,
             Rules::Uca520 => locate::find(&UCA520, 1, rest, needle, may_continue)?,
             Rules::Uca900 { levels } => locate::find(&UCA900, levels, rest, needle, may_continue)?,
-            Rules::Tailored { tailoring, levels } => tailored::find(tailoring.get(), levels, rest, needle)?,
-            Rules::AsUtf8(twin) => as_utf8::find(info.charset, twin, rest, needle)?,
-            Rules::MultiByte(rules) => rules.find(rest, needle)?,
-            Rules::Weighed(rules) => rules.find(rest, needle)?,
+            Rules::Tailored { tailoring, levels } => {
+                tailored::find(tailoring.get(), levels, rest, needle, may_continue)?
+            }
+            Rules::AsUtf8(twin) => as_utf8::find(info.charset, twin, rest, needle, may_continue)?,
+            Rules::MultiByte(rules) => rules.find(rest, needle, may_continue)?,
+            Rules::Weighed(rules) => rules.find(rest, needle, may_continue)?,
         };
         Some(start + info.charset.char_count(&rest[..found_bytes]))
     }

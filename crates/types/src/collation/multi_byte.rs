@@ -13,6 +13,7 @@ use super::bytes::{self, Plain};
 use super::case::Case;
 use super::chars::CharRules;
 use super::info::Padding;
+use super::locate;
 use crate::charset::multi_byte::{number_of, push, tables};
 use crate::charset::{Charset, Decoded};
 
@@ -114,10 +115,16 @@ impl MultiByte {
     }
 
     /// Offset of the first character from which on as many bytes as the needle has are equal to it.
-    pub(super) fn find(self, haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    pub(super) fn find(
+        self,
+        haystack: &[u8],
+        needle: &[u8],
+        may_continue: &mut dyn FnMut() -> bool,
+    ) -> Option<usize> {
+        let mut asking = locate::Asking::new(needle, may_continue);
         let (wanted, mut found) = (self.weights(needle), Vec::new());
         let mut at = 0;
-        while at + needle.len() <= haystack.len() {
+        while at + needle.len() <= haystack.len() && asking.may_try() {
             let end = at + self.charset.decode(&haystack[at..]).byte_count();
             // Most characters are ruled out by the first one.
             found.clear();

@@ -244,13 +244,20 @@ pub(super) fn front<'a>(tailoring: &Tailoring, text: &'a [u8], count: usize) -> 
 }
 
 /// Offset in bytes of the first character from which on the weights begin with the needle's, at every level by itself.
-pub(super) fn find(tailoring: &Tailoring, levels: usize, haystack: &[u8], needle: &[u8]) -> Option<usize> {
+pub(super) fn find(
+    tailoring: &Tailoring,
+    levels: usize,
+    haystack: &[u8],
+    needle: &[u8],
+    may_continue: &mut dyn FnMut() -> bool,
+) -> Option<usize> {
+    let mut asking = locate::Asking::new(haystack, may_continue);
     let begins = |text: &[u8]| {
         (0..levels)
             .all(|level| locate::begins(tailoring.weights(level, text), tailoring.weights(level, needle)))
     };
     let mut at = 0;
-    while at < haystack.len() {
+    while at < haystack.len() && asking.may_try() {
         if begins(&haystack[at..]) {
             return Some(at);
         }

@@ -154,9 +154,14 @@ impl Weighed {
     }
 
     /// Offset of the first occurrence, byte by byte.
-    pub(super) fn find(self, haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    pub(super) fn find(
+        self,
+        haystack: &[u8],
+        needle: &[u8],
+        may_continue: &mut dyn FnMut() -> bool,
+    ) -> Option<usize> {
         match self {
-            Self::German => bytes::find(Table(&GERMAN), haystack, needle),
+            Self::German => bytes::find(Table(&GERMAN), haystack, needle, may_continue),
             Self::Czech => memchr::memmem::find(haystack, needle),
         }
     }
