@@ -271,9 +271,15 @@ impl EventDefinition {
         *self.schema == *schema && crate::names_equal(&self.name, name)
     }
 
-    /// When it runs next: the first moment of its schedule after `now`. Of an event that runs once its moment, whenever that is.
+    /// When it runs next: the first moment of its schedule after `now`. Of an event that runs once its moment, whenever that is, unless
+    /// it has run.
     #[must_use]
     pub fn next_micros(&self, now: i64) -> Option<i64> {
+        if let EventSchedule::At(at) = self.schedule
+            && self.executed.micros().is_some_and(|executed| executed >= at)
+        {
+            return None;
+        }
         next_of(&self.schedule, &self.zone(), now)
     }
 }

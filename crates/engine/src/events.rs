@@ -14,9 +14,11 @@
 //! 2. When [`Scheduler::stop`] has returned no event begins any more; those in run were killed, and waited for up to [`EVENTS_STOP_WAIT`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use access::MetadataWait;
 use catalog::{EventDefinition, EventId, EventSchedule, EventStatus, Events};
 use env::threads::Thread;
 use hashbrown::HashMap;
@@ -28,6 +30,7 @@ use session::core::Core;
 use session::event_scheduler::SchedulerState;
 use session::variables::definition::known;
 
+use crate::backup_lock::ChangeUnderWay;
 use crate::local::LocalBackend;
 
 /// Events that run at once.
@@ -150,6 +153,15 @@ impl EventRunner {
         self.core().globals().text(known::event_scheduler()).eq_ignore_ascii_case("ON")
     }
 
+    /// Whether definitions may change now, for as long as the answer is held: nobody has locked the instance, or all tables for reading.
+    fn change(&self) -> Option<ChangeUnderWay<'_>> {
+        let at_once = MetadataWait { time: Duration::ZERO, killed: &|| false, may_requeue: false };
+        let changing = AtomicBool::new(false);
+        self.core().read_lock.enter(&changing, true, at_once).ok()?;
+        self.core().read_lock.leave(&changing);
+        self.server.backend.begin_change(at_once).ok()
+    }
+
     /// Notes the beginning of an execution; the last one leaves the event disabled.
     fn begin(&self, due: &Due, now: i64) -> Outcome {
         self.server.backend.note_event_executed(&due.event, now - now.rem_euclid(1_000_000))?;
@@ -180,6 +192,16 @@ impl EventRunner {
 
     /// Drops an event that has run for the last time, unless it has been changed meanwhile.
     fn drop_ended(&self, event: &EventDefinition) {
+        let _under_way = loop {
+            if let Some(change) = self.change() {
+                break change;
+            }
+            let mut running = self.running.lock();
+            if running.is_stopped {
+                return;
+            }
+            self.ended.wait_for(&mut running, REST);
+        };
         let dropped = self.server.backend.change_events(|events, _| {
             let found = events.by_id(event.id).map(Arc::clone);
             let ended = found
@@ -273,6 +295,7 @@ impl Scheduler {
         if !runner.is_on() {
             return 0;
         }
+        let Some(_under_way) = runner.change() else { return 0 };
         let now = runner.core().env.clock.wall_micros();
         let mut count = 0;
         for due in runner.take_due(now).0 {
@@ -335,8 +358,13 @@ fn schedule(core: &Arc<Core>, runner: &Weak<EventRunner>) {
             core.event_scheduler.show(SchedulerState::Off, now);
             continue;
         }
+        let Some(under_way) = runner.change() else {
+            wait = REST;
+            continue;
+        };
         let (all_due, next) = runner.take_due(now);
         all_due.into_iter().for_each(|due| start(&runner, due, now));
+        drop(under_way);
         let state = if next.is_some() { SchedulerState::Waiting } else { SchedulerState::Empty };
         core.event_scheduler.show(state, now);
         if let Some(next) = next {

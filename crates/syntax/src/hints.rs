@@ -256,6 +256,19 @@ impl Parser<'_> {
         Some(word)
     }
 
+    /// The name of a variable: also the one that is the word of a hint.
+    fn variable(&mut self) -> Option<String> {
+        let start = self.at;
+        self.blanks();
+        match self.word() {
+            Some(word) if word.eq_ignore_ascii_case("MAX_EXECUTION_TIME") => Some(word),
+            _ => {
+                self.at = start;
+                self.name()
+            }
+        }
+    }
+
     fn digits(&mut self) -> Option<String> {
         let start = self.at;
         let word = self.word()?;
@@ -367,8 +380,7 @@ impl Parser<'_> {
                 }
             }
             HintKind::Variable => {
-                let name = self.name()?;
-                hint.names.push(name);
+                hint.names.push(self.variable()?);
                 if !self.eat(b'=') {
                     return None;
                 }

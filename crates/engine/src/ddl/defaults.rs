@@ -166,11 +166,16 @@ fn literal(expr: &ast::Expr<'_>, data_type: &DataType, settings: &Settings<'_>) 
                 Value::Double(std::str::from_utf8(text).ok()?.parse().ok()?)
             }
             Literal::String { value, charset } => {
-                let charset = match charset {
-                    Some(name) => Charset::from_name(std::str::from_utf8(name).ok()?)?,
-                    None => settings.session.literal_charset,
-                };
-                Value::string(value, charset.default_collation())
+                // The text is UTF-8 here; behind an introducer are the bytes of that set.
+                match charset {
+                    Some(name) => {
+                        let charset = Charset::from_name(std::str::from_utf8(name).ok()?)?;
+                        Value::string(value, charset.default_collation())
+                    }
+                    None => {
+                        Value::string_literal(value, settings.session.literal_charset.default_collation())
+                    }
+                }
             }
             Literal::Bytes { value, .. } if data_type.is_numeric() => {
                 if value.len() > 8 {

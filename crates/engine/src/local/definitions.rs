@@ -7,6 +7,7 @@ use catalog::{
     AccountId, Accounts, Catalog, CatalogHandle, EventDefinition, EventId, Events, RoutineId, Routines,
     TableEntry, TableKind, TreeNumber,
 };
+use hashbrown::HashSet;
 use service::error::{ER_INVALID_JSON_TEXT_IN_PARAM, ER_TABLE_DEF_CHANGED};
 use service::{Outcome, SqlError};
 use store::Transaction;
@@ -253,7 +254,8 @@ impl Definitions for LocalBackend {
                 dictionary.put_event(transaction, event).map_err(exec::access_error)?;
             }
         }
-        for event in before.iter().filter(|event| events.by_id(event.id).is_none()) {
+        let there: HashSet<EventId> = events.iter().map(|event| event.id).collect();
+        for event in before.iter().filter(|event| !there.contains(&event.id)) {
             is_changed = true;
             dictionary.delete_event(transaction, event.id).map_err(exec::access_error)?;
         }

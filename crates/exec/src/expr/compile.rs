@@ -738,18 +738,22 @@ impl Compiler {
                 let ExprKind::Call { function, .. } = expr.kind else { return Ok(None) };
                 let kind = ExprKind::Call { function, args, option: option.clone() };
                 let number = Expr { kind, data_type: DataType::DOUBLE, ..expr.clone() };
-                // It is gone when this returns, and so are its operands.
-                let names = self.shared.only_named();
-                let shared = std::mem::replace(&mut self.shared, names);
-                let node = self.converted(&number, target.clone());
-                self.shared = shared;
-                node?
+                self.over_temporary(|this| this.converted(&number, target.clone()))?
             }
             ExprKind::Call { function: FunctionId::WithOperand, args, option } => {
                 self.with_operand(args, option, |this, reader| this.converted(own(reader), target.clone()))?
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// Compiles an expression that is gone when this returns, and its operands with it: they are not known by their addresses behind it.
+    fn over_temporary(&mut self, compile: impl FnOnce(&mut Self) -> SqlResult<Node>) -> SqlResult<Node> {
+        let names = self.shared.only_named();
+        let shared = std::mem::replace(&mut self.shared, names);
+        let node = compile(self);
+        self.shared = shared;
+        node
     }
 
     /// NULLIF: its first operand is compared, and its value is the answer.
@@ -1319,7 +1323,8 @@ impl Compiler {
         result: &DataType,
     ) -> SqlResult<Node> {
         if let Some((args, in_utf8)) = over_utf8(function, &scalar_kernel, args, result) {
-            let call = self.row_call(function, scalar_kernel, &args, option, &in_utf8)?;
+            let call =
+                self.over_temporary(|this| this.row_call(function, scalar_kernel, &args, option, &in_utf8))?;
             return Ok(match in_utf8.collation == result.collation {
                 true => call,
                 false => {

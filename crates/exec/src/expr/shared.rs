@@ -184,6 +184,8 @@ impl Shared {
         }
         let is_read_once = Arc::strong_count(self) == 1;
         if is_read_once || self.is_volatile && !self.is_once {
+            // Nested ones take time that doubles with each level: they can be killed.
+            run.count_values(rows.len().max(1))?;
             return self.node.eval(input, run, rows);
         }
         let evaluation = run.scratch.shared_evaluation;

@@ -901,7 +901,8 @@ impl<'a> Binder<'a> {
             self.unequal_rows += 1;
             let mut left = self.row(expr)?;
             let mut shared = Vec::new();
-            if list.len() > 1 {
+            // A subquery is a plan of its own, which knows no operand of this one.
+            if list.len() > 1 && !list.iter().any(|item| matches!(item.kind, Ast::Subquery(_))) {
                 left = left.into_iter().map(|part| function::share(part, &mut shared)).collect();
             }
             let mut choices = Vec::with_capacity(list.len());

@@ -8,6 +8,7 @@
 //! 1. A hint changes how rows are found and never which: what it cannot have is left out.
 //! 2. A statement without hints notes nothing.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use syntax::ast::{InsertSource, Query, QueryBody, Span, Statement};
@@ -496,7 +497,7 @@ fn name_blocks<'h>(
     warnings: &mut Vec<PlanError>,
 ) -> Vec<Vec<Counted<'h>>> {
     let mut counted: Vec<Vec<Counted<'h>>> = blocks.iter().map(|_| Vec::new()).collect();
-    let mut variables: Vec<&str> = Vec::new();
+    let mut variables: HashSet<String> = HashSet::new();
     let mut order: Vec<usize> = (0..blocks.len()).collect();
     // Where a CTE is referenced twice its first copy is named first.
     order.sort_by_key(|&at| (blocks[at].end, at));
@@ -526,10 +527,10 @@ fn name_blocks<'h>(
                 }
                 HintKind::Variable => {
                     let name = hint.names.first().map_or("", String::as_str);
-                    if variables.iter().any(|other| other.eq_ignore_ascii_case(name)) {
+                    progress::step();
+                    if !variables.insert(name.to_ascii_lowercase()) {
                         warnings.push(ignored(hint, None));
                     } else {
-                        variables.push(name);
                         counted[own].push(Counted { hint, parts: Vec::new() });
                     }
                     continue;

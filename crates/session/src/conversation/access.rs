@@ -730,6 +730,14 @@ pub(super) fn require_variable(account: &SessionAccount, name: &str, scope: VarS
         }
         return Ok(());
     }
+    if name == "default_table_encryption" {
+        let has_other = privilege::has_dynamic(account, "TABLE_ENCRYPTION_ADMIN");
+        let shown = "SUPER or SYSTEM_VARIABLES_ADMIN and TABLE_ENCRYPTION_ADMIN";
+        if !has_other {
+            return Err(service::error::ER_SPECIFIC_ACCESS_DENIED_ERROR.with(&[&shown]));
+        }
+        return privilege::require_admin(account, Privileges::SUPER, &["SYSTEM_VARIABLES_ADMIN"], shown);
+    }
     let admins = &["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN"];
     if SESSION_VARIABLES_OF_APPLIERS.contains(&name) {
         let shown = "SUPER, SYSTEM_VARIABLES_ADMIN, SESSION_VARIABLES_ADMIN or REPLICATION_APPLIER";

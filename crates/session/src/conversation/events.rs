@@ -11,8 +11,7 @@
 use std::sync::Arc;
 
 use catalog::{
-    EventDefinition, EventInterval, EventSchedule, EventStatus, EventUnit, LastExecuted, Privileges, next_of,
-    zone_of,
+    EventDefinition, EventInterval, EventSchedule, EventStatus, EventUnit, LastExecuted, Privileges,
 };
 use service::error as e;
 use service::{Outcome, Reply, SqlError};
@@ -44,7 +43,7 @@ use crate::variables::sql_mode::SqlModes;
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
 /// The most that an interval counts of its smallest unit.
-const INTERVAL_MAX: i64 = u32::MAX as i64 / 2;
+const INTERVAL_MAX: i64 = 1_000_000_000;
 
 fn unit_of(unit: IntervalUnit) -> Result<EventUnit> {
     let found = EventUnit::ALL.into_iter().find(|candidate| candidate.name() == unit.name());
@@ -184,10 +183,10 @@ fn schedule<B: Backend>(
 }
 
 /// Whether no time of the schedule comes any more.
-fn is_past(schedule: &EventSchedule, zone: &str, now: i64) -> bool {
+fn is_past(schedule: &EventSchedule, now: i64) -> bool {
     match schedule {
         EventSchedule::At(at) => *at < now - now.rem_euclid(1_000_000),
-        EventSchedule::Every { .. } => next_of(schedule, &zone_of(zone), now).is_none(),
+        EventSchedule::Every { ends_micros, .. } => ends_micros.is_some_and(|ends| ends < now),
     }
 }
 
@@ -312,7 +311,7 @@ pub(super) fn create_event<B: Backend>(
         modified_micros: now,
         executed: LastExecuted::default(),
     };
-    let is_past = is_past(&event.schedule, &event.time_zone, now);
+    let is_past = is_past(&event.schedule, now);
     define(session, reply, |session| {
         let mut notes = Vec::new();
         let account = &session.account;
@@ -416,7 +415,7 @@ pub(super) fn alter_event<B: Backend>(
             if let Some(schedule) = new_schedule {
                 event.schedule = schedule;
                 event.time_zone = variables.text(known::time_zone()).into();
-                if is_past(&schedule, &event.time_zone, now) {
+                if is_past(&schedule, now) {
                     if !event.preserve {
                         return Err(e::ER_EVENT_CANNOT_ALTER_IN_THE_PAST.bare());
                     }

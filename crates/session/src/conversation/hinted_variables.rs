@@ -6,6 +6,8 @@
 //! 1. When the statement has ended, whichever way, each variable is what it was before.
 //! 2. The plan of such a statement is not kept: it was made under these variables.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use service::Diagnostic;
 use service::error::{ER_NOT_HINT_UPDATABLE_VARIABLE, ER_UNRESOLVED_HINT_NAME};
 use syntax::ast::{InsertSource, Query, QueryBody, Span, Statement, VarScope};
@@ -13,7 +15,7 @@ use syntax::hints::{Hint, HintKind, HintValue};
 use types::{CollationId, Value};
 
 use super::Session;
-use super::set;
+use super::{routine, set};
 use crate::backend::Backend;
 use crate::variables::{Setting, VariableId, by_name};
 
@@ -89,9 +91,14 @@ pub(super) fn with_hinted<B: Backend, R>(
     match set_hinted(session, statement, text) {
         None => run(session),
         Some(before) => {
-            let outcome = run(session);
+            let depth = session.routines.depth();
+            // A panic leaves the session to others, who know nothing of this statement's variables.
+            let outcome = catch_unwind(AssertUnwindSafe(|| run(session)));
+            if outcome.is_err() {
+                routine::pop_frames_to(session, depth);
+            }
             set_back(session, before);
-            outcome
+            outcome.unwrap_or_else(|panic| resume_unwind(panic))
         }
     }
 }

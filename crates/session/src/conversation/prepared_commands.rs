@@ -144,7 +144,11 @@ fn check_prepare<B: Backend>(
     if matches!(parsed.statement, Statement::CreateView(_)) && !parsed.params.is_empty() {
         return Err(service::error::ER_VIEW_SELECT_VARIABLE.bare());
     }
-    if matches!(parsed.statement, Statement::Kill { .. }) && !parsed.params.is_empty() {
+    let takes_none = matches!(
+        parsed.statement,
+        Statement::Kill { .. } | Statement::CreateEvent(_) | Statement::AlterEvent(_)
+    );
+    if takes_none && !parsed.params.is_empty() {
         return Err(ER_DYNAMIC_PARAMETERS_DML_ONLY.bare());
     }
     let places = parsed.params.clone();

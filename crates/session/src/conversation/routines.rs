@@ -239,6 +239,11 @@ impl<B: Backend> Routines<B> {
         &mut self.frames[index]
     }
 
+    /// How many run, one within the other.
+    pub(super) fn depth(&self) -> usize {
+        self.frames.len()
+    }
+
     /// A routine begins.
     pub(super) fn push(&mut self, frame: Frame<B>) {
         self.frames.push(frame);

@@ -64,8 +64,10 @@ impl SessionVariables {
 
     /// The collation that a client names at login sets the three character sets.
     pub(super) fn set_client_collation(&mut self, collation: u16) {
-        // A collation this server lacks becomes the default, as in MySQL for one it does not know.
-        let collation = CollationId::from_id(collation).unwrap_or(CollationId::UTF8MB4_0900_AI_CI);
+        // A collation this server lacks, or no client can have, becomes the default, as in MySQL for one it does not know.
+        let collation = CollationId::from_id(collation)
+            .filter(|collation| collation.charset().is_for_clients())
+            .unwrap_or(CollationId::UTF8MB4_0900_AI_CI);
         let charset = Setting::text(collation.charset().name());
         self.set([
             (known::character_set_client(), charset.clone()),

@@ -32,9 +32,6 @@ use crate::variables::{Access, Scope, Setting, VariableId, assign, by_name};
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
-/// Character sets that cannot be a client's: their strings hold zero bytes.
-const NOT_FOR_CLIENTS: &[&str] = &["ucs2", "utf16", "utf16le", "utf32"];
-
 /// One checked change, not yet carried out.
 enum Change {
     User(Vec<u8>, Value),
@@ -206,7 +203,7 @@ fn check_system<B: Backend>(
     }
     if id == known::character_set_client()
         && let Setting::Text(text) = &setting
-        && NOT_FOR_CLIENTS.contains(&&**text)
+        && Charset::from_name(text).is_some_and(|charset| !charset.is_for_clients())
     {
         return Err(ER_WRONG_VALUE_FOR_VAR.with(&[&definition.name, text]));
     }
@@ -432,10 +429,11 @@ fn carry_out<B: Backend>(
 fn client_charset(name: Option<&[u8]>) -> Result<Charset> {
     let Some(name) = name else { return Ok(Charset::Utf8mb4) };
     let text = name_text(name);
-    if NOT_FOR_CLIENTS.iter().any(|candidate| candidate.eq_ignore_ascii_case(&text)) {
+    let charset = Charset::from_name(&text).ok_or_else(|| ER_UNKNOWN_CHARACTER_SET.with(&[&text]))?;
+    if !charset.is_for_clients() {
         return Err(ER_WRONG_VALUE_FOR_VAR.with(&[&"character_set_client", &text]));
     }
-    Charset::from_name(&text).ok_or_else(|| ER_UNKNOWN_CHARACTER_SET.with(&[&text]))
+    Ok(charset)
 }
 
 /// A value as messages show it.

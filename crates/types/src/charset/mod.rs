@@ -230,6 +230,13 @@ impl Charset {
         matches!(self, Self::Ucs2 | Self::Utf16 | Self::Utf16le | Self::Utf32)
     }
 
+    /// Whether a client can speak in it. The statements of wide sets hold zero bytes; East Asian sets have characters that are none of
+    /// Unicode, or ASCII in it, which a statement that is read as UTF-8 would lose or misread.
+    #[must_use]
+    pub const fn is_for_clients(self) -> bool {
+        !self.is_wide() && !self.is_multi_byte()
+    }
+
     /// Whether it is an East Asian set.
     #[inline]
     #[must_use]

@@ -272,7 +272,14 @@ pub(in crate::conversation) fn enter_frame<B: Backend>(
 
 /// Takes all frames away: account, database and modes of the client's call come back.
 pub(crate) fn pop_frames<B: Backend>(session: &mut Session<B>) {
-    while pop_frame(session).is_some() {}
+    pop_frames_to(session, 0);
+}
+
+/// Takes the innermost frames away until so many are left.
+pub(crate) fn pop_frames_to<B: Backend>(session: &mut Session<B>, depth: usize) {
+    while session.routines.depth() > depth {
+        pop_frame(session);
+    }
 }
 
 /// Takes the innermost frame away, unfinished or not, and puts back what it changed of the session.
