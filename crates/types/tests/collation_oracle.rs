@@ -315,8 +315,14 @@ fn letter_cases_of_all_characters() {
                 }
                 let full = hex(&out) + &hex(&info.charset.of_ascii(b" "));
                 // MySQL makes other characters of those beyond U+FFFF there.
+                // A sharp s of a section sign.
+                let is_misprint = (info.name, case, code) == ("cp1250_czech_cs", "LOWER", 0xA7);
                 let is_lost = info.name == "gb18030_unicode_520_ci" && bytes.len() == 4 && bytes[0] >= 0x90;
-                if !is_lost && full != theirs && !(full.len() > theirs.len() && full.starts_with(theirs)) {
+                if !is_lost
+                    && !is_misprint
+                    && full != theirs
+                    && !(full.len() > theirs.len() && full.starts_with(theirs))
+                {
                     wrong += 1;
                     eprintln!("{case} {} U+{code:04X}: ours {full} theirs {theirs}", info.name);
                 }
