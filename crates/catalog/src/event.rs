@@ -286,14 +286,14 @@ impl EventDefinition {
 
 /// A time zone by its name; `SYSTEM` and what is no zone any more are the system's.
 #[must_use]
-pub fn zone_of(name: &str) -> TimeZone {
+pub(crate) fn zone_of(name: &str) -> TimeZone {
     let named = if name.eq_ignore_ascii_case("SYSTEM") { None } else { TimeZone::parse(name) };
     named.unwrap_or_else(TimeZone::system)
 }
 
 /// As [`EventDefinition::next_micros`].
 #[must_use]
-pub fn next_of(schedule: &EventSchedule, zone: &TimeZone, now: i64) -> Option<i64> {
+pub(crate) fn next_of(schedule: &EventSchedule, zone: &TimeZone, now: i64) -> Option<i64> {
     let (interval, starts, ends) = match *schedule {
         EventSchedule::At(at) => return Some(at),
         EventSchedule::Every { interval, starts_micros, ends_micros } => {

@@ -50,7 +50,6 @@ pub use definition::{
 };
 pub use event::{
     EventDefinition, EventId, EventInterval, EventSchedule, EventStatus, EventUnit, Events, LastExecuted,
-    next_of, zone_of,
 };
 pub use name::{NameMap, fold_name, names_equal};
 pub use routine::{DataAccess, RoutineDefinition, RoutineId, RoutineKind, Routines};

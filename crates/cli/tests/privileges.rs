@@ -144,6 +144,20 @@ fn open(options: &Options, user: &str, password: &str) -> Connection {
     Connection::connect(&options).unwrap_or_else(|error| panic!("{user}: {error}"))
 }
 
+/// Ends a connection and waits until the server lists it no more: a busy one sees that it is closed later than the next statement.
+fn end(root: &mut Connection, ended: Connection) {
+    let sql =
+        format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {}", ended.connection_id());
+    ended.quit();
+    for _ in 0..1000 {
+        if answer(root, &sql).expect("the process list") == "rows [0]" {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("the server still lists a connection that has ended");
+}
+
 fn must(connection: &mut Connection, sql: &str) {
     connection.run(sql.as_bytes()).unwrap_or_else(|error| panic!("{sql}: {error}"));
 }
@@ -223,6 +237,7 @@ fn run(options: &Options, trials: &[Trial]) -> Vec<Vec<(String, String)>> {
                 continue;
             }
             if session.is_broken() {
+                end(&mut root, session);
                 session = open(options, "m", "");
             }
             session.set_local_file(Some(Box::new(|_| Ok(Box::new(&b"9\t9\tn\n"[..])))));
@@ -249,11 +264,14 @@ fn run(options: &Options, trials: &[Trial]) -> Vec<Vec<(String, String)>> {
             }
             if trial.sql.starts_with("USE ") || trial.sql.starts_with("SET ROLE ") {
                 // A session without a current database and with its default roles again.
+                end(&mut root, session);
                 session = open(options, "m", "");
             }
             answers.push((account.name.clone(), comparable(&answer, &administrator, &connections)));
         }
-        session.quit();
+        for ended in [session, plain, idle] {
+            end(&mut root, ended);
+        }
     }
     for sql in fixture.iter().filter(|sql| sql.starts_with("DROP")) {
         must(&mut root, sql);
