@@ -318,11 +318,8 @@ fn letter_cases_of_all_characters() {
                 // A sharp s of a section sign.
                 let is_misprint = (info.name, case, code) == ("cp1250_czech_cs", "LOWER", 0xA7);
                 let is_lost = info.name == "gb18030_unicode_520_ci" && bytes.len() == 4 && bytes[0] >= 0x90;
-                if !is_lost
-                    && !is_misprint
-                    && full != theirs
-                    && !(full.len() > theirs.len() && full.starts_with(theirs))
-                {
+                let is_cut = full.len() > theirs.len() && full.starts_with(theirs);
+                if full != theirs && !(is_lost || is_misprint || is_cut) {
                     wrong += 1;
                     eprintln!("{case} {} U+{code:04X}: ours {full} theirs {theirs}", info.name);
                 }

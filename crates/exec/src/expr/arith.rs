@@ -184,6 +184,7 @@ impl Arith {
     }
 
     /// The result of two doubles; `None`: it is no number, or the divisor is zero.
+    #[inline(always)]
     pub(super) fn double(&self, x: f64, y: f64) -> Option<f64> {
         let value = match self.op {
             ArithOp::Add => x + y,
@@ -197,6 +198,7 @@ impl Arith {
 
     /// The result of two decimals, of which a division gives `scale` digits behind the point; `None`: it is out of range, or the
     /// divisor is zero.
+    #[inline(always)]
     pub(super) fn decimal(&self, x: &Decimal, y: &Decimal, scale: u8) -> Option<Decimal> {
         let result = match self.op {
             ArithOp::Add => x.add(y),

@@ -16,6 +16,17 @@ pub(super) enum Case {
 /// Appends `text` in the case wanted. Malformed bytes stay as they are.
 pub(super) fn map(info: &CollationInfo, case: Case, text: &[u8], out: &mut Vec<u8>) {
     match info.rules {
+        Rules::Tailored { .. } | Rules::AsUtf8(_) | Rules::Weighed(_) | Rules::MultiByte(_) => {
+            map_otherwise(info, case, text, out);
+        }
+        _ => map_plain(info, case, text, out),
+    }
+}
+
+/// As [`map`], where characters are not mapped one by one through the plain tables.
+#[inline(never)]
+fn map_otherwise(info: &CollationInfo, case: Case, text: &[u8], out: &mut Vec<u8>) {
+    match info.rules {
         Rules::Tailored { .. } => map_tailored(info, case, text, out),
         Rules::AsUtf8(twin) => as_utf8::map_case(info.charset, twin, case, text, out),
         Rules::Weighed(Weighed::Czech) => {
