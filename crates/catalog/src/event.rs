@@ -364,7 +364,7 @@ impl Events {
     }
 
     /// Every event, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<EventDefinition>> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<EventDefinition>> + Clone {
         self.by_name.values()
     }
 

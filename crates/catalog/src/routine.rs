@@ -130,7 +130,7 @@ impl Routines {
     }
 
     /// Every routine, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<RoutineDefinition>> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<RoutineDefinition>> + Clone {
         self.by_name.values()
     }
 

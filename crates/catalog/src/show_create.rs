@@ -1,5 +1,7 @@
 //! The text of SHOW CREATE TABLE and SHOW CREATE DATABASE, byte for byte as MySQL 9.7 prints it.
 
+use std::sync::Arc;
+
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::{DataType, TypeKind};
@@ -440,15 +442,21 @@ pub fn show_create_schema(schema: &Schema, if_not_exists: bool) -> Vec<u8> {
     out
 }
 
+/// ``CREATE DEFINER=`user`@`host` KIND `name` ``.
+fn create_of((user, host): &(Arc<str>, Arc<str>), kind: &str, name: &str) -> Vec<u8> {
+    let mut out = b"CREATE DEFINER=".to_vec();
+    append_identifier(&mut out, user);
+    out.push(b'@');
+    append_identifier(&mut out, host);
+    out.extend_from_slice(format!(" {kind} ").as_bytes());
+    append_identifier(&mut out, name);
+    out
+}
+
 /// The CREATE TRIGGER that would make a trigger of the table `table` again.
 #[must_use]
 pub fn show_create_trigger(trigger: &TriggerDefinition, table: &str) -> String {
-    let mut out = b"CREATE DEFINER=".to_vec();
-    append_identifier(&mut out, &trigger.definer.0);
-    out.push(b'@');
-    append_identifier(&mut out, &trigger.definer.1);
-    out.extend_from_slice(b" TRIGGER ");
-    append_identifier(&mut out, &trigger.name);
+    let mut out = create_of(&trigger.definer, "TRIGGER", &trigger.name);
     out.extend_from_slice(format!(" {} {} ON ", trigger.timing.word(), trigger.event.word()).as_bytes());
     append_identifier(&mut out, table);
     out.extend_from_slice(b" FOR EACH ROW ");
@@ -460,12 +468,7 @@ pub fn show_create_trigger(trigger: &TriggerDefinition, table: &str) -> String {
 #[must_use]
 pub fn show_create_event(event: &EventDefinition) -> String {
     let zone = event.zone();
-    let mut out = b"CREATE DEFINER=".to_vec();
-    append_identifier(&mut out, &event.definer.0);
-    out.push(b'@');
-    append_identifier(&mut out, &event.definer.1);
-    out.extend_from_slice(b" EVENT ");
-    append_identifier(&mut out, &event.name);
+    let mut out = create_of(&event.definer, "EVENT", &event.name);
     let moment = |out: &mut Vec<u8>, word: &str, micros: i64| {
         out.extend_from_slice(word.as_bytes());
         out.push(b'\'');
@@ -503,14 +506,7 @@ pub fn show_create_event(event: &EventDefinition) -> String {
 /// The text of SHOW CREATE PROCEDURE and SHOW CREATE FUNCTION.
 #[must_use]
 pub fn show_create_routine(routine: &RoutineDefinition) -> String {
-    let mut out = b"CREATE DEFINER=".to_vec();
-    append_identifier(&mut out, &routine.definer.0);
-    out.push(b'@');
-    append_identifier(&mut out, &routine.definer.1);
-    out.push(b' ');
-    out.extend_from_slice(routine.kind.word().as_bytes());
-    out.push(b' ');
-    append_identifier(&mut out, &routine.name);
+    let mut out = create_of(&routine.definer, routine.kind.word(), &routine.name);
     out.push(b'(');
     out.extend_from_slice(routine.parameters.as_bytes());
     out.push(b')');

@@ -166,7 +166,7 @@ impl World {
                     let _ = writeln!(output, "{error}");
                 }
             }
-            // What is wrong with a text is told when it is prepared, and not when it is executed.
+            // PREPARE reports what is wrong with a text; EXECUTE does not report it again.
             let answered = output.len();
             print_warnings(connection, output);
             let warnings = output.split_off(answered);

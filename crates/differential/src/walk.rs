@@ -104,21 +104,89 @@ pub fn statement_expressions(statement: &mut Statement, see: &mut impl FnMut(&mu
     }
 }
 
+/// A part of a query, as [`each_part`] comes to it.
+enum Part<'q> {
+    /// A SELECT, before its parts.
+    Select(&'q mut Select),
+    /// What FROM reads, behind what is in it.
+    Source(&'q mut Source),
+    /// WHERE, behind FROM.
+    Filter(&'q mut Expr),
+}
+
+/// Calls `see` with the parts of a query, of its CTEs and derived tables, but not of subqueries in expressions.
+fn each_part(query: &mut Query, see: &mut impl FnMut(Part<'_>)) {
+    for cte in &mut query.with {
+        each_part(&mut cte.query, see);
+    }
+    match &mut query.body {
+        Body::Set { left, right, .. } => {
+            each_part(left, see);
+            each_part(right, see);
+        }
+        Body::Select(select) => {
+            see(Part::Select(select));
+            if let Some(from) = &mut select.from {
+                each_part_of_source(from, see);
+            }
+            if let Some(filter) = &mut select.filter {
+                see(Part::Filter(filter));
+            }
+        }
+    }
+}
+
+fn each_part_of_source(source: &mut Source, see: &mut impl FnMut(Part<'_>)) {
+    match source {
+        Source::Table { .. } | Source::JsonTable { .. } => {}
+        Source::Derived { query, .. } => each_part(query, see),
+        Source::Join { left, right, .. } => {
+            each_part_of_source(left, see);
+            each_part_of_source(right, see);
+        }
+    }
+    see(Part::Source(source));
+}
+
+fn select_of(part: Part<'_>, see: &mut impl FnMut(&mut Select)) {
+    if let Part::Select(select) = part {
+        see(select);
+    }
+}
+
+fn condition_of(part: Part<'_>, see: &mut impl FnMut(&mut Expr)) {
+    match part {
+        Part::Source(Source::Join { on: Some(on), .. }) => see(on),
+        Part::Filter(filter) => see(filter),
+        _ => {}
+    }
+}
+
+fn table_of(part: Part<'_>, see: &mut impl FnMut(&mut Source)) {
+    if let Part::Source(source @ Source::Table { .. }) = part {
+        see(source);
+    }
+}
+
 /// Calls `see` with WHERE and ON of a statement and of its subqueries and derived tables.
 pub fn statement_conditions(statement: &mut Statement, see: &mut impl FnMut(&mut Expr)) {
     statement_expressions(statement, &mut |expr| match expr {
         Expr::Scalar(query)
         | Expr::Exists { query, .. }
         | Expr::InQuery { query, .. }
-        | Expr::Quantified { query, .. } => own_conditions(query, see),
+        | Expr::Quantified { query, .. } => each_part(query, &mut |part| condition_of(part, see)),
         _ => {}
     });
     match statement {
-        Statement::Query(query) | Statement::CreateSelect { query, .. } => own_conditions(query, see),
-        Statement::Insert { rows: Rows::Query(query), .. } => own_conditions(query, see),
+        Statement::Query(query) | Statement::CreateSelect { query, .. } => {
+            each_part(query, &mut |part| condition_of(part, see));
+        }
+        Statement::Insert { rows: Rows::Query(query), .. } => {
+            each_part(query, &mut |part| condition_of(part, see));
+        }
         Statement::Update { with, from, filter, .. } | Statement::Delete { with, from, filter, .. } => {
-            with.iter_mut().for_each(|cte| own_conditions(&mut cte.query, see));
-            source_conditions(from, see);
+            with.iter_mut().for_each(|cte| each_part(&mut cte.query, &mut |part| condition_of(part, see)));
+            each_part_of_source(from, &mut |part| condition_of(part, see));
             filter.iter_mut().for_each(see);
         }
         Statement::Insert { .. } | Statement::Alter { .. } | Statement::Plain(_) => {}
@@ -128,11 +196,15 @@ pub fn statement_conditions(statement: &mut Statement, see: &mut impl FnMut(&mut
 /// Calls `see` with every SELECT of a statement, those of its subqueries and derived tables included, each once.
 pub fn statement_selects(statement: &mut Statement, see: &mut impl FnMut(&mut Select)) {
     match statement {
-        Statement::Query(query) | Statement::CreateSelect { query, .. } => own_selects(query, see),
-        Statement::Insert { rows: Rows::Query(query), .. } => own_selects(query, see),
+        Statement::Query(query) | Statement::CreateSelect { query, .. } => {
+            each_part(query, &mut |part| select_of(part, see));
+        }
+        Statement::Insert { rows: Rows::Query(query), .. } => {
+            each_part(query, &mut |part| select_of(part, see));
+        }
         Statement::Update { with, from, .. } | Statement::Delete { with, from, .. } => {
-            with.iter_mut().for_each(|cte| own_selects(&mut cte.query, see));
-            source_selects(from, see);
+            with.iter_mut().for_each(|cte| each_part(&mut cte.query, &mut |part| select_of(part, see)));
+            each_part_of_source(from, &mut |part| select_of(part, see));
         }
         Statement::Insert { .. } | Statement::Alter { .. } | Statement::Plain(_) => {}
     }
@@ -140,113 +212,21 @@ pub fn statement_selects(statement: &mut Statement, see: &mut impl FnMut(&mut Se
         Expr::Scalar(query)
         | Expr::Exists { query, .. }
         | Expr::InQuery { query, .. }
-        | Expr::Quantified { query, .. } => own_selects(query, see),
+        | Expr::Quantified { query, .. } => each_part(query, &mut |part| select_of(part, see)),
         _ => {}
     });
-}
-
-fn own_selects(query: &mut Query, see: &mut impl FnMut(&mut Select)) {
-    for cte in &mut query.with {
-        own_selects(&mut cte.query, see);
-    }
-    match &mut query.body {
-        Body::Set { left, right, .. } => {
-            own_selects(left, see);
-            own_selects(right, see);
-        }
-        Body::Select(select) => {
-            see(select);
-            if let Some(from) = &mut select.from {
-                source_selects(from, see);
-            }
-        }
-    }
-}
-
-fn source_selects(source: &mut Source, see: &mut impl FnMut(&mut Select)) {
-    match source {
-        Source::Table { .. } | Source::JsonTable { .. } => {}
-        Source::Derived { query, .. } => own_selects(query, see),
-        Source::Join { left, right, .. } => {
-            source_selects(left, see);
-            source_selects(right, see);
-        }
-    }
-}
-
-fn own_conditions(query: &mut Query, see: &mut impl FnMut(&mut Expr)) {
-    for cte in &mut query.with {
-        own_conditions(&mut cte.query, see);
-    }
-    match &mut query.body {
-        Body::Set { left, right, .. } => {
-            own_conditions(left, see);
-            own_conditions(right, see);
-        }
-        Body::Select(select) => {
-            if let Some(from) = &mut select.from {
-                source_conditions(from, see);
-            }
-            if let Some(filter) = &mut select.filter {
-                see(filter);
-            }
-        }
-    }
-}
-
-fn source_conditions(source: &mut Source, see: &mut impl FnMut(&mut Expr)) {
-    match source {
-        Source::Table { .. } | Source::JsonTable { .. } => {}
-        Source::Derived { query, .. } => own_conditions(query, see),
-        Source::Join { left, right, on, .. } => {
-            source_conditions(left, see);
-            source_conditions(right, see);
-            if let Some(on) = on {
-                see(on);
-            }
-        }
-    }
 }
 
 /// Calls `see` with every table that a query reads, those of its subqueries included.
 pub fn query_tables(query: &mut Query, see: &mut impl FnMut(&mut Source)) {
-    from_tables(query, see);
+    each_part(query, &mut |part| table_of(part, see));
     query_expressions(query, &mut |expr| match expr {
         Expr::Scalar(query)
         | Expr::Exists { query, .. }
         | Expr::InQuery { query, .. }
-        | Expr::Quantified { query, .. } => from_tables(query, see),
+        | Expr::Quantified { query, .. } => each_part(query, &mut |part| table_of(part, see)),
         _ => {}
     });
-}
-
-fn from_tables(query: &mut Query, see: &mut impl FnMut(&mut Source)) {
-    for cte in &mut query.with {
-        from_tables(&mut cte.query, see);
-    }
-    match &mut query.body {
-        Body::Set { left, right, .. } => {
-            from_tables(left, see);
-            from_tables(right, see);
-        }
-        Body::Select(select) => {
-            if let Some(from) = &mut select.from {
-                source_tables(from, see);
-            }
-        }
-    }
-}
-
-fn source_tables(source: &mut Source, see: &mut impl FnMut(&mut Source)) {
-    match source {
-        Source::Table { .. } => see(source),
-        Source::JsonTable { .. } => {}
-        Source::Derived { query, .. } => from_tables(query, see),
-        Source::Join { left, right, .. } => {
-            source_tables(left, see);
-            source_tables(right, see);
-        }
-    }
 }
 
 fn source_expressions(source: &mut Source, see: &mut impl FnMut(&mut Expr)) {

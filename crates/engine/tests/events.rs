@@ -1,20 +1,16 @@
 //! Events by a clock that the test turns: when they run, what their end leaves, and over a restart.
 
+mod answers;
+mod root;
+
 use std::sync::Arc;
 use std::time::Duration;
 
+use answers::{CAPABILITIES, ask};
 use engine::engine::{Engine, StartOptions};
 use env::simulated::SimWorld;
 use env::threads::{RealThreads, Thread, Threads};
-use service::{
-    Account, AuthPlugin, Capabilities, ClientHost, CommandOutcome, ConnectRequest, ConnectionControl,
-    Discard, Reply, RowFormat, Service, Session, Transport,
-};
-use wire::client::{Event, ResultReader, text_row};
-use wire::packet::{Incoming, PacketBuffer, next_packet};
-
-const CAPABILITIES: Capabilities =
-    Capabilities::PROTOCOL_41.with(Capabilities::TRANSACTIONS).with(Capabilities::DEPRECATE_EOF);
+use service::Session;
 
 /// The store's threads and no others.
 #[derive(Debug)]
@@ -43,57 +39,15 @@ struct Client(Box<dyn Session>);
 
 impl Client {
     fn connect(engine: &Engine) -> Client {
-        let account = Account {
-            user: "root".into(),
-            host: "localhost".into(),
-            plugin: AuthPlugin::CachingSha2,
-            stored: Vec::new(),
-            require_tls: false,
-            locked: false,
-            connection_admin: true,
-        };
-        let request = ConnectRequest {
-            control: Arc::new(ConnectionControl::new(1, None)),
-            account,
-            user: "root".into(),
-            host: ClientHost { name: "localhost".into(), address: None },
-            database: None,
-            attributes: Vec::new(),
-            capabilities: CAPABILITIES,
-            collation: 255,
-            transport: Transport::Unix,
-            tls: None,
-        };
-        let mut client = Client(engine.connect(request).unwrap());
+        let mut client = Client(root::connect(engine, CAPABILITIES));
         client.run("CREATE DATABASE IF NOT EXISTS d");
         client.run("USE d");
         client
     }
 
-    /// The rows of an answer, their values with commas between.
+    /// The rows of an answer.
     fn run(&mut self, sql: &str) -> Vec<String> {
-        let mut buffer = PacketBuffer::new();
-        let mut link = Discard;
-        let mut reply = Reply::new(&mut buffer, &mut link, CAPABILITIES, RowFormat::Text);
-        match self.0.query(sql.as_bytes(), &mut reply) {
-            CommandOutcome::Done(()) => {}
-            other => panic!("{sql}: {other:?}"),
-        }
-        let mut frames = buffer.frames();
-        let mut reader = ResultReader::query(CAPABILITIES);
-        let mut rows = Vec::new();
-        while let Incoming::Packet { payload, consumed, .. } = next_packet(frames) {
-            if let Event::Row(row) = reader.read(payload).unwrap() {
-                let mut cells = Vec::new();
-                text_row(row, |cell| {
-                    cells.push(cell.map_or("NULL".into(), |cell| String::from_utf8_lossy(cell).into_owned()));
-                })
-                .unwrap();
-                rows.push(cells.join(","));
-            }
-            frames = &frames[consumed..];
-        }
-        rows
+        ask(&mut *self.0, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 }
 
@@ -130,7 +84,7 @@ fn events_run_when_they_are_due() {
         ["event_scheduler@localhost root@localhost d SYSTEM", "hourly", "hourly", "hourly", "once DISABLED"]
     );
     let events = "SELECT event_name, status, last_executed IS NULL FROM information_schema.EVENTS ORDER BY 1";
-    let left = ["daily,ENABLED,1", "hourly,ENABLED,0", "kept,DISABLED,0"];
+    let left = ["daily|ENABLED|1", "hourly|ENABLED|0", "kept|DISABLED|0"];
     assert_eq!(client.run(events), left);
 
     drop(client);
@@ -144,7 +98,7 @@ fn events_run_when_they_are_due() {
     assert_eq!(engine.run_due_events(), 2);
     assert_eq!(
         client.run("SELECT v, COUNT(*) FROM t WHERE v IN ('hourly', 'daily') GROUP BY v ORDER BY v"),
-        ["daily,1", "hourly,4"]
+        ["daily|1", "hourly|4"]
     );
     client.run("SET GLOBAL event_scheduler = OFF");
     world.clock().advance(Duration::from_secs(3600));
@@ -188,6 +142,62 @@ fn no_more_events_run_at_once_than_may() {
     assert_eq!(engine.run_due_events(), 64);
     assert_eq!(engine.run_due_events(), 6);
     assert_eq!(client.run("SELECT COUNT(DISTINCT v) FROM t"), ["70"]);
+    drop(client);
+    engine.close().unwrap();
+}
+
+#[test]
+fn a_schedule_that_ends_before_its_second_time_runs_once() {
+    let world = SimWorld::new(4);
+    let engine = open(&world);
+    let mut client = Client::connect(&engine);
+    assert_eq!(engine.run_due_events(), 0);
+    client.run("CREATE TABLE t (v INT)");
+    client.run(
+        "CREATE EVENT e ON SCHEDULE EVERY 1 DAY ENDS NOW() + INTERVAL 1 HOUR ON COMPLETION PRESERVE DO INSERT INTO t VALUES (1)",
+    );
+    assert_eq!(engine.run_due_events(), 1);
+    assert_eq!(
+        client.run("SELECT status, last_executed IS NULL FROM information_schema.EVENTS"),
+        ["DISABLED|0"]
+    );
+    drop(client);
+    engine.close().unwrap();
+}
+
+#[test]
+fn a_one_time_event_that_has_run_does_not_run_again() {
+    let world = SimWorld::new(5);
+    let engine = open(&world);
+    let mut client = Client::connect(&engine);
+    client.run("CREATE TABLE t (v INT)");
+    client.run("CREATE EVENT e ON SCHEDULE AT NOW() ON COMPLETION PRESERVE DO INSERT INTO t VALUES (1)");
+    assert_eq!(engine.run_due_events(), 1);
+    client.run("ALTER EVENT e ENABLE");
+    world.clock().advance(Duration::from_secs(60));
+    assert_eq!(engine.run_due_events(), 0);
+    assert_eq!(client.run("SELECT COUNT(*) FROM t"), ["1"]);
+    drop(client);
+    engine.close().unwrap();
+}
+
+#[test]
+fn no_event_begins_under_a_lock_of_the_server() {
+    let world = SimWorld::new(6);
+    let engine = open(&world);
+    let mut client = Client::connect(&engine);
+    client.run("CREATE TABLE t (v INT)");
+    for (lock, unlock) in
+        [("LOCK INSTANCE FOR BACKUP", "UNLOCK INSTANCE"), ("FLUSH TABLES WITH READ LOCK", "UNLOCK TABLES")]
+    {
+        client.run("CREATE EVENT e ON SCHEDULE AT NOW() DO INSERT INTO t VALUES (1)");
+        client.run(lock);
+        assert_eq!(engine.run_due_events(), 0, "{lock}");
+        assert_eq!(client.run("SELECT status FROM information_schema.EVENTS"), ["ENABLED"]);
+        client.run(unlock);
+        assert_eq!(engine.run_due_events(), 1, "{unlock}");
+    }
+    assert_eq!(client.run("SELECT COUNT(*) FROM t"), ["2"]);
     drop(client);
     engine.close().unwrap();
 }

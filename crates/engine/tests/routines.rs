@@ -1,16 +1,14 @@
 //! Stored procedures against what a real MySQL 9.7 answered (`routines/*.expected`, written by `routines/refresh.py`),
 //! and procedures over a restart.
 
+mod root;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use engine::engine::{Engine, StartOptions};
 use env::Env;
-use service::{
-    Account, AuthPlugin, Capabilities, ClientHost, ConnectRequest, ConnectionControl, Discard,
-    ExecuteRequest, Reply, RowFormat, Service, Session, Transport,
-};
+use service::{Capabilities, Discard, ExecuteRequest, Reply, RowFormat, Session};
 use wire::client::{Event, ResultReader, text_row};
 use wire::packet::{Incoming, PacketBuffer, next_packet};
 
@@ -40,31 +38,6 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0); // What stays lies among temporary files.
     }
-}
-
-fn connect(engine: &Engine) -> Box<dyn Session> {
-    let account = Account {
-        user: "root".into(),
-        host: "localhost".into(),
-        plugin: AuthPlugin::CachingSha2,
-        stored: Vec::new(),
-        require_tls: false,
-        locked: false,
-        connection_admin: true,
-    };
-    let request = ConnectRequest {
-        control: Arc::new(ConnectionControl::new(1, None)),
-        account,
-        user: "root".into(),
-        host: ClientHost { name: "localhost".into(), address: None },
-        database: None,
-        attributes: Vec::new(),
-        capabilities: CAPABILITIES,
-        collation: 255,
-        transport: Transport::Unix,
-        tls: None,
-    };
-    engine.connect(request).unwrap()
 }
 
 /// Calls `ask` with a reply and answers its payloads, an error's at the end included.
@@ -150,7 +123,7 @@ fn compare(name: &str) {
     let expected = std::fs::read_to_string(scripts.join(format!("{name}.expected"))).unwrap();
     let folder = Folder::new(name);
     let engine = folder.open();
-    let mut session = connect(&engine);
+    let mut session = root::connect(&engine, CAPABILITIES);
     run(&mut *session, "create database routines_expected", &mut String::new());
     run(&mut *session, "use routines_expected", &mut String::new());
     let mut out = String::new();
@@ -200,7 +173,7 @@ fn procedures_survive_a_restart() {
     let folder = Folder::new("restart");
     {
         let engine = folder.open();
-        let mut session = connect(&engine);
+        let mut session = root::connect(&engine, CAPABILITIES);
         for sql in [
             "create database d",
             "use d",
@@ -215,7 +188,7 @@ fn procedures_survive_a_restart() {
         }
     }
     let engine = folder.open();
-    let mut session = connect(&engine);
+    let mut session = root::connect(&engine, CAPABILITIES);
     let mut out = String::new();
     run(&mut *session, "call d.kept(1000)", &mut out);
     run(&mut *session, "call d.gone()", &mut out);
@@ -229,7 +202,7 @@ fn procedures_survive_a_restart() {
 fn out_parameters_of_a_prepared_call_are_a_result() {
     let folder = Folder::new("out");
     let engine = folder.open();
-    let mut session = connect(&engine);
+    let mut session = root::connect(&engine, CAPABILITIES);
     for sql in [
         "create database d",
         "use d",

@@ -1,9 +1,7 @@
 //! What optimizer hints and switches make of plans: the tree with each must hold a word, or must not.
 
-use std::sync::Arc;
-
-use catalog::{Catalog, Schema, SchemaId, TableId};
-use fixture::{Binding, COLLATION, parse_table, planned};
+use catalog::Catalog;
+use fixture::Binding;
 use plan::Options;
 use plan::passes::Switches;
 
@@ -13,17 +11,9 @@ const TABLES: [&str; 2] = [
 ];
 
 fn catalog() -> Catalog {
-    let mut schema = Schema::new(SchemaId(1), "shop", COLLATION, false);
-    for (number, sql) in TABLES.into_iter().enumerate() {
-        let mut definition = parse_table(sql);
-        definition.id = TableId(number as u64 + 1);
-        definition.schema = "shop".into();
-        definition.indexes.iter_mut().for_each(|index| index.visible = &*index.name != "kh");
-        schema.insert(planned(definition, 10_000));
-    }
-    let mut catalog = Catalog::new();
-    catalog.insert_schema(Arc::new(schema));
-    catalog
+    fixture::shop(&TABLES, 10_000, |table| {
+        table.indexes.iter_mut().for_each(|index| index.visible = &*index.name != "kh");
+    })
 }
 
 fn tree(catalog: &Catalog, sql: &str, switches: Switches) -> String {

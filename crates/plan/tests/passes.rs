@@ -6,8 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use catalog::{Catalog, Schema, SchemaId, TableId};
-use fixture::{Binding, COLLATION, parse_table, planned};
+use catalog::Catalog;
+use fixture::Binding;
 use plan::logical::Bound;
 use plan::passes::{Pass, Switches};
 
@@ -19,16 +19,7 @@ const TABLES: [&str; 4] = [
 ];
 
 fn catalog() -> Catalog {
-    let mut schema = Schema::new(SchemaId(1), "shop", COLLATION, false);
-    for (number, sql) in TABLES.into_iter().enumerate() {
-        let mut definition = parse_table(sql);
-        definition.id = TableId(number as u64 + 1);
-        definition.schema = "shop".into();
-        schema.insert(planned(definition, 1000));
-    }
-    let mut catalog = Catalog::new();
-    catalog.insert_schema(std::sync::Arc::new(schema));
-    catalog
+    fixture::shop(&TABLES, 1000, |_| {})
 }
 
 fn bind(catalog: &Catalog, sql: &str) -> Bound {

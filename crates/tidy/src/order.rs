@@ -318,7 +318,7 @@ const ORDER: &[(&str, &[Level])] = &[
     (
         "types",
         &[
-            Level(&["decimal", "locale", "planted"]),
+            Level(&["decimal", "locale", "planted", "table_file"]),
             Level(&["number"]),
             Level(&["base64", "charset"]),
             Level(&["collation"]),

@@ -28,6 +28,7 @@ pub mod json;
 pub mod locale;
 pub mod number;
 pub mod planted;
+mod table_file;
 pub mod temporal;
 pub mod value;
 pub mod vector;

@@ -80,20 +80,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// The sets whose characters are told by their bytes: the bytes 0 to FFFF, and behind them by number those of more bytes.
-const EAST_ASIAN: [Charset; 9] = [
-    Charset::Big5,
-    Charset::Cp932,
-    Charset::Eucjpms,
-    Charset::Euckr,
-    Charset::Gb18030,
-    Charset::Gb2312,
-    Charset::Gbk,
-    Charset::Sjis,
-    Charset::Ujis,
-];
-
-/// The characters of an East Asian set, and what the server calls them.
+/// The characters of an East Asian set by their bytes, 0 to FFFF, and behind them by number those of more bytes.
 fn east_asian_characters(charset: Charset) -> Vec<(u32, Vec<u8>)> {
     let long = 0x1_0000..0x1_0000 + long_characters(charset);
     let bytes = |number: u32| match charset {
@@ -128,7 +115,7 @@ fn long_characters(charset: Charset) -> u32 {
 
 /// All characters of a set below `end`: (what the server calls it, the bytes).
 fn characters(charset: Charset, end: u32) -> Vec<(u32, Vec<u8>)> {
-    if EAST_ASIAN.contains(&charset) {
+    if charset.is_multi_byte() {
         return east_asian_characters(charset);
     }
     let codes = match charset {
@@ -153,7 +140,7 @@ const ALL_CODES: u32 = 0x11_0000;
 fn ask_all(oracle: &Oracle, charset: Charset, end: u32, expression: &str, mut each: impl FnMut(u32, &str)) {
     let last = characters(charset, end).last().unwrap().0;
     let name = charset.name();
-    if EAST_ASIAN.contains(&charset) {
+    if charset.is_multi_byte() {
         let long = match charset {
             Charset::Gb18030 => {
                 format!("CONVERT(CONVERT(CHAR(i - 65536 + 128 USING utf32) USING utf8mb4) USING {name})")

@@ -11,7 +11,7 @@ import os
 import struct
 import sys
 
-from oracle import ask, connect
+from oracle import ask, connect, number
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # In the order of `Charset`; what a set's table is written as differences from.
@@ -25,14 +25,6 @@ PLANE = 0x8000
 PINYIN = 0xFFA00000
 
 server = connect(sys.argv[1])
-
-
-def number(value):
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes(out) + bytes([value])
 
 
 def characters(name, collation, sequences):

@@ -13,6 +13,15 @@ def connect(address):
     return cursor
 
 
+def number(value):
+    """The bytes of a LEB128 number."""
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value])
+
+
 def ask(cursor, sql):
     """All rows of a statement's answer."""
     cursor.execute(sql)

@@ -17,7 +17,7 @@ import struct
 import sys
 from collections import Counter, defaultdict
 
-from oracle import connect
+from oracle import connect, number
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CODE_END = 0x110000
@@ -263,14 +263,6 @@ class Collation:
     @staticmethod
     def unit(weights):
         return b"".join(bytes([len(level)]) + struct.pack("<%dH" % len(level), *level) for level in weights)
-
-
-def number(value):
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes(out) + bytes([value])
 
 
 def main():

@@ -1,8 +1,6 @@
 //! Names against a catalog, and the way to the rows.
 
-use std::sync::Arc;
-
-use catalog::{Catalog, Schema, SchemaId, TableId};
+use catalog::Catalog;
 use fixture::Binding;
 use plan::bind::Session;
 use plan::function::TypeContext;
@@ -48,16 +46,7 @@ impl Session for Preparing {
 }
 
 fn catalog() -> Catalog {
-    let mut schema = Schema::new(SchemaId(1), "shop", fixture::COLLATION, false);
-    for (number, sql) in TABLES.into_iter().enumerate() {
-        let mut definition = fixture::parse_table(sql);
-        definition.id = TableId(number as u64 + 1);
-        definition.schema = "shop".into();
-        schema.insert(fixture::planned(definition, 1000));
-    }
-    let mut catalog = Catalog::new();
-    catalog.insert_schema(Arc::new(schema));
-    catalog
+    fixture::shop(&TABLES, 1000, |_| {})
 }
 
 pub(crate) fn count(counter: &mut Counter) {

@@ -1,16 +1,18 @@
 //! Definitions of local tables: [`crate::ddl`] and the dictionary behind [`session::backend::Definitions`].
 
+use std::hash::Hash;
 use std::sync::Arc;
 
 use access::MetadataWait;
 use catalog::{
-    AccountId, Accounts, Catalog, CatalogHandle, EventDefinition, EventId, Events, RoutineId, Routines,
-    TableEntry, TableKind, TreeNumber,
+    Account, AccountId, Accounts, Catalog, CatalogHandle, EventDefinition, EventId, Events,
+    RoutineDefinition, RoutineId, Routines, TableEntry, TableKind, TreeNumber,
 };
-use hashbrown::HashSet;
+use hashbrown::HashMap;
 use service::error::{ER_INVALID_JSON_TEXT_IN_PARAM, ER_TABLE_DEF_CHANGED};
 use service::{Outcome, SqlError};
 use store::Transaction;
+use table::WriteError;
 use table::dictionary::Dictionary;
 use table::{CheckEnd, DataError, HistogramEnd, HistogramSpec, NoHistogram, Table};
 use types::temporal::DateTime;
@@ -24,26 +26,48 @@ use session::backend::{
     CheckDepth, Defined, Definition, DefinitionContext, Definitions, HistogramChange, HistogramOutcome,
 };
 
-/// Stores the accounts that differ from those before. Answers whether any do.
-fn put_accounts(
-    dictionary: &Dictionary,
-    transaction: &mut Transaction,
-    before: &Accounts,
-    accounts: &Accounts,
-) -> Result<bool, Box<SqlError>> {
-    let mut is_changed = false;
-    for account in &accounts.list {
-        let known = before.get(account.id);
-        if known.is_none_or(|known| !Arc::ptr_eq(known, account)) {
-            is_changed = true;
-            dictionary.put_account(transaction, account).map_err(exec::access_error)?;
+/// Definitions that are stored each by itself, under a number.
+struct Stored<T, Id> {
+    id: fn(&T) -> Id,
+    put: fn(&Dictionary, &mut Transaction, &T) -> Result<(), WriteError>,
+    delete: fn(&Dictionary, &mut Transaction, Id) -> Result<(), WriteError>,
+}
+
+const ACCOUNTS: Stored<Account, AccountId> =
+    Stored { id: |account| account.id, put: Dictionary::put_account, delete: Dictionary::delete_account };
+const ROUTINES: Stored<RoutineDefinition, RoutineId> =
+    Stored { id: |routine| routine.id, put: Dictionary::put_routine, delete: Dictionary::delete_routine };
+const EVENTS: Stored<EventDefinition, EventId> =
+    Stored { id: |event| event.id, put: Dictionary::put_event, delete: Dictionary::delete_event };
+
+impl<T, Id: Copy + Eq + Hash> Stored<T, Id> {
+    /// Stores those of `now` that differ from those before, and deletes those that are gone. Answers whether there are any.
+    fn change<'d>(
+        &self,
+        dictionary: &Dictionary,
+        transaction: &mut Transaction,
+        before: impl Iterator<Item = &'d Arc<T>> + Clone,
+        now: impl Iterator<Item = &'d Arc<T>>,
+    ) -> Result<bool, Box<SqlError>>
+    where
+        T: 'd,
+    {
+        let mut gone: HashMap<Id, &Arc<T>> = before.clone().map(|known| ((self.id)(known), known)).collect();
+        let mut is_changed = false;
+        for definition in now {
+            let known = gone.remove(&(self.id)(definition));
+            if known.is_none_or(|known| !Arc::ptr_eq(known, definition)) {
+                is_changed = true;
+                (self.put)(dictionary, transaction, definition).map_err(exec::access_error)?;
+            }
         }
+        is_changed |= !gone.is_empty();
+        // In the order of the definitions, not of the map: a simulated run repeats itself.
+        for id in before.map(|known| (self.id)(known)).filter(|id| gone.contains_key(id)) {
+            (self.delete)(dictionary, transaction, id).map_err(exec::access_error)?;
+        }
+        Ok(is_changed)
     }
-    for gone in before.list.iter().filter(|account| accounts.get(account.id).is_none()) {
-        is_changed = true;
-        dictionary.delete_account(transaction, gone.id).map_err(exec::access_error)?;
-    }
-    Ok(is_changed)
 }
 
 /// Commits a change and waits until it is durable: the statement is acknowledged next.
@@ -187,7 +211,8 @@ impl Definitions for LocalBackend {
         let before = self.catalog().load();
         let mut accounts = Accounts::clone(&before.accounts);
         change(&mut accounts, &mut || dictionary.new_account_id())?;
-        put_accounts(dictionary, &mut under_way.transaction, &before.accounts, &accounts)?;
+        let (known, now) = (before.accounts.list.iter(), accounts.list.iter());
+        ACCOUNTS.change(dictionary, &mut under_way.transaction, known, now)?;
         under_way.catalog.accounts = Arc::new(accounts);
         commit_durably(&self.definitions, under_way)
     }
@@ -207,24 +232,12 @@ impl Definitions for LocalBackend {
         let mut accounts = Accounts::clone(&under_way.catalog.accounts);
         let answer = change(&mut routines, &mut accounts, &under_way.catalog)?;
         let transaction = &mut under_way.transaction;
-        let mut is_changed = put_accounts(dictionary, transaction, &under_way.catalog.accounts, &accounts)?;
+        let (known, now) = (under_way.catalog.accounts.list.iter(), accounts.list.iter());
+        let mut is_changed = ACCOUNTS.change(dictionary, transaction, known, now)?;
         if is_changed {
             under_way.catalog.accounts = Arc::new(accounts);
         }
-        for routine in routines.iter() {
-            let known = before.get(&routine.schema, routine.kind, &routine.name);
-            if known.is_none_or(|known| !Arc::ptr_eq(known, routine)) {
-                is_changed = true;
-                dictionary.put_routine(transaction, routine).map_err(exec::access_error)?;
-            }
-        }
-        for routine in before.iter() {
-            let now = routines.get(&routine.schema, routine.kind, &routine.name);
-            if now.is_none_or(|now| now.id != routine.id) {
-                is_changed = true;
-                dictionary.delete_routine(transaction, routine.id).map_err(exec::access_error)?;
-            }
-        }
+        is_changed |= ROUTINES.change(dictionary, transaction, before.iter(), routines.iter())?;
         if is_changed {
             under_way.catalog.routines = Arc::new(routines);
             commit_durably(&self.definitions, under_way)?;
@@ -246,19 +259,7 @@ impl Definitions for LocalBackend {
         let mut events = Events::clone(&before);
         let answer = change(&mut events, &under_way.catalog)?;
         let transaction = &mut under_way.transaction;
-        let mut is_changed = false;
-        for event in events.iter() {
-            let known = before.get(&event.schema, &event.name);
-            if known.is_none_or(|known| !Arc::ptr_eq(known, event)) {
-                is_changed = true;
-                dictionary.put_event(transaction, event).map_err(exec::access_error)?;
-            }
-        }
-        let there: HashSet<EventId> = events.iter().map(|event| event.id).collect();
-        for event in before.iter().filter(|event| !there.contains(&event.id)) {
-            is_changed = true;
-            dictionary.delete_event(transaction, event.id).map_err(exec::access_error)?;
-        }
+        let is_changed = EVENTS.change(dictionary, transaction, before.iter(), events.iter())?;
         if is_changed {
             under_way.catalog.events = Arc::new(events);
             commit_durably(&self.definitions, under_way)?;

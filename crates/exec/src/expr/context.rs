@@ -327,7 +327,7 @@ impl Warnings {
         self.total == 0
     }
 
-    /// Whether there are so many that another one changes nothing that a client sees.
+    /// Whether the count has reached its maximum: another warning changes nothing that a client sees.
     pub(super) fn is_count_full(&self) -> bool {
         self.total >= u64::from(u16::MAX)
     }

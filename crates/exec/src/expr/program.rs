@@ -632,6 +632,15 @@ impl Node {
         }
     }
 
+    /// The value of what is the same for all rows: a column of one.
+    pub(super) fn constant(&self, input: &Batch, run: &mut Run<'_, '_>) -> SqlResult<Arc<Column>> {
+        let operand = self.eval(input, run, Rows::Some(&[0]))?;
+        let mut column = Column::new(operand.column().physical());
+        column.push_cell(operand.view().cell(0));
+        run.scratch.pool.release(operand);
+        Ok(Arc::new(column))
+    }
+
     /// Evaluates for `rows` of `input`.
     pub(super) fn eval<'b>(
         &'b self,
@@ -672,11 +681,7 @@ impl Node {
                 if let Some(constant) = &run.scratch.slots[*slot].constant {
                     return Ok(Operand::shared(Arc::clone(constant)));
                 }
-                let operand = node.eval(input, run, Rows::Some(&[0]))?;
-                let mut column = Column::new(operand.column().physical());
-                column.push_cell(operand.view().cell(0));
-                run.scratch.pool.release(operand);
-                let column = Arc::new(column);
+                let column = node.constant(input, run)?;
                 run.scratch.slots[*slot].constant = Some(Arc::clone(&column));
                 Ok(Operand::shared(column))
             }

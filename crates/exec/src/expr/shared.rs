@@ -228,11 +228,7 @@ impl Shared {
         }
         run.count_values(1)?;
         let warnings = run.ctx.warnings.total();
-        let operand = self.node.eval(input, run, Rows::Some(&[0]))?;
-        let mut column = Column::new(operand.column().physical());
-        column.push_cell(operand.view().cell(0));
-        run.scratch.pool.release(operand);
-        let column = Arc::new(column);
+        let column = self.node.constant(input, run)?;
         if !self.is_computed_again(warnings, run) {
             run.scratch.slots[self.slot].constant = Some(Arc::clone(&column));
         }

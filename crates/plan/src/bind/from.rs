@@ -667,16 +667,7 @@ fn store_values(plan: &mut Logical, columns: &mut [ColumnInfo]) {
 
 /// What a query in FROM gives has all digits of its type, merged or not.
 fn keep_digits(plan: &mut Logical) {
-    match plan {
-        Logical::Limit { input, .. }
-        | Logical::Sort { input, .. }
-        | Logical::Filter { input, .. }
-        | Logical::Distinct { input, .. } => keep_digits(input),
-        Logical::Project { items, .. } => {
-            items.iter_mut().for_each(|(_, item)| function::keep_all_digits(item));
-        }
-        _ => {}
-    }
+    plan.result_items().iter_mut().for_each(|(_, item)| function::keep_all_digits(item));
 }
 
 /// The keys of ROLLUP that are members of ENUM or SET.

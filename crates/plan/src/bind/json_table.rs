@@ -15,7 +15,7 @@ use crate::error::{PlanError, PlanResult};
 use crate::expr::{Coercibility, Expr, JsonAnswer};
 use crate::logical::{JsonColumn, JsonRows, JsonSource, Logical, OutputSource};
 
-/// By so many digits a column FOR ORDINALITY is described.
+/// The display width of a column FOR ORDINALITY.
 const ORDINALITY_DIGITS: u32 = 10;
 
 impl<'a> Binder<'a> {

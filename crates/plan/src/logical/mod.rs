@@ -330,6 +330,18 @@ pub enum Logical {
 }
 
 impl Logical {
+    /// The expressions of the select list of a query, below its LIMIT, ORDER BY and DISTINCT; none of another tree.
+    pub(crate) fn result_items(&mut self) -> &mut [(ColumnId, Expr)] {
+        match self {
+            Logical::Limit { input, .. }
+            | Logical::Sort { input, .. }
+            | Logical::Filter { input, .. }
+            | Logical::Distinct { input, .. } => input.result_items(),
+            Logical::Project { items, .. } => items,
+            _ => &mut [],
+        }
+    }
+
     /// The columns it gives.
     #[must_use]
     pub fn output(&self, tables: &[BoundTable]) -> Vec<ColumnId> {

@@ -465,7 +465,7 @@ fn wider(data_type: &DataType, digits: u8) -> DataType {
     DataType::decimal(PRECISION_MAX, data_type.scale.max(digits))
 }
 
-/// Casts what was computed of values with more digits, and has so many itself, to its type.
+/// Casts a value that was computed from values with more digits, and therefore has more itself, to its type.
 fn round(expr: &mut Expr, digits: u8) {
     let shown = expr.data_type.clone();
     if shown.kind != TypeKind::Decimal {

@@ -175,17 +175,8 @@ fn has_other_text(arm: &Expr, has_parameters: bool) -> bool {
 
 /// Constants of rows that are sorted or made different.
 fn constants(tree: &mut Logical) {
-    match tree {
-        Logical::Limit { input, .. }
-        | Logical::Filter { input, .. }
-        | Logical::Sort { input, .. }
-        | Logical::Distinct { input, .. } => constants(input),
-        Logical::Project { items, .. } => {
-            let constants = items.iter_mut().filter(|(_, item)| item.is_constant());
-            constants.for_each(|(_, item)| keep_own_scale(item));
-        }
-        _ => {}
-    }
+    let constants = tree.result_items().iter_mut().filter(|(_, item)| item.is_constant());
+    constants.for_each(|(_, item)| keep_own_scale(item));
 }
 
 /// The aggregates of the groups that windows below a projection are over; `None` without windows.

@@ -730,14 +730,6 @@ pub(super) fn require_variable(account: &SessionAccount, name: &str, scope: VarS
         }
         return Ok(());
     }
-    if name == "default_table_encryption" {
-        let has_other = privilege::has_dynamic(account, "TABLE_ENCRYPTION_ADMIN");
-        let shown = "SUPER or SYSTEM_VARIABLES_ADMIN and TABLE_ENCRYPTION_ADMIN";
-        if !has_other {
-            return Err(service::error::ER_SPECIFIC_ACCESS_DENIED_ERROR.with(&[&shown]));
-        }
-        return privilege::require_admin(account, Privileges::SUPER, &["SYSTEM_VARIABLES_ADMIN"], shown);
-    }
     let admins = &["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN"];
     if SESSION_VARIABLES_OF_APPLIERS.contains(&name) {
         let shown = "SUPER, SYSTEM_VARIABLES_ADMIN, SESSION_VARIABLES_ADMIN or REPLICATION_APPLIER";
@@ -753,6 +745,19 @@ pub(super) fn require_variable(account: &SessionAccount, name: &str, scope: VarS
         return privilege::require_admin(account, Privileges::NONE, admins, shown);
     }
     Ok(())
+}
+
+/// What a session's `default_table_encryption` asks for that is not the server's: SUPER, or two others.
+///
+/// # Errors
+/// 1227.
+pub(super) fn require_encryption(account: &SessionAccount) -> Outcome {
+    let names = ["SYSTEM_VARIABLES_ADMIN", "TABLE_ENCRYPTION_ADMIN"];
+    if names.iter().all(|name| privilege::has_dynamic(account, name)) {
+        return Ok(());
+    }
+    let shown = "SUPER or SYSTEM_VARIABLES_ADMIN and TABLE_ENCRYPTION_ADMIN";
+    privilege::require_admin(account, Privileges::SUPER, &[], shown)
 }
 
 /// What EXPLAIN FOR CONNECTION asks for the statement of another account: all privileges.

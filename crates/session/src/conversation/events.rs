@@ -25,9 +25,8 @@ use types::{DataType, TypeKind, Value};
 use super::Session;
 use super::access::AccountAdmin;
 use super::listing::{Listing, text};
-use super::lock_tables;
 use super::names::Names;
-use super::routine::{definer, require_definer};
+use super::routine::{define_program, definer, require_definer};
 use super::run;
 use super::set::shown_value;
 use crate::backend::Backend;
@@ -247,20 +246,17 @@ fn new_name<B: Backend>(
     Ok((Arc::clone(&found.name), own, found.collation))
 }
 
-/// Commits what is open, and changes definitions as every definition does.
+/// Changes events, and says so to the scheduler.
 fn define<B: Backend>(
     session: &mut Session<B>,
     reply: &mut Reply<'_>,
     run: impl FnOnce(&mut Session<B>) -> Outcome,
 ) -> Outcome {
-    session.tables.transaction.ready_access_mode(session.variables.settings());
-    session.tables.require_writable(&session.shared, &session.account)?;
-    session.tables.commit(&session.shared, &session.variables)?;
-    session.tables.wait_for_commit(reply);
-    session.tables.enter_change(&session.shared, &session.variables, false)?;
-    lock_tables::with_backup_lock(session, |session| run(session))?;
-    session.shared.core.event_scheduler.notify();
-    session.send_ok(reply)
+    define_program(session, reply, |session, reply| {
+        run(session)?;
+        session.shared.core.event_scheduler.notify();
+        session.send_ok(reply)
+    })
 }
 
 fn note<B: Backend>(session: &mut Session<B>, note: service::Diagnostic) {

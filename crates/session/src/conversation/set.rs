@@ -195,9 +195,7 @@ fn check_system<B: Backend>(
     let warned = deprecation_warning(definition, setting == Setting::Boolean(false));
     let warnings: Vec<Diagnostic> = warned.into_iter().chain(clipped).collect();
     session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
-    if id == known::time_zone() {
-        check_time_zone(&setting)?;
-    }
+    check_value(session, id, &setting, global)?;
     if id == known::event_scheduler() {
         check_event_scheduler(&session.shared.core, &setting, value.as_ref())?;
     }
@@ -254,12 +252,27 @@ pub(super) fn hinted_setting<B: Backend>(
     let mut warnings = Vec::new();
     let setting = assign::setting_of(id.definition(), session.variables.get(id), value, &mut warnings)?;
     session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
-    if id == known::time_zone() {
-        check_time_zone(&setting)?;
-    }
+    check_value(session, id, &setting, false)?;
     let change = Change::Session(id, setting.clone());
     let companion = companion_of(id, Some(&change));
     Ok(HintedSetting::Settings(std::iter::once((id, setting)).chain(companion).collect()))
+}
+
+/// What a value asks for beyond its type.
+fn check_value<B: Backend>(
+    session: &Session<B>,
+    id: VariableId,
+    setting: &Setting,
+    global: bool,
+) -> Result<()> {
+    if id == known::time_zone() {
+        check_time_zone(setting)?;
+    }
+    let is_encryption = id == known::default_table_encryption() && !global;
+    if is_encryption && setting != session.shared.core.globals().get(id) {
+        access::require_encryption(&session.account)?;
+    }
+    Ok(())
 }
 
 /// The value of an expression outside any query. Literals, which SET has mostly, need no planner.

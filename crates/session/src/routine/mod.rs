@@ -20,7 +20,8 @@ use catalog::{
 use service::SqlError;
 use service::error::ER_INTERNAL_ERROR;
 use syntax::ast::Statement;
-use types::DataType;
+use types::charset::Charset;
+use types::{CollationId, DataType};
 
 use crate::errors::{not_supported, syntax_error};
 use crate::variables::definition::known;
@@ -93,6 +94,35 @@ pub(crate) fn trigger_key(trigger: &Arc<TriggerDefinition>) -> ProgramKey {
     ProgramKey::Trigger(Arc::as_ptr(trigger).addr())
 }
 
+/// The procedure that a trigger or an event is run as, but for the settings that it was made under.
+fn procedure_of(
+    schema: &Arc<str>,
+    name: &Arc<str>,
+    body: &Arc<str>,
+    definer: &(Arc<str>, Arc<str>),
+) -> RoutineDefinition {
+    RoutineDefinition {
+        id: RoutineId(0),
+        kind: RoutineKind::Procedure,
+        schema: Arc::clone(schema),
+        name: Arc::clone(name),
+        parameters: "".into(),
+        returns: "".into(),
+        body: Arc::clone(body),
+        definer: definer.clone(),
+        invoker: false,
+        deterministic: false,
+        data_access: DataAccess::default(),
+        comment: "".into(),
+        sql_mode: 0,
+        client_charset: Charset::Utf8mb4,
+        connection_collation: CollationId::UTF8MB4_0900_AI_CI,
+        database_collation: CollationId::UTF8MB4_0900_AI_CI,
+        created_micros: 0,
+        modified_micros: 0,
+    }
+}
+
 /// Compiles a trigger for its table as it is now.
 ///
 /// # Errors
@@ -117,24 +147,13 @@ pub(crate) fn trigger_routine(
     let place = compile::TriggerPlace { table, event: trigger.event, timing: trigger.timing };
     let program = compile::compile_trigger(create.body, &place, mode, &settings, &mut Vec::new())?;
     let definition = RoutineDefinition {
-        id: RoutineId(0),
-        kind: RoutineKind::Procedure,
-        schema: Arc::clone(&table.schema),
-        name: Arc::clone(&trigger.name),
-        parameters: "".into(),
-        returns: "".into(),
-        body: Arc::clone(&trigger.body),
-        definer: trigger.definer.clone(),
-        invoker: false,
-        deterministic: false,
-        data_access: DataAccess::default(),
-        comment: "".into(),
         sql_mode: trigger.sql_mode,
         client_charset: trigger.client_charset,
         connection_collation: trigger.connection_collation,
         database_collation: trigger.database_collation,
         created_micros: trigger.created_micros,
         modified_micros: trigger.created_micros,
+        ..procedure_of(&table.schema, &trigger.name, &trigger.body, &trigger.definer)
     };
     let trigger = Some(TriggerOf { trigger: Arc::clone(trigger), table: Arc::clone(table) });
     Ok(Routine::new(Arc::new(definition), program, trigger))
@@ -163,24 +182,13 @@ pub(crate) fn event_routine(event: &EventDefinition) -> Result<Routine, Box<SqlE
     };
     let program = compile::compile_event(body, &settings, &mut Vec::new())?;
     let definition = RoutineDefinition {
-        id: RoutineId(0),
-        kind: RoutineKind::Procedure,
-        schema: Arc::clone(&event.schema),
-        name: Arc::clone(&event.name),
-        parameters: "".into(),
-        returns: "".into(),
-        body: Arc::clone(&event.body),
-        definer: event.definer.clone(),
-        invoker: false,
-        deterministic: false,
-        data_access: DataAccess::default(),
-        comment: "".into(),
         sql_mode: event.sql_mode,
         client_charset: event.client_charset,
         connection_collation: event.connection_collation,
         database_collation: event.database_collation,
         created_micros: event.created_micros,
         modified_micros: event.modified_micros,
+        ..procedure_of(&event.schema, &event.name, &event.body, &event.definer)
     };
     Ok(Routine::new(Arc::new(definition), program, None))
 }

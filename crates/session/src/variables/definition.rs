@@ -308,6 +308,7 @@ pub mod known {
         collation_database,
         collation_server,
         connect_timeout,
+        default_table_encryption,
         connection_control_failed_connections_threshold,
         connection_control_max_connection_delay,
         connection_control_min_connection_delay,

@@ -240,7 +240,7 @@ impl Charset {
     /// Whether it is an East Asian set.
     #[inline]
     #[must_use]
-    pub(crate) const fn is_multi_byte(self) -> bool {
+    pub const fn is_multi_byte(self) -> bool {
         matches!(
             self,
             Self::Big5

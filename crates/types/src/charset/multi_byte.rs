@@ -22,6 +22,7 @@
 use std::sync::OnceLock;
 
 use super::{Charset, Decoded};
+use crate::table_file::TableReader;
 
 /// Set in the code of a character that no code point stands for; the other bits are its bytes.
 pub(crate) const CODELESS: u32 = 1 << 31;
@@ -269,12 +270,7 @@ impl Tables {
     }
 
     fn read(place: usize) -> Self {
-        let mut reader = Reader { rest: DATA };
-        for _ in 0..place {
-            let bytes = reader.length();
-            reader.rest = &reader.rest[bytes..];
-        }
-        reader.length();
+        let mut reader = TableReader::of_part(DATA, place);
         let charset = SETS[place];
         let base = match charset {
             Charset::Cp932 => Some(Charset::Sjis),
@@ -283,9 +279,11 @@ impl Tables {
             _ => None,
         };
         let base = base.map(tables);
-        let codes = reader.table(base.map(|base| &base.codes[..]));
+        let codes = read_table(&mut reader, base.map(|base| &base.codes[..]));
         let codes_behind = match charset {
-            Charset::Ujis | Charset::Eucjpms => reader.table(base.map(|base| &base.codes_behind[..])),
+            Charset::Ujis | Charset::Eucjpms => {
+                read_table(&mut reader, base.map(|base| &base.codes_behind[..]))
+            }
             _ => Vec::new(),
         };
         let mut bytes = vec![0; 0x1_0000];
@@ -305,7 +303,7 @@ impl Tables {
                 bytes[usize::from(kana) + (0xFF61 - 0xA1)] = kana;
             }
         }
-        for (code, sequence) in reader.pairs() {
+        for (code, sequence) in read_pairs(&mut reader) {
             let short = if sequence > 0xFFFF { sequence & 0x7FFF } else { sequence };
             bytes[code as usize] = short as u16;
         }
@@ -316,8 +314,8 @@ impl Tables {
         }
         let mut numbered = spans.clone();
         numbered.sort_unstable_by_key(|span: &Span| span.number);
-        let (upper, lower) = (reader.pairs(), reader.pairs());
-        let weights = reader.table(None);
+        let (upper, lower) = (read_pairs(&mut reader), read_pairs(&mut reader));
+        let weights = read_table(&mut reader, None);
         let mut weight_spans = Vec::new();
         for _ in 0..reader.number() {
             let (number, length) = (reader.number(), reader.number());
@@ -327,60 +325,27 @@ impl Tables {
     }
 }
 
-/// Reads the file.
-struct Reader {
-    rest: &'static [u8],
+fn read_pairs(reader: &mut TableReader) -> Vec<(u32, u32)> {
+    let mut before = 0;
+    let count = reader.number();
+    (0..count)
+        .map(|_| {
+            before += reader.number();
+            (before, reader.number())
+        })
+        .collect()
 }
 
-impl Reader {
-    fn u8(&mut self) -> u8 {
-        let (&first, rest) = self.rest.split_first().expect("data/multi_byte.bin is whole");
-        self.rest = rest;
-        first
-    }
-
-    fn u16(&mut self) -> u16 {
-        u16::from_le_bytes([self.u8(), self.u8()])
-    }
-
-    fn length(&mut self) -> usize {
-        usize::from(self.u16()) | usize::from(self.u16()) << 16
-    }
-
-    fn number(&mut self) -> u32 {
-        let (mut number, mut shift) = (0, 0);
-        loop {
-            let byte = self.u8();
-            number |= u32::from(byte & 0x7F) << shift;
-            if byte < 0x80 {
-                return number;
-            }
-            shift += 7;
+fn read_table(reader: &mut TableReader, base: Option<&[u16]>) -> Vec<u16> {
+    let mut table = Vec::with_capacity(PLANE);
+    while table.len() < PLANE {
+        let step = reader.number();
+        let length = (step >> 2) as usize;
+        match (step & 3, base) {
+            (1, Some(base)) => table.extend_from_slice(&base[table.len()..table.len() + length]),
+            (2, _) => table.extend((0..length).map(|_| reader.u16())),
+            _ => table.resize(table.len() + length, 0),
         }
     }
-
-    fn pairs(&mut self) -> Vec<(u32, u32)> {
-        let mut before = 0;
-        let count = self.number();
-        (0..count)
-            .map(|_| {
-                before += self.number();
-                (before, self.number())
-            })
-            .collect()
-    }
-
-    fn table(&mut self, base: Option<&[u16]>) -> Vec<u16> {
-        let mut table = Vec::with_capacity(PLANE);
-        while table.len() < PLANE {
-            let step = self.number();
-            let length = (step >> 2) as usize;
-            match (step & 3, base) {
-                (1, Some(base)) => table.extend_from_slice(&base[table.len()..table.len() + length]),
-                (2, _) => table.extend((0..length).map(|_| self.u16())),
-                _ => table.resize(table.len() + length, 0),
-            }
-        }
-        table
-    }
+    table
 }

@@ -27,6 +27,7 @@ use std::sync::OnceLock;
 use super::family::{BAD_WEIGHT, Family, UCA400, UCA900, Uca, decode};
 use super::plane::{self, Plane, Weights};
 use crate::charset::Decoded;
+use crate::table_file::TableReader;
 
 /// The most levels a tailoring has.
 pub(super) const LEVELS_MAX: usize = 3;
@@ -200,7 +201,7 @@ impl Tailoring {
         TextWeights { tailoring: self, level, text, unit: UnitWeights::NONE }
     }
 
-    /// Whether two ASCII characters by themselves have the same weights at so many levels.
+    /// Whether two ASCII characters by themselves have the same weights at the first `levels` levels.
     #[inline]
     pub(super) fn same_ascii(&self, levels: usize, a: u8, b: u8) -> bool {
         let same = &self.ascii_same[levels - 1];
@@ -356,66 +357,22 @@ impl Tailoring {
 /// How many characters of a pattern bound a range at most.
 const CERTAIN_CHARS_MAX: usize = 256;
 
-/// Reads the file.
-struct Reader {
-    rest: &'static [u8],
-}
-
-impl Reader {
-    fn u8(&mut self) -> u8 {
-        let (&first, rest) = self.rest.split_first().expect("data/tailorings.bin is whole");
-        self.rest = rest;
-        first
-    }
-
-    fn u16(&mut self) -> u16 {
-        u16::from_le_bytes([self.u8(), self.u8()])
-    }
-
-    fn number(&mut self) -> u32 {
-        let (mut number, mut shift) = (0, 0);
-        loop {
-            let byte = self.u8();
-            number |= u32::from(byte & 0x7F) << shift;
-            if byte < 0x80 {
-                return number;
-            }
-            shift += 7;
+/// Weights of each level, as the pool holds them.
+fn read_weights(reader: &mut TableReader, levels: usize, pool: &mut Vec<u16>) -> usize {
+    let at = pool.len();
+    for _ in 0..levels {
+        let count = reader.u8();
+        pool.push(u16::from(count));
+        for _ in 0..count {
+            pool.push(reader.u16());
         }
     }
-
-    /// Weights of each level, as the pool holds them.
-    fn weights(&mut self, levels: usize, pool: &mut Vec<u16>) -> usize {
-        let at = pool.len();
-        for _ in 0..levels {
-            let count = self.u8();
-            pool.push(u16::from(count));
-            for _ in 0..count {
-                pool.push(self.u16());
-            }
-        }
-        at
-    }
-
-    /// The part of the file for one tailoring.
-    fn of(id: u8) -> Self {
-        let mut reader = Self { rest: &DATA[2..] };
-        for _ in 0..id {
-            let bytes = reader.length();
-            reader.rest = &reader.rest[bytes..];
-        }
-        let bytes = reader.length();
-        Self { rest: &reader.rest[..bytes] }
-    }
-
-    fn length(&mut self) -> usize {
-        usize::from(self.u16()) | usize::from(self.u16()) << 16
-    }
+    at
 }
 
 impl Tailoring {
     fn read(id: u8) -> Self {
-        let mut reader = Reader::of(id);
+        let mut reader = TableReader::of_part(&DATA[2..], usize::from(id));
         let (base, planes): (_, &[_]) = match reader.u8() {
             0 => (Base::Uca900, &PLANES_900),
             _ => (Base::Uca400, &PLANES_400),
@@ -453,13 +410,13 @@ impl Tailoring {
         let mut code = 0;
         for _ in 0..reader.number() {
             code += reader.number();
-            let at = reader.weights(levels, &mut tailoring.pool);
+            let at = read_weights(&mut reader, levels, &mut tailoring.pool);
             *tailoring.entry_mut(code) = POOLED | at as u32;
         }
         for _ in 0..reader.number() {
             let length = reader.u8();
             let codes: Vec<u32> = (0..length).map(|_| reader.number()).collect();
-            let at = reader.weights(levels, &mut tailoring.pool);
+            let at = read_weights(&mut reader, levels, &mut tailoring.pool);
             *tailoring.entry_mut(codes[0]) |= BEGINS;
             for &code in &codes[..codes.len() - 1] {
                 *tailoring.entry_mut(code) |= JOINS;

@@ -275,7 +275,7 @@ pub(crate) fn pop_frames<B: Backend>(session: &mut Session<B>) {
     pop_frames_to(session, 0);
 }
 
-/// Takes the innermost frames away until so many are left.
+/// Takes the innermost frames away until `depth` of them are left.
 pub(crate) fn pop_frames_to<B: Backend>(session: &mut Session<B>, depth: usize) {
     while session.routines.depth() > depth {
         pop_frame(session);

@@ -132,7 +132,7 @@ pub(crate) fn create_routine<B: Backend>(
         modified_micros: now,
     };
     apply(&create.characteristics, &mut definition);
-    define_routine(session, reply, |session, reply| {
+    define_program(session, reply, |session, reply| {
         store_routine(session, definition, create.if_not_exists, &mut warnings)?;
         session.diagnostics.extend(warnings, session.variables.settings().diagnostics);
         session.send_ok(reply)
@@ -156,8 +156,8 @@ fn shown_type(data_type: &DataType) -> String {
     shown
 }
 
-/// Commits what is open, and changes definitions as every definition does.
-fn define_routine<B: Backend>(
+/// Changes a routine or event: commits what is open, and changes definitions as every definition does.
+pub(in crate::conversation) fn define_program<B: Backend>(
     session: &mut Session<B>,
     reply: &mut Reply<'_>,
     run: impl FnOnce(&mut Session<B>, &mut Reply<'_>) -> Outcome,
@@ -269,7 +269,7 @@ pub(crate) fn alter_routine<B: Backend>(
     let missing = || e::ER_SP_DOES_NOT_EXIST.with(&[&kind.word(), &format!("{schema}.{name}")]);
     let found = alterable(session, kind, &alter.name)?.ok_or_else(missing)?;
     let now = session.functions.now_micros(&session.shared.core);
-    define_routine(session, reply, |session, reply| {
+    define_program(session, reply, |session, reply| {
         session.shared.backend.change_routines(|routines, _, _| {
             // What another session did in between counts.
             let now_there = routines.get(&found.schema, kind, &found.name);
@@ -298,7 +298,7 @@ pub(crate) fn drop_routine<B: Backend>(
     let shown = format!("{schema}.{name}");
     let found = alterable(session, kind, &drop.name)?;
     let revokes = grants_automatically(session);
-    define_routine(session, reply, |session, reply| {
+    define_program(session, reply, |session, reply| {
         let is_dropped = session.shared.backend.change_routines(|routines, accounts, _| {
             let found =
                 found.and_then(|found| routines.get(&found.schema, kind, &found.name).map(Arc::clone));

@@ -25,7 +25,9 @@ pub(super) mod run;
 pub(super) mod statement;
 
 pub(super) use call::{pop_frames, pop_frames_to};
-pub(super) use definition::{definer, require_definer, show_create_routine, show_routine_status};
+pub(super) use definition::{
+    define_program, definer, require_definer, show_create_routine, show_routine_status,
+};
 
 /// Frames one CALL may nest, however large `max_sp_recursion_depth` is.
 pub(super) const FRAMES_MAX: usize = 512;
