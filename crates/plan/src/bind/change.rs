@@ -77,7 +77,10 @@ impl<'a> Binder<'a> {
                 }
                 let width = values.column_count as usize;
                 let shown = std::mem::take(&mut self.block().tables);
-                self.show_new_row(&entry, &shown, &name, new_row)?;
+                // Nothing but an expression reads the row.
+                if !values.exprs.is_empty() {
+                    self.show_new_row(&entry, &shown, &name, new_row)?;
+                }
                 let mut cells = Vec::with_capacity(values.cells.len());
                 for (position, cell) in values.cells.iter().enumerate() {
                     let ordinal = columns.get(position % width.max(1));

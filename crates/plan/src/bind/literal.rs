@@ -123,7 +123,7 @@ impl Binder<'_> {
         if self.in_view() {
             return None;
         }
-        let (ordinal, data_type) = self.session.local_variable(&utf8(name))?;
+        let (ordinal, data_type) = self.session.local_variable(name)?;
         Some(self.variable(ordinal, data_type))
     }
 

@@ -99,9 +99,9 @@ pub trait Session {
         None
     }
 
-    /// The variable of the stored program that runs which this name means: the number of the parameter that holds its
-    /// value, and its type.
-    fn local_variable(&self, name: &str) -> Option<(u32, DataType)> {
+    /// The variable of the stored program that runs which this name, as it is written, means: the number of the parameter
+    /// that holds its value, and its type.
+    fn local_variable(&self, name: &[u8]) -> Option<(u32, DataType)> {
         let _ = name;
         None
     }

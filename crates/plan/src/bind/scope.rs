@@ -331,7 +331,7 @@ impl Binder<'_> {
         let ast::ExprKind::Column(name) = &expr.kind else { return None };
         let block = self.blocks.last()?;
         let is_common = !block.hidden.is_empty() && Self::is_joined_column(block, &utf8(name.name.text));
-        if !is_common || !self.in_view() && self.session.local_variable(&utf8(name.name.text)).is_some() {
+        if !is_common || !self.in_view() && self.session.local_variable(name.name.text).is_some() {
             return None;
         }
         self.selected_by_name(expr)

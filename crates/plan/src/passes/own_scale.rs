@@ -27,6 +27,8 @@ fn run_block(bound: &mut Bound, tree: &mut Logical, is_distinct: bool) {
         // Rows that were cut off before are those of another block.
         Logical::Sort { input, .. } if matches!(**input, Logical::Limit { .. }) => constants(input),
         Logical::Sort { input, .. } => run_block(bound, input, is_distinct),
+        // A column has its own scale and text.
+        Logical::Project { items, .. } if items.iter().all(|(_, item)| item.as_column().is_some()) => {}
         Logical::Project { input, items } => {
             if let Some(aggregates) = below_windows(input) {
                 keep_own(bound, items, is_distinct, &|_, item| {
@@ -57,10 +59,11 @@ fn keep_own(
         let (id, item) = &items[at];
         let has_parameters = bound.has_client_parameters;
         let is_text_sent = matches!(item.data_type.kind, TypeKind::Decimal | TypeKind::Bit);
+        if !(is_text_sent && is_shown(*id, item) && chooses_other_texts(item, has_parameters)) {
+            continue;
+        }
         // What is computed twice must be the same.
-        let is_same =
-            !item.any(&mut |node| node.as_call().is_some_and(|(function, _)| !function.is_deterministic()));
-        if !(is_text_sent && is_same && is_shown(*id, item) && chooses_other_texts(item, has_parameters)) {
+        if item.any(&mut |node| node.as_call().is_some_and(|(function, _)| !function.is_deterministic())) {
             continue;
         }
         let Some(column) = bound.output.iter_mut().find(|column| column.id == *id) else { continue };

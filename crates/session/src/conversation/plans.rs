@@ -328,7 +328,7 @@ impl<B: Backend> plan::bind::Session for BindSession<'_, B> {
         self.session.variables.settings().client_charset
     }
 
-    fn local_variable(&self, name: &str) -> Option<(u32, DataType)> {
+    fn local_variable(&self, name: &[u8]) -> Option<(u32, DataType)> {
         self.session.routines.variable(name)
     }
 

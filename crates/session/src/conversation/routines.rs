@@ -148,9 +148,9 @@ impl<B: Backend> Routines<B> {
     }
 
     /// The slot and type of the variable `name`, if a routine's own statement is under way.
-    pub(crate) fn variable(&self, name: &str) -> Option<(u32, DataType)> {
+    pub(crate) fn variable(&self, name: &[u8]) -> Option<(u32, DataType)> {
         let frame = self.frames.last()?;
-        let slot = frame.routine.program.find(frame.scope?, name)?;
+        let slot = frame.routine.program.find(frame.scope?, &String::from_utf8_lossy(name))?;
         let variable = &frame.routine.program.variables[slot];
         let data_type = match &variable.slot_type {
             SlotType::Declared(data_type) => plan_type(data_type),

@@ -160,8 +160,7 @@ fn check_system<B: Backend>(
     let value = match value.map(|expr| (expr, expr.kind)) {
         None => None,
         Some((_, ExprKind::Column(column)))
-            if column.table.is_none()
-                && session.routines.variable(&name_text(column.name.text)).is_none() =>
+            if column.table.is_none() && session.routines.variable(column.name.text).is_none() =>
         {
             Some(Value::string(column.name.text, CollationId::UTF8MB4_0900_AI_CI))
         }
