@@ -714,6 +714,8 @@ const NOT_OVER_ANOTHER_SERVER: &[&str] = &[
     "functional_indexes",
     "generated_columns",
     "generated_values",
+    // A transaction that has begun there without a name cannot be prepared.
+    "xa",
 ];
 
 /// What is answered otherwise over tables of another server, by script: reasons, each with the commands that it holds for.

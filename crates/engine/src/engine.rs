@@ -201,7 +201,8 @@ impl Engine {
         let logs = QueryLogs::new(env, &header);
         let new_folder = catalog.accounts.list.is_empty();
         let handle = Arc::clone(definitions.catalog());
-        let backend = Arc::new(LocalBackend::new(store, definitions));
+        let backend = LocalBackend::new(store, definitions);
+        let backend = Arc::new(backend.map_err(|error| StartError::Dictionary(error.message))?);
         let storage = Arc::clone(&backend) as Arc<dyn Storage>;
         let core = Arc::new(Core::new(env.clone(), storage, handle, variables, logs));
         let weak = Arc::downgrade(&core);

@@ -60,6 +60,16 @@ impl MetadataLocks {
         Ok(())
     }
 
+    /// Takes the lock of a table for a transaction that has written to it before this server started. Nobody else has it yet.
+    pub(crate) fn keep_for_writing(&mut self, entry: &TableEntry) {
+        if let Some(lock) = lock_of(entry)
+            && !self.holds(lock)
+            && lock.try_lock(MetadataMode::Write)
+        {
+            self.held.push((Arc::clone(lock), MetadataMode::Write));
+        }
+    }
+
     /// Takes all of `wanted`, each once. Nothing is held while one is waited for, so that nobody can wait in a circle with
     /// the caller.
     ///

@@ -15,7 +15,7 @@ mod sizes;
 
 use std::sync::Arc;
 
-use catalog::{ForeignKeyGraph, LockWait, References, TableEntry};
+use catalog::{ForeignKeyGraph, LockWait, References, TableEntry, TableKind};
 pub use syntax::ast::SetOp;
 use types::{DataType, Physical};
 
@@ -98,6 +98,12 @@ impl PlanTable {
     #[must_use]
     pub fn is_stored(&self) -> bool {
         self.entry.source.as_virtual().is_none() && self.entry.definition.view.is_none()
+    }
+
+    /// It is one of its session's own, which CREATE TEMPORARY TABLE made.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        self.entry.definition.kind == TableKind::Temporary
     }
 
     /// The part at `ordinal`, if it is not a whole column.

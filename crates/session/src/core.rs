@@ -11,6 +11,7 @@ use env::clock::Monotonic;
 use parking_lot::Mutex;
 use service::{ConnectionControl, SqlError};
 
+use crate::backend::Xids;
 use crate::deadlines::Deadlines;
 use crate::event_scheduler::EventScheduler;
 use crate::failed_logins::FailedLogins;
@@ -48,6 +49,8 @@ pub struct Core {
     pub table_locks: AtomicU64,
     /// GET_LOCK.
     pub user_locks: UserLocks,
+    /// XA START.
+    pub xids: Xids,
     /// Global variables; replaced as a whole by [`Core::change_globals`].
     globals: ArcSwap<Variables>,
     globals_change: Mutex<()>,
@@ -98,6 +101,7 @@ impl Core {
             read_lock: ReadLock::default(),
             table_locks: AtomicU64::new(0),
             user_locks: UserLocks::default(),
+            xids: Xids::default(),
             globals: ArcSwap::from_pointee(globals),
             globals_change: Mutex::new(()),
             logs,

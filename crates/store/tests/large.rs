@@ -257,3 +257,68 @@ fn a_transaction_that_goes_back_too_far_is_rolled_back_and_nothing_is_lost() {
     let (store, tree) = open(&world, log());
     assert_holds(&store, &tree, 1_000, round_of);
 }
+
+#[test]
+fn a_transaction_that_gives_up_its_parts_holds_no_log_and_commits_its_rows_all_the_same() {
+    let span_bytes_max = 4 << 20;
+    let log = || LogOptions {
+        segment_bytes: 1 << 20,
+        transaction_span_bytes_max: span_bytes_max,
+        ..LogOptions::default()
+    };
+    let world = SimWorld::new(7);
+    let (store, tree) = open(&world, log());
+    let put = |number, round| {
+        let mut txn = store.begin();
+        txn.put(&tree, &key(number), &value(number, round), NOWAIT).unwrap();
+        store.sync_to(txn.commit().unwrap().unwrap()).unwrap();
+    };
+    (0..1_000).for_each(|number| put(number, 0));
+    let mut old = store.begin();
+    for round in 1..=2 {
+        for number in 500..1_000 {
+            old.put(&tree, &key(number), &value(number, round), NOWAIT).unwrap();
+        }
+    }
+    // One that it has made and deleted, and one that was there.
+    old.put(&tree, &key(1_000), b"short", NOWAIT).unwrap();
+    old.put(&tree, &key(2_000), b"new", NOWAIT).unwrap();
+    assert!(old.delete(&tree, &key(1_000), NOWAIT).unwrap());
+    assert!(old.delete(&tree, &key(999), NOWAIT).unwrap());
+    assert!(store.status().log_parts > 0);
+    old.give_up_log_parts().unwrap();
+    let savepoint = old.savepoint();
+    old.put(&tree, &key(499), &value(499, 5), NOWAIT).unwrap();
+    old.rollback_to(&savepoint).unwrap();
+    old.put(&tree, &key(998), &value(998, 3), NOWAIT).unwrap();
+    let mut seen = Vec::new();
+    old.each_own_row(|of, key, value| {
+        assert_eq!(of, tree.id());
+        seen.push((u64::from_be_bytes(key.try_into().unwrap()), value.map(<[u8]>::to_vec)));
+        Ok::<(), StoreError>(())
+    })
+    .unwrap();
+    seen.sort_unstable();
+    let mut expected: Vec<_> = (500..999).map(|number| (number, Some(value(number, 2)))).collect();
+    expected[498].1 = Some(value(998, 3));
+    expected.extend([(999, None), (1_000, None), (2_000, Some(b"new".to_vec()))]);
+    assert!(seen == expected);
+    assert!(old.delete(&tree, &key(2_000), NOWAIT).unwrap());
+    // Others write more than a transaction may go back in the log.
+    for round in 0..8 {
+        (1..400).for_each(|number| put(number, round));
+        store.checkpoint_now().unwrap();
+    }
+    store.sync_to(old.commit().unwrap().unwrap()).unwrap();
+    let round_of = |number| match number {
+        1..400 => 7,
+        500..998 => 2,
+        998 => 3,
+        _ => 0,
+    };
+    assert_holds(&store, &tree, 999, round_of);
+    drop((store, tree));
+    let world = world.crash();
+    let (store, tree) = open(&world, log());
+    assert_holds(&store, &tree, 999, round_of);
+}

@@ -194,6 +194,8 @@ pub enum Statement<'a> {
     RollbackTo(Ident<'a>),
     /// `RELEASE SAVEPOINT name`.
     ReleaseSavepoint(Ident<'a>),
+    /// `XA ...`.
+    Xa(Xa<'a>),
     /// `LOCK TABLES`.
     LockTables(&'a [LockTable<'a>]),
     /// `UNLOCK TABLES`.
@@ -299,6 +301,61 @@ pub enum Statement<'a> {
         /// What it is, as MySQL names it: `CREATE TRIGGER`, `HANDLER`, `XA`, ...
         what: &'static str,
     },
+}
+
+/// `XA ...`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Xa<'a> {
+    /// `XA START xid`, `XA BEGIN xid`.
+    Start {
+        /// The name.
+        xid: Xid<'a>,
+        /// `JOIN`, `RESUME`.
+        onto: Option<XaOnto>,
+    },
+    /// `XA END xid`.
+    End {
+        /// The name.
+        xid: Xid<'a>,
+        /// `SUSPEND`, with or without `FOR MIGRATE`.
+        suspends: bool,
+    },
+    /// `XA PREPARE xid`.
+    Prepare(Xid<'a>),
+    /// `XA COMMIT xid`.
+    Commit {
+        /// The name.
+        xid: Xid<'a>,
+        /// `ONE PHASE`.
+        one_phase: bool,
+    },
+    /// `XA ROLLBACK xid`.
+    Rollback(Xid<'a>),
+    /// `XA RECOVER`.
+    Recover {
+        /// `CONVERT XID`: names in hexadecimal.
+        converts: bool,
+    },
+}
+
+/// What `XA START` goes on with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum XaOnto {
+    /// `JOIN`.
+    Join,
+    /// `RESUME`.
+    Resume,
+}
+
+/// The name of an XA transaction.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Xid<'a> {
+    /// `gtrid`, at most 64 bytes.
+    pub transaction: &'a [u8],
+    /// `bqual`, at most 64 bytes.
+    pub branch: &'a [u8],
+    /// `formatID`; 1 where it is not written.
+    pub format: u64,
 }
 
 /// What follows `COMMIT` and `ROLLBACK`.

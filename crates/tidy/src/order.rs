@@ -205,6 +205,7 @@ const ORDER: &[(&str, &[Level])] = &[
     (
         "session::conversation",
         &[
+            Level(&["branch"]),
             Level(&[
                 "attempt",
                 "client",
@@ -247,7 +248,7 @@ const ORDER: &[(&str, &[Level])] = &[
             Level(&["plans", "statement", "table_state"]),
             Level(&["lock_tables", "run"]),
             Level(&["inside"]),
-            Level(&["digest_lookup", "routine", "set", "transaction_statements"]),
+            Level(&["digest_lookup", "routine", "set", "transaction_statements", "xa"]),
             Level(&["hinted_variables"]),
             Level(&["prepared_commands"]),
             Level(&["accounts", "lifetime"]),

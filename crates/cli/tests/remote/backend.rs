@@ -420,7 +420,7 @@ impl Backend for RemoteBackend {
     }
 }
 
-/// None is ever prepared.
+/// None is ever prepared: [`SessionTransaction::prepare`] refuses.
 impl PreparedTransactions for RemoteBackend {
     fn prepared(&self) -> Result<Vec<Xid>, Box<SqlError>> {
         self.local().prepared()
@@ -430,7 +430,7 @@ impl PreparedTransactions for RemoteBackend {
         self.local().commit_prepared(xid)
     }
 
-    fn roll_back_prepared(&self, xid: &Xid) -> Outcome {
+    fn roll_back_prepared(&self, xid: &Xid) -> Result<Option<u64>, Box<SqlError>> {
         self.local().roll_back_prepared(xid)
     }
 }
@@ -557,8 +557,8 @@ impl SessionTransaction for RemoteSessionTransaction {
         Ok(None)
     }
 
-    fn prepare(&mut self, _xid: &Xid) -> Outcome {
-        // The other server is one of this kind, which does not prepare yet.
+    fn prepare(&mut self, _xid: &Xid) -> Result<Option<u64>, Box<SqlError>> {
+        // There it has begun without a name, and could not be prepared.
         Err(service::error::ER_NOT_SUPPORTED_YET.with(&[&"XA PREPARE"]))
     }
 

@@ -3,17 +3,20 @@
 mod definitions;
 mod locks;
 mod point;
+mod prepared;
 mod storage;
 mod transaction;
 
-use service::error::ER_XAER_NOTA;
-use service::{Outcome, SqlError};
+use std::sync::Arc;
+
+use service::SqlError;
 use store::Store;
 
 use crate::backup_lock::BackupLock;
 use crate::ddl;
 pub use locks::LocalTableLocks;
 pub use point::LocalPointProgram;
+use prepared::Prepared;
 use session::backend::{Backend, PreparedTransactions, Xid};
 pub use transaction::LocalSessionTransaction;
 
@@ -24,12 +27,17 @@ pub struct LocalBackend {
     definitions: ddl::Definitions,
     /// LOCK INSTANCE FOR BACKUP.
     backup_lock: BackupLock,
+    prepared: Arc<Prepared>,
 }
 
 impl LocalBackend {
-    /// The tables in `store`, as `definitions` has them.
-    pub(crate) fn new(store: Store, definitions: ddl::Definitions) -> Self {
-        Self { store, definitions, backup_lock: BackupLock::default() }
+    /// The tables in `store`, as `definitions` has them. What was prepared is there again.
+    ///
+    /// # Errors
+    /// A prepared transaction cannot be read.
+    pub(crate) fn new(store: Store, definitions: ddl::Definitions) -> Result<Self, Box<SqlError>> {
+        let prepared = Arc::new(Prepared::open(&store, &definitions.catalog().load())?);
+        Ok(Self { store, definitions, backup_lock: BackupLock::default(), prepared })
     }
 
     /// Rows.
@@ -52,21 +60,20 @@ impl Backend for LocalBackend {
     type PointProgram = LocalPointProgram;
 
     fn new_transaction(&self) -> Result<LocalSessionTransaction, Box<SqlError>> {
-        Ok(LocalSessionTransaction::new(&self.store))
+        Ok(LocalSessionTransaction::new(&self.store, &self.prepared))
     }
 }
 
-/// None is ever prepared: [`SessionTransaction::prepare`] refuses.
 impl PreparedTransactions for LocalBackend {
     fn prepared(&self) -> Result<Vec<Xid>, Box<SqlError>> {
-        Ok(Vec::new())
+        Ok(self.prepared.names())
     }
 
-    fn commit_prepared(&self, _xid: &Xid) -> Result<Option<u64>, Box<SqlError>> {
-        Err(ER_XAER_NOTA.bare())
+    fn commit_prepared(&self, xid: &Xid) -> Result<Option<u64>, Box<SqlError>> {
+        Ok(self.prepared.commit(xid)?.map(|position| position.0))
     }
 
-    fn roll_back_prepared(&self, _xid: &Xid) -> Outcome {
-        Err(ER_XAER_NOTA.bare())
+    fn roll_back_prepared(&self, xid: &Xid) -> Result<Option<u64>, Box<SqlError>> {
+        Ok(self.prepared.roll_back(xid)?.map(|position| position.0))
     }
 }

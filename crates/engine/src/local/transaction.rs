@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use access::{MetadataMode, MetadataWait};
 use catalog::TableEntry;
-use service::error::ER_NOT_SUPPORTED_YET;
 use service::{ConnectionControl, Outcome, SqlError};
 use store::{Interrupt, ReadView, Savepoint, Store, Transaction, TxnId};
 use table::{LocalSnapshot, LocalTransaction, RowScratch};
 use types::ValueRef;
 
 use super::point::LocalPointProgram;
+use super::prepared::Prepared;
 use crate::metadata::MetadataLocks;
 use crate::store_error;
 use session::backend::{
@@ -36,11 +36,13 @@ pub struct LocalSessionTransaction {
     metadata: MetadataLocks,
     /// Memory for the rows that its statements write, so that each does not allocate its own.
     scratch: RowScratch,
+    /// Where it goes when it is prepared.
+    prepared: Arc<Prepared>,
 }
 
 impl LocalSessionTransaction {
     /// One that has done nothing.
-    pub(crate) fn new(store: &Store) -> Self {
+    pub(super) fn new(store: &Store, prepared: &Arc<Prepared>) -> Self {
         let interrupt = Interrupt::new();
         Self {
             work: begin(store, &interrupt),
@@ -48,6 +50,7 @@ impl LocalSessionTransaction {
             view: store.parked_view(),
             metadata: MetadataLocks::default(),
             scratch: RowScratch::default(),
+            prepared: Arc::clone(prepared),
             store: store.clone(),
         }
     }
@@ -201,9 +204,12 @@ impl SessionTransaction for LocalSessionTransaction {
         Ok(committed?.map(|position| position.0))
     }
 
-    fn prepare(&mut self, _xid: &Xid) -> Outcome {
-        // The store undoes at its next start what was in flight: it could not keep what it promises here.
-        Err(ER_NOT_SUPPORTED_YET.with(&[&"XA PREPARE"]))
+    fn prepare(&mut self, xid: &Xid) -> Result<Option<u64>, Box<SqlError>> {
+        let (store, interrupt) = (&self.store, &self.interrupt.0);
+        let next = || begin(store, interrupt);
+        let position = self.prepared.prepare(xid, &mut self.work, &mut self.metadata, next)?;
+        self.view.park();
+        Ok(position.map(|position| position.0))
     }
 
     fn roll_back(&mut self) -> Outcome {

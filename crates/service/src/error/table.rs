@@ -322,6 +322,7 @@ table! {
     1396 ER_CANNOT_USER "HY000" "Operation %s failed for %.256s";
     1397 ER_XAER_NOTA "XAE04" "XAER_NOTA: Unknown XID";
     1398 ER_XAER_INVAL "XAE05" "XAER_INVAL: Invalid arguments (or unsupported command)";
+    1399 ER_XAER_RMFAIL "XAE07" "XAER_RMFAIL: The command cannot be executed when global transaction is in the  %.64s state";
     1400 ER_XAER_OUTSIDE "XAE09" "XAER_OUTSIDE: Some work is done outside global transaction";
     1401 ER_XAER_RMERR "XAE03" "XAER_RMERR: Fatal error occurred in the transaction branch - check your data for consistency";
     1403 ER_NONEXISTING_PROC_GRANT "42000" "There is no such grant defined for user '%-.48s' on host '%-.255s' on routine '%-.192s'";

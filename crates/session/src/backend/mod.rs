@@ -32,7 +32,7 @@ pub use definitions::{
 pub use locks::TableLocks;
 pub use point::{PointMemory, PointOutcome, PointProgram, PointRead};
 pub use transaction::{Access, LockWaits, Reads, SessionTransaction, StatementStart};
-pub use two_phase::{PreparedTransactions, Xid};
+pub use two_phase::{PreparedTransactions, Xid, XidInUse, Xids};
 
 /// Whoever keeps the tables of a server.
 pub trait Backend: Definitions + PreparedTransactions + std::fmt::Debug + Send + Sync + 'static {

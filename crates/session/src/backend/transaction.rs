@@ -132,11 +132,11 @@ pub trait SessionTransaction: Send {
     /// The backend has stopped.
     fn commit(&mut self) -> Result<Option<u64>, Box<SqlError>>;
     /// Prepares what it has done under a name ([`super::PreparedTransactions`]): it is durable then, keeps its row locks, and can always be
-    /// committed. The session's transaction is a new one.
+    /// committed. The session's transaction is a new one. Answers how far the log must be durable before it counts.
     ///
     /// # Errors
     /// 1235 from a backend that cannot keep it across a crash; 1440 if the name is taken; the backend's. Nothing has changed then.
-    fn prepare(&mut self, xid: &Xid) -> Outcome;
+    fn prepare(&mut self, xid: &Xid) -> Result<Option<u64>, Box<SqlError>>;
     /// Undoes what it has done.
     ///
     /// # Errors

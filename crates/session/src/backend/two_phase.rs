@@ -8,17 +8,61 @@
 //!
 //! MySQL's XA statements are the same steps, said by a client: XA PREPARE, XA COMMIT, XA ROLLBACK, XA RECOVER.
 
-use service::{Outcome, SqlError};
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+use parking_lot::Mutex;
+use service::SqlError;
 
 /// The name of a prepared transaction, as XA statements write it.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Xid {
     /// `gtrid`: the whole transaction, at most 64 bytes.
     pub transaction: Vec<u8>,
     /// `bqual`: the participant's branch of it, at most 64 bytes.
     pub branch: Vec<u8>,
     /// `formatID`: who gave the name.
-    pub format: u32,
+    pub format: u64,
+}
+
+/// The names of branches that sessions are working on.
+#[derive(Clone, Debug, Default)]
+pub struct Xids(Arc<Mutex<HashSet<Xid>>>);
+
+impl Xids {
+    /// Takes a name until what is answered is dropped; none if a session has it.
+    #[must_use]
+    pub fn take(&self, xid: Xid) -> Option<XidInUse> {
+        let is_new = self.0.lock().insert(xid.clone());
+        is_new.then(|| XidInUse { xid, all: self.clone() })
+    }
+
+    /// Whether a session has it.
+    #[must_use]
+    pub fn has(&self, xid: &Xid) -> bool {
+        self.0.lock().contains(xid)
+    }
+}
+
+/// A name that a session works under.
+#[derive(Debug)]
+pub struct XidInUse {
+    xid: Xid,
+    all: Xids,
+}
+
+impl XidInUse {
+    /// The name.
+    #[must_use]
+    pub fn xid(&self) -> &Xid {
+        &self.xid
+    }
+}
+
+impl Drop for XidInUse {
+    fn drop(&mut self) {
+        self.all.0.lock().remove(&self.xid);
+    }
 }
 
 /// The prepared transactions of a backend, whichever session prepared them.
@@ -35,9 +79,9 @@ pub trait PreparedTransactions {
     /// 1397 if there is none of this name; the backend's.
     fn commit_prepared(&self, xid: &Xid) -> Result<Option<u64>, Box<SqlError>>;
 
-    /// Rolls one back. It stays prepared if that fails.
+    /// Rolls one back, and answers how far the log must be durable before that is acknowledged. It stays prepared if that fails.
     ///
     /// # Errors
     /// 1397 if there is none of this name; the backend's.
-    fn roll_back_prepared(&self, xid: &Xid) -> Outcome;
+    fn roll_back_prepared(&self, xid: &Xid) -> Result<Option<u64>, Box<SqlError>>;
 }

@@ -117,6 +117,8 @@ impl Access<'_> {
             | Statement::Savepoint(_)
             | Statement::RollbackTo(_)
             | Statement::ReleaseSavepoint(_)
+            // What XA RECOVER asks has an error of its own.
+            | Statement::Xa(_)
             | Statement::UnlockTables
             | Statement::Deallocate(_)
             | Statement::SetRole(_)

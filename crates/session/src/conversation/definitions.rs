@@ -69,6 +69,11 @@ pub(crate) fn run_ddl<B: Backend>(
     if !keeps_transaction {
         session.tables.commit(&session.shared, &session.variables)?;
         session.tables.wait_for_commit(reply);
+    } else {
+        let uses_any = makes_or_drops_temporary(session, statement)?;
+        if let Some(branch) = session.tables.transaction.branch_mut() {
+            branch.require_tables(|| uses_any)?;
+        }
     }
     // A read-only transaction that was open is over; only what the session says of all counts.
     session.tables.transaction.ready_access_mode(session.variables.settings());
@@ -81,6 +86,19 @@ pub(crate) fn run_ddl<B: Backend>(
     define(session, statement, sql, reply)?;
     session.tables.transaction.note_temporary_definition(matches!(statement, Statement::CreateTable(_)));
     Ok(())
+}
+
+/// Whether CREATE TEMPORARY TABLE or DROP TEMPORARY TABLE has anything to do with a temporary table: there may be none of the names.
+fn makes_or_drops_temporary<B: Backend>(session: &Session<B>, statement: &Statement<'_>) -> Result<bool> {
+    let Statement::DropTable(drop) = statement else { return Ok(true) };
+    let names = session.names();
+    for name in drop.names {
+        let (schema, table) = names.table(name)?;
+        if names.is_temporary(&schema, &table) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn define<B: Backend>(

@@ -26,6 +26,7 @@ use super::set;
 use super::show;
 use super::statement;
 use super::transaction_statements;
+use super::xa;
 use super::{Session, memory};
 use crate::backend::Backend;
 use crate::errors::{not_supported, syntax_error, syntax_error_near};
@@ -174,6 +175,7 @@ pub(crate) fn dispatch<B: Backend>(
         Statement::ReleaseSavepoint(name) => {
             transaction_statements::release_savepoint(session, &name_text(name.text), reply)
         }
+        Statement::Xa(xa) => xa::run(session, &xa, reply),
         Statement::LockTables(tables) => lock_tables::lock_tables(session, tables, reply),
         Statement::UnlockTables => lock_tables::unlock_tables(session, reply),
         Statement::LockInstance => lock_tables::lock_instance(session, reply),
@@ -289,6 +291,7 @@ fn run_flush<B: Backend>(session: &mut Session<B>, flush: &Flush<'_>, reply: &mu
             return lock_tables::flush_tables(session, names, read_lock, reply);
         }
         Flush::Things(things) => {
+            session.tables.require_no_branch()?;
             for thing in things {
                 match *thing {
                     "LOGS" | "GENERAL LOGS" | "SLOW LOGS" | "ERROR LOGS" | "ENGINE LOGS" => {

@@ -135,6 +135,7 @@ impl<B: Backend> Session<B> {
         leave_change(core, process);
         process.end(core.env.clock.wall_micros_coarse());
         let rolled_back = transaction.rollback(&process.transaction);
+        transaction.keep_rolled_back_branch();
         // The transaction of a statement that had lent it is gone with the panic; another one is there.
         transaction.set_control(control);
         if temporary.has_dropped() {

@@ -25,6 +25,7 @@ mod access;
 mod account_names;
 pub mod accounts;
 pub(crate) mod attempt;
+mod branch;
 mod client;
 mod context;
 mod current_account;
@@ -79,6 +80,7 @@ mod triggers;
 mod unescaped;
 mod user_variables;
 mod views;
+mod xa;
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -57,6 +57,7 @@ fn can_be_prepared(statement: &Statement<'_>) -> bool {
         | Statement::Savepoint(_)
         | Statement::RollbackTo(_)
         | Statement::ReleaseSavepoint(_)
+        | Statement::Xa(_)
         | Statement::AlterDatabase(_)
         | Statement::Use(_)
         | Statement::CreateRole { .. }

@@ -8,8 +8,9 @@ use service::error::{
     ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS,
     ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
     ER_OPTION_PREVENTS_STATEMENT, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE,
-    ER_UNKNOWN_TIME_ZONE, ER_VARIABLE_IS_READONLY, ER_WARN_DEPRECATED_SYNTAX,
-    ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_WITH_NOTE, ER_WRONG_VALUE_FOR_VAR,
+    ER_UNKNOWN_TIME_ZONE, ER_VARIABLE_IS_READONLY, ER_VARIABLE_NOT_SETTABLE_IN_TRANSACTION,
+    ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_WITH_NOTE,
+    ER_WRONG_VALUE_FOR_VAR,
 };
 use service::{Diagnostic, Outcome, Reply, SqlError};
 use syntax::ast::{self, Expr, ExprKind, Literal, SetItem, VarScope};
@@ -266,6 +267,9 @@ fn check_value<B: Backend>(
 ) -> Result<()> {
     if id == known::time_zone() {
         check_time_zone(setting)?;
+    }
+    if id == known::xa_detach_on_prepare() && !global && session.tables.transaction.is_open() {
+        return Err(ER_VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&id.definition().name]));
     }
     let is_encryption = id == known::default_table_encryption() && !global;
     if is_encryption && setting != session.shared.core.globals().get(id) {

@@ -5,13 +5,15 @@
 //! LOCK TABLES has them.
 
 use access::MetadataMode;
-use catalog::TableEntry;
+use catalog::{TableEntry, TableKind};
 use exec::StatusKind;
 use plan::PhysicalPlan;
+use plan::physical::PlanTable;
 use service::error::{ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_LOCK_DEADLOCK};
 use service::{ConnectionControl, Outcome, Reply, SqlError};
 
 use super::attempt::{Attempt, Stop};
+use super::branch::wrong_state;
 use super::current_account::CurrentAccount;
 use super::locks::SessionLocks;
 use super::session_variables::SessionVariables;
@@ -107,9 +109,31 @@ impl<B: Backend> TableState<B> {
     ///
     /// # Errors
     /// The store has stopped; another session's global read lock stays too long (1205) or the wait is killed (1317), and
-    /// then the transaction stays open.
+    /// then the transaction stays open; 1399 if it is a branch.
     #[inline]
     pub(super) fn commit(&mut self, shared: &Shared<B>, variables: &SessionVariables) -> Outcome {
+        self.require_no_branch()?;
+        self.commit_open(shared, variables)
+    }
+
+    /// Refuses what ends the transaction, or needs it to have ended, while it is a branch: that is its coordinator's decision.
+    ///
+    /// # Errors
+    /// 1399.
+    #[inline]
+    pub(super) fn require_no_branch(&self) -> Outcome {
+        match self.transaction.branch() {
+            None => Ok(()),
+            branch => Err(wrong_state(branch)),
+        }
+    }
+
+    /// As [`TableState::commit`], of a branch too.
+    ///
+    /// # Errors
+    /// As [`TableState::commit`], but for 1399.
+    #[inline]
+    pub(super) fn commit_open(&mut self, shared: &Shared<B>, variables: &SessionVariables) -> Outcome {
         // What is open when the session itself takes the global read lock is committed before.
         if self.transaction.has_changes() && !self.locks.has_read_lock() {
             self.enter_change(shared, variables, false)?;
@@ -125,6 +149,7 @@ impl<B: Backend> TableState<B> {
     /// The store has stopped.
     pub(super) fn roll_back(&mut self, shared: &Shared<B>) -> Outcome {
         let rolled_back = self.transaction.rollback(&shared.process.transaction);
+        self.transaction.keep_rolled_back_branch();
         self.drop_temporary_rows(shared);
         rolled_back
     }
@@ -176,6 +201,11 @@ impl<B: Backend> TableState<B> {
         variables: &SessionVariables,
         plan: &PhysicalPlan,
     ) -> Attempt<()> {
+        if let Some(branch) = self.transaction.branch_mut()
+            && !plan.tables.is_empty()
+        {
+            branch.require_tables(|| plan.tables.iter().any(PlanTable::is_temporary))?;
+        }
         let mark = self.transaction.table_mark();
         let may_requeue = self.transaction.may_requeue();
         let follows_references =
@@ -235,6 +265,9 @@ impl<B: Backend> TableState<B> {
         entry: &TableEntry,
         mode: MetadataMode,
     ) -> Outcome {
+        if let Some(branch) = self.transaction.branch_mut() {
+            branch.require_tables(|| entry.definition.kind == TableKind::Temporary)?;
+        }
         if self.locks.has_tables() {
             let definition = &entry.definition;
             return self.require_locked(&definition.schema, &definition.name, mode != MetadataMode::Read);

@@ -26,6 +26,7 @@ use service::error::{ER_CHECKREAD, ER_LOCK_DEADLOCK, ER_SP_DOES_NOT_EXIST};
 use service::{ConnectionControl, Outcome, SqlError};
 use types::ValueRef;
 
+use super::branch::{Branch, BranchState};
 use crate::backend::{Access, PointMemory, PointOutcome, PointRead, SessionTransaction, StatementStart};
 use crate::processes::{ProcessEntry, TransactionNote};
 use crate::variables::isolation::Isolation;
@@ -74,6 +75,8 @@ pub(crate) struct TransactionState<T: SessionTransaction> {
     view_is_older: bool,
     /// It may not write.
     read_only: bool,
+    /// The branch of a distributed transaction that it is.
+    branch: Option<Box<Branch>>,
     /// It made a temporary table, or dropped one: neither is rolled back.
     created_temporary: bool,
     dropped_temporary: bool,
@@ -107,6 +110,7 @@ impl<T: SessionTransaction> TransactionState<T> {
             keeps_view: true,
             view_is_older: false,
             read_only: false,
+            branch: None,
             created_temporary: false,
             dropped_temporary: false,
             savepoints: Vec::new(),
@@ -160,6 +164,56 @@ impl<T: SessionTransaction> TransactionState<T> {
     /// As after a login. The transaction itself has been rolled back.
     pub(super) fn reset(&mut self) {
         self.next = NextTransaction::default();
+        self.branch = None;
+    }
+
+    /// The branch that the session works on.
+    #[inline]
+    pub(super) fn branch(&self) -> Option<&Branch> {
+        self.branch.as_deref()
+    }
+
+    pub(super) fn branch_mut(&mut self) -> Option<&mut Branch> {
+        self.branch.as_deref_mut()
+    }
+
+    /// XA START: opens a transaction that is a branch.
+    pub(super) fn open_branch(&mut self, settings: &Settings, branch: Branch) {
+        self.open(settings, None);
+        self.branch = Some(Box::new(branch));
+    }
+
+    /// The session works on no branch any longer; its transaction has ended.
+    pub(super) fn close_branch(&mut self) {
+        self.branch = None;
+        self.open = false;
+    }
+
+    /// What was open has been rolled back for a deadlock: a branch stays, for its coordinator to roll back.
+    pub(super) fn keep_rolled_back_branch(&mut self) {
+        if let Some(branch) = &mut self.branch {
+            branch.note_rollback();
+            self.open = true;
+        }
+    }
+
+    /// Prepares what is open under the branch's name. The session's next transaction has done nothing.
+    ///
+    /// # Errors
+    /// The backend's; nothing has changed then.
+    pub(super) fn prepare_branch(&mut self, note: &TransactionNote) -> Outcome {
+        let Some(branch) = &mut self.branch else { return Ok(()) };
+        let position = self.work.prepare(branch.xid())?;
+        branch.set_state(BranchState::Prepared);
+        self.savepoints.clear();
+        note.set_began(0);
+        self.note_committed(position);
+        Ok(())
+    }
+
+    /// What the next reply waits for.
+    pub(super) fn note_committed(&mut self, position: Option<u64>) {
+        self.committed = position.or(self.committed);
     }
 
     /// Whether it has written or locked anything.
@@ -415,9 +469,8 @@ impl<T: SessionTransaction> TransactionState<T> {
 
     #[inline]
     fn commit_work(&mut self) -> Outcome {
-        if let Some(position) = self.work.commit()? {
-            self.committed = Some(position);
-        }
+        let position = self.work.commit()?;
+        self.note_committed(position);
         Ok(())
     }
 

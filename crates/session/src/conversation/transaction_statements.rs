@@ -101,6 +101,7 @@ pub(super) fn rollback<B: Backend>(
     reply: &mut Reply<'_>,
 ) -> Outcome {
     session.count(StatementKind::Rollback);
+    session.tables.require_no_branch()?;
     count_end(&session.shared.process, StatusKind::Rollback);
     warn_of_temporary_tables(
         &session.tables.transaction,
@@ -135,6 +136,9 @@ pub(super) fn savepoint<B: Backend>(session: &mut Session<B>, name: &str, reply:
         session.tables.transaction.open(settings, None);
     }
     // With autocommit and no transaction a savepoint ends with its own statement.
+    if let Some(branch) = session.tables.transaction.branch_mut() {
+        branch.require_active()?;
+    }
     if session.tables.transaction.is_open() {
         session.shared.process.counts.status.add(StatusKind::Savepoint, 1);
         session.tables.transaction.add_named_savepoint(name)?;

@@ -412,6 +412,7 @@ pub mod known {
         require_secure_transport,
         tmpdir,
         default_collation_for_utf8mb4,
+        xa_detach_on_prepare,
     );
 }
 

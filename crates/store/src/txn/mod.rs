@@ -5,10 +5,11 @@
 //! transaction's id, which is the row lock. The change is appended to a private buffer that becomes the commit's log
 //! record.
 //!
-//! Read next: `write` (one change), `rollback`, `lock_scan`.
+//! Read next: `write` (one change), `rollback`, `lock_scan`, `own_rows`.
 
 mod lock_scan;
 mod merge;
+mod own_rows;
 pub(crate) mod rollback;
 mod write;
 
@@ -68,6 +69,8 @@ pub(crate) struct Work {
     deletes: bool,
     /// A statement could not be rolled back: it can only be rolled back as a whole.
     is_broken: bool,
+    /// Its changes so far are not in the log, nor in `log`: [`Transaction::give_up_log_parts`].
+    has_given_up_parts: bool,
     /// Recovery repeats what the log already holds.
     replays: bool,
     /// What it changes pages for.
@@ -139,6 +142,7 @@ impl Transaction {
             touched: 0,
             deletes: false,
             is_broken: false,
+            has_given_up_parts: false,
             replays: false,
             purpose: Purpose::Any,
             owner: 0,
@@ -884,6 +888,12 @@ impl Transaction {
             self.roll_back()?;
             let why = "an earlier statement could not be rolled back".into();
             return Err(StoreError::UndoFile { doing: "reading", why });
+        }
+        if self.work.has_given_up_parts
+            && let Err(error) = self.log_again()
+        {
+            self.roll_back()?;
+            return Err(error);
         }
         if self.work.log.is_long()
             && let Err(error) = self.work.move_log_out(&self.store.inner)

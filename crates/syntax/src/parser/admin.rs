@@ -4,6 +4,9 @@ use super::{Parser, R};
 use crate::ast::*;
 use crate::keywords::T;
 
+/// Longest `gtrid` and `bqual` of an XA transaction's name.
+const XID_PART_BYTES_MAX: usize = 64;
+
 impl<'a> Parser<'a> {
     /// A statement, chosen by its first word.
     pub(super) fn statement(&mut self) -> R<Statement<'a>> {
@@ -241,47 +244,81 @@ impl<'a> Parser<'a> {
         match self.kind() {
             T::START | T::BEGIN => {
                 self.bump();
-                self.xid()?;
-                let _ = self.eat(T::JOIN) || self.eat(T::RESUME);
+                let xid = self.xid()?;
+                let onto = if self.eat(T::JOIN) {
+                    Some(XaOnto::Join)
+                } else if self.eat(T::RESUME) {
+                    Some(XaOnto::Resume)
+                } else {
+                    None
+                };
+                Ok(Statement::Xa(Xa::Start { xid, onto }))
             }
             T::END => {
                 self.bump();
-                self.xid()?;
-                if self.eat(T::SUSPEND) && self.eat(T::FOR) {
+                let xid = self.xid()?;
+                let suspends = self.eat(T::SUSPEND);
+                if suspends && self.eat(T::FOR) {
                     self.expect(T::MIGRATE)?;
                 }
+                Ok(Statement::Xa(Xa::End { xid, suspends }))
             }
-            T::PREPARE | T::ROLLBACK => {
+            T::PREPARE => {
                 self.bump();
-                self.xid()?;
+                Ok(Statement::Xa(Xa::Prepare(self.xid()?)))
+            }
+            T::ROLLBACK => {
+                self.bump();
+                Ok(Statement::Xa(Xa::Rollback(self.xid()?)))
             }
             T::COMMIT => {
                 self.bump();
-                self.xid()?;
-                if self.eat(T::ONE) {
+                let xid = self.xid()?;
+                let one_phase = self.eat(T::ONE);
+                if one_phase {
                     self.expect(T::PHASE)?;
                 }
+                Ok(Statement::Xa(Xa::Commit { xid, one_phase }))
             }
             T::RECOVER => {
                 self.bump();
-                if self.eat(T::CONVERT) {
+                let converts = self.eat(T::CONVERT);
+                if converts {
                     self.expect(T::XID)?;
                 }
+                Ok(Statement::Xa(Xa::Recover { converts }))
             }
-            _ => return self.fail(),
+            _ => self.fail(),
         }
-        Ok(Statement::Unsupported { what: "XA" })
     }
 
-    pub(super) fn xid(&mut self) -> R<()> {
-        self.text_string()?;
+    fn xid(&mut self) -> R<Xid<'a>> {
+        let mut xid = Xid { transaction: self.text_string()?, branch: b"", format: 1 };
+        let mut last = None;
         if self.eat(T::Comma) {
-            self.text_string()?;
+            xid.branch = self.text_string()?;
             if self.eat(T::Comma) {
-                self.whole_number()?;
+                last = Some(self.tok.start);
+                xid.format = self.xid_format()?;
             }
         }
-        Ok(())
+        let is_too_long = xid.transaction.len() > XID_PART_BYTES_MAX || xid.branch.len() > XID_PART_BYTES_MAX;
+        match last {
+            Some(at) if is_too_long || i64::try_from(xid.format).is_err() => self.fail_at(at),
+            None if is_too_long => self.fail(),
+            _ => Ok(xid),
+        }
+    }
+
+    /// The digits that any number begins with.
+    fn xid_format(&mut self) -> R<u64> {
+        if !matches!(self.kind(), T::Decimal | T::Float) {
+            return self.whole_number();
+        }
+        let token = self.bump();
+        let text = self.text(token);
+        let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        Ok(if digits == 0 { 0 } else { Self::integer_of(&text[..digits]).unwrap_or(u64::MAX) })
     }
 
     // Prepared statements.
