@@ -9,8 +9,8 @@
 //! 1. A seed gives the same statements on every machine as long as the servers answer alike.
 //! 2. What is generated has one right answer; see [`generate`].
 //! 3. A difference is reported unless `explained.txt` names its pattern with the reason, [`oracle`] finds that the right server
-//!    contradicts itself, [`plan_errors`] that an error depends on the plan alone, or on which expressions are evaluated, or [`temporary`] that a
-//!    description tells only of the right server's temporary table; all are counted.
+//!    contradicts itself, [`plan_errors`] that an error depends on the plan alone, on which expressions are evaluated or on which error
+//!    is found first, or [`temporary`] that a description tells only of the right server's temporary table; all are counted.
 //!
 //! Without another server: [`alone`] compares a server with itself under other plans, and with a naive [`interpreter`].
 //!

@@ -152,6 +152,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         .map_err(|error| format!("cannot connect: {error}"))?;
     let mut of_plan: BTreeMap<String, usize> = BTreeMap::new();
     let mut of_evaluation: BTreeMap<String, usize> = BTreeMap::new();
+    let mut of_order: BTreeMap<String, usize> = BTreeMap::new();
     let mut seed = arguments.seed;
     let mut failure = None;
     while done < arguments.statements && failure.is_none() {
@@ -233,6 +234,16 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 Ok(None) => {}
                 Err(error) => failure = Some(error.to_string()),
             }
+            match plan_errors.first(&finding) {
+                Ok(Some(why)) => {
+                    let (left, right) = finding.difference.errors;
+                    println!("depends on the order of checks, {kind} {left:?} {right:?}, seed {seed}: {why}");
+                    *of_order.entry(kind).or_default() += 1;
+                    return;
+                }
+                Ok(None) => {}
+                Err(error) => failure = Some(error.to_string()),
+            }
             let mut finding = match &mut cutter {
                 Some(cutter) => minimise(cutter, finding),
                 None => finding,
@@ -288,7 +299,8 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         write!(line, ", explained {explained_count}, right server broke off {} times", pair.right_crashes);
     println!(
         "{line}; the oracle contradicts itself: {contradictions:?}; depends on the plan: {of_plan:?}; \
-         depends on what is evaluated: {of_evaluation:?}; differences: {counts:?}"
+         depends on what is evaluated: {of_evaluation:?}; depends on the order of checks: {of_order:?}; \
+         differences: {counts:?}"
     );
     for (key, count) in seen {
         println!("{count:6} {key}");

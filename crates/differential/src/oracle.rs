@@ -71,6 +71,8 @@ pub(crate) enum Variant {
     /// With comparisons beside a date that no TIMESTAMP holds as comparisons of rows of two, the second of which are equal: MySQL takes
     /// such a date in WHERE for less or more than every TIMESTAMP, the zero date too.
     RowsBesideDates,
+    /// With the texts of UCS-2, UTF-16 and UTF-32 columns in utf8mb4: MySQL takes the bytes of the others for documents and formats.
+    NarrowTexts,
 }
 
 /// What the right server says when it is asked again.
@@ -105,12 +107,13 @@ impl Variant {
             Variant::Assigned => "assigned values read",
             Variant::InlinedCtes => "CTEs as derived tables",
             Variant::RowsBesideDates => "a < date as (a, 0) < (date, 0)",
+            Variant::NarrowTexts => "wide texts in utf8mb4",
         }
     }
 }
 
 /// Every variant, those that most often show a contradiction first.
-pub(crate) const VARIANTS: [Variant; 30] = [
+pub(crate) const VARIANTS: [Variant; 31] = [
     Variant::Switch("DEFAULT"),
     Variant::Switch("derived_merge=off"),
     Variant::Switch("hypergraph_optimizer=on"),
@@ -143,6 +146,7 @@ pub(crate) const VARIANTS: [Variant; 30] = [
     Variant::Assigned,
     Variant::InlinedCtes,
     Variant::RowsBesideDates,
+    Variant::NarrowTexts,
 ];
 
 /// More of them for descriptions of columns: those that most often show one come first.
@@ -202,7 +206,8 @@ impl Oracle {
             else {
                 continue;
             };
-            self.load(finding, before)?;
+            let narrow = matches!(variant, Variant::NarrowTexts).then(|| narrowed(&finding.script.tables));
+            self.load(narrow.as_ref().unwrap_or(&finding.script.tables), finding.views, before)?;
             if is_change {
                 self.loaded.clear();
             }
@@ -266,7 +271,7 @@ impl Oracle {
             );
             let varied = varied(variant, last, finding.is_prepared, &finding.script).filter(|_| is_plan);
             let Some((settings, statement, is_prepared)) = varied else { continue };
-            self.load(finding, before)?;
+            self.load(&finding.script.tables, finding.views, before)?;
             if is_change {
                 self.loaded.clear();
             }
@@ -304,8 +309,8 @@ impl Oracle {
         }
     }
 
-    fn load(&mut self, finding: &Finding, statements: &[Statement]) -> Result<(), Error> {
-        let mut wanted = database_sql(&finding.script.tables, finding.views);
+    fn load(&mut self, tables: &[Table], views: Option<u64>, statements: &[Statement]) -> Result<(), Error> {
+        let mut wanted = database_sql(tables, views);
         wanted.extend(statements.iter().map(Statement::sql));
         if self.loaded.is_empty() || !wanted.starts_with(&self.loaded) {
             self.server.fresh_database()?;
@@ -317,6 +322,19 @@ impl Oracle {
         self.loaded = wanted;
         Ok(())
     }
+}
+
+/// The tables with utf8mb4 in place of character sets whose characters have two bytes and more.
+fn narrowed(tables: &[Table]) -> Vec<Table> {
+    let mut narrow = tables.to_vec();
+    for column in narrow.iter_mut().flat_map(|table| &mut table.columns) {
+        if let Type::Text { collation, .. } = &mut column.column_type
+            && ["ucs2_", "utf16_", "utf16le_", "utf32_"].iter().any(|charset| collation.starts_with(charset))
+        {
+            *collation = if collation.ends_with("_bin") { "utf8mb4_bin" } else { "utf8mb4_general_ci" };
+        }
+    }
+    narrow
 }
 
 /// An INSERT of rows with values of their own.
@@ -417,6 +435,10 @@ pub(crate) fn varied(
                 *condition = Expr::Call { form: forms::UNKNOWN, arguments: vec![known] };
             });
             (varied != *statement).then(|| (RESET.to_owned(), varied, is_prepared))
+        }
+        Variant::NarrowTexts => {
+            let has_wide = narrowed(&script.tables) != script.tables;
+            has_wide.then(|| (RESET.to_owned(), statement.clone(), is_prepared))
         }
         Variant::MoreRows | Variant::NoRows => Some((RESET.to_owned(), statement.clone(), is_prepared)),
         Variant::InAsOr => in_as_or(statement, is_prepared),

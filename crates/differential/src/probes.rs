@@ -6,7 +6,8 @@
 //! 1. The probes of all that an expression evaluates, its subqueries included, stand directly before its own: [`Probe::below`].
 //! 2. A condition has a second probe that negates it, since its conversion to a truth value may be what fails.
 //! 3. What is looked for in a subquery is compared with each item of its rows, too.
-//! 4. What gives a truth value has another as a WHERE, where constants beside columns are converted before rows are read.
+//! 4. JSON_TABLE has a probe of the rows that it makes.
+//! 5. What gives a truth value has another as a WHERE, where constants beside columns are converted before rows are read.
 
 use std::ops::Range;
 
@@ -202,7 +203,21 @@ impl Gather {
 
     fn below_source(&mut self, source: &Source, around: &Scope, scope: &Scope) {
         match source {
-            Source::Table { .. } | Source::JsonTable { .. } => {}
+            Source::Table { .. } => {}
+            Source::JsonTable { document, alias, .. } => {
+                let first = self.found.len();
+                self.expr(document, scope);
+                // The columns are what fails, not only the document.
+                let any = Expr::Column { relation: alias.clone(), name: "j1".to_owned() };
+                if let Some(mut query) = scope.query(&any, false) {
+                    if let Body::Select(select) = &mut query.body {
+                        select.items = vec![Item { expr: Expr::literal(Value::Int(1)), alias: None }];
+                    }
+                    let below = first..self.found.len();
+                    let is_guarded = self.guards > 0;
+                    self.found.push(Probe { expr: document.clone(), query, below, is_guarded });
+                }
+            }
             Source::Derived { query, is_lateral, .. } => {
                 self.query(query, if *is_lateral { scope } else { around });
             }

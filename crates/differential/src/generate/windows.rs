@@ -163,8 +163,9 @@ impl Generator {
 
     /// A function that gives all peers the same value.
     fn by_peers(&mut self, window: &mut Window) -> (&'static str, Vec<Expr>, Info) {
+        // 9.7 does not sort arrays and objects (1235), but finds that they are no peers.
         for _ in 0..self.random.below(3) {
-            if let Some((expr, _)) = self.column_where(|_| true)
+            if let Some((expr, _)) = self.column_where(|info| info.family != Family::Json)
                 && !window.order.iter().any(|(other, _)| *other == expr)
             {
                 window.order.push((expr, self.random.chance(30)));
@@ -194,6 +195,12 @@ impl Generator {
                     self.column_where(|info| matches!(info.family, Family::Date | Family::DateTime))
                 {
                     let unit = self.random.word(&["DAY", "MONTH", "YEAR", "HOUR", "QUARTER"]);
+                    // NULL for the zero date, which has no distance from others: 9.7 gives other rows no frames either, those behind it.
+                    let zero = Expr::literal(Value::Int(0));
+                    let expr = match forms::by_template("({} + INTERVAL {} DAY)") {
+                        Some(form) => Expr::Call { form, arguments: vec![expr, zero] },
+                        None => expr,
+                    };
                     window.order = vec![(expr, self.random.chance(30))];
                     window.frame = Some(self.range_frame(unit));
                 }

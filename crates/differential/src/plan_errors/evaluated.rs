@@ -17,7 +17,10 @@
 //! What 3 cannot show is that the server which answered does not need the value. [`PlanErrors::unneeded`] and [`PlanErrors::plan`], which do, are
 //! asked first; here the value may be needed for a row that one of the plans leaves out.
 
-use super::{EVALUATION_ERRORS, PlanErrors, ROW_ERRORS, VALUE_ERRORS, VALUES, agree, show, with_value};
+use super::{
+    EVALUATION_ERRORS, PlanErrors, ROW_ERRORS, VALUE_ERRORS, VALUES, agree, is_refused_by_both, show,
+    with_value,
+};
 use crate::ast::Statement;
 use crate::compare::{Difference, Kind};
 #[cfg(doc)]
@@ -42,9 +45,7 @@ impl PlanErrors {
         for value in VALUES {
             let varied = with_value(statement, &failing, &value);
             let answers = self.answers(finding, &varied)?;
-            // A number where a document is wanted, for example: both refuse it.
-            let (left, right) = &answers[0];
-            if left.error().is_some() && left.error() == right.error() {
+            if is_refused_by_both(&answers) {
                 continue;
             }
             if !agree(&answers, &varied) {

@@ -38,6 +38,8 @@ enum Value {
     Default,
     /// A parameter, which is stored as what it is.
     Param(u32),
+    /// What it holds, unchecked.
+    Itself,
     Computed(Computed),
     /// See [`InsertPlan::row_queries`].
     Query(u32),
@@ -78,6 +80,9 @@ impl Compiled {
         for assign in insert.on_duplicate.iter().filter(|assign| is_plain(assign.column)) {
             let value = match (&assign.value, assign.query) {
                 (Some(Expr { kind: ExprKind::Param(index), .. }), _) => Value::Param(*index),
+                (Some(Expr { kind: ExprKind::Input(index), .. }), _) if *index as usize == assign.column => {
+                    Value::Itself
+                }
                 (Some(value), _) => Value::Computed(Computed::new(assign.column, value, &name_of)?),
                 (None, Some(query)) => Value::Query(query),
                 (None, None) => Value::Default,
@@ -103,7 +108,7 @@ impl Compiled {
                 .iter()
                 .map(|(_, value)| match value {
                     Value::Computed(computed) => Some(rules::Running::new(computed)),
-                    Value::Param(_) | Value::Query(_) | Value::Default => None,
+                    Value::Param(_) | Value::Itself | Value::Query(_) | Value::Default => None,
                 })
                 .collect(),
             input: Batch::new(shapes().chain(shapes())),
@@ -269,6 +274,7 @@ impl Insert<'_, '_> {
                         ctx.eval.warnings,
                     )?;
                 }
+                (Value::Itself, _) => {}
                 (Value::Computed(computed), Some(program)) => {
                     let value = program.eval(computed, input, &mut ctx.eval)?;
                     let out = &mut input.columns[*ordinal];

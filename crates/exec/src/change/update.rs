@@ -56,6 +56,8 @@ enum Assigned {
     Default,
     /// Stored as it comes, as by INSERT: no program and no columns of its own for it.
     Param(u32),
+    /// The column itself: what it holds stays, whatever the session's mode says of it.
+    Itself,
     Computed(Computed),
 }
 
@@ -95,6 +97,9 @@ impl CompiledTarget {
             let ordinal = assign.column;
             let value = match &assign.value {
                 Some(Expr { kind: ExprKind::Param(index), .. }) => Assigned::Param(*index),
+                Some(Expr { kind: ExprKind::Input(index), .. }) if place(ordinal) == Some(*index) => {
+                    Assigned::Itself
+                }
                 Some(value) => Assigned::Computed(Computed::new(ordinal, value, &name_of)?),
                 None => Assigned::Default,
             };
@@ -210,7 +215,7 @@ pub(super) fn run(
                 .iter()
                 .map(|assign| match &assign.value {
                     Assigned::Computed(value) => Some(rules::Running::new(value)),
-                    Assigned::Param(_) | Assigned::Default => None,
+                    Assigned::Param(_) | Assigned::Itself | Assigned::Default => None,
                 })
                 .collect(),
             view_check: compiled.view_check.as_ref().map(view_check::Compiled::running).unwrap_or_default(),
@@ -342,6 +347,7 @@ impl Target<'_> {
                     let out = &mut input.columns[assign.position];
                     storing.put_value(target, value, false, out, ctx.eval.warnings)?;
                 }
+                (Assigned::Itself, _) => {}
                 (Assigned::Computed(computed), Some(program)) => {
                     let value = program.eval(computed, input, &mut ctx.eval)?;
                     let out = &mut input.columns[assign.position];

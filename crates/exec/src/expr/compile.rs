@@ -237,6 +237,17 @@ fn is_text_of_temporal(expr: &Expr) -> bool {
         )
 }
 
+/// A TIME that DATE_ADD and its like give: its text has no fraction that is zero, and else six digits, whatever the digits of the TIME.
+fn is_added_time(expr: &Expr) -> bool {
+    use FunctionId as F;
+    expr.data_type.kind == TypeKind::Time
+        && expr.data_type.scale > 0
+        && matches!(
+            expr.kind,
+            ExprKind::Call { function: F::DateAdd | F::DateSub | F::AddTime | F::SubTime, .. }
+        )
+}
+
 /// The type that a value is converted from: years that COALESCE and its like give are numbers, and a FLOAT has the digits of a DOUBLE.
 fn given_type(expr: &Expr) -> DataType {
     use FunctionId as F;
@@ -619,6 +630,17 @@ impl Compiler {
         }
         if target.is_identity(&expr.data_type) {
             return self.compile(expr);
+        }
+        if target.is_text() && is_added_time(expr) {
+            let of = DataType::varchar(expr.data_type.length, CollationId::UTF8MB4_GENERAL_CI);
+            let node = Box::new(self.compile(expr)?);
+            let text = Node::Convert { node, from: expr.data_type.clone(), to: Target::ShortTime };
+            // The type that several values have in common has room for the digits of the TIME, and the text is not cut to them.
+            let to = match target {
+                Target::Cast(to) if to.length == expr.data_type.length => Target::Text(to.collation),
+                target => target,
+            };
+            return Ok(Node::Convert { node: Box::new(text), from: of, to });
         }
         if let Some(asked) = target.asked_of_chosen(&expr.data_type)
             && let Some(node) = self.chosen(expr, &asked)?

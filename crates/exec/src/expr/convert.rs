@@ -37,6 +37,8 @@ pub(super) enum Target {
     IntOfColumn,
     /// Text in the character set of this collation.
     Text(CollationId),
+    /// Text of a TIME in UTF-8, without a fraction that is zero, or with six digits.
+    ShortTime,
     /// As above, up to bytes that are no character.
     WellFormed(CollationId),
     /// Text in the character set; what that does not hold is error 3854.
@@ -144,6 +146,7 @@ impl Target {
             Target::Decimal => Physical::Decimal,
             Target::Quiet(number) | Target::Digits(number) => number.physical(),
             Target::Text(_)
+            | Target::ShortTime
             | Target::WellFormed(_)
             | Target::Lossless(_)
             | Target::Characters(_)
@@ -211,6 +214,15 @@ impl Target {
         }
     }
 
+    /// A text, whatever the value is.
+    pub(super) fn is_text(&self) -> bool {
+        match self {
+            Target::Text(_) | Target::Characters(_) | Target::Lossless(_) | Target::WellFormed(_) => true,
+            Target::Cast(to) => to.is_string(),
+            _ => false,
+        }
+    }
+
     /// A value of a document.
     pub(super) fn is_document(&self) -> bool {
         match self {
@@ -267,6 +279,7 @@ impl Target {
             Target::ChosenDate { is_day: true } | Target::ComparedDay => from.kind == TypeKind::Date,
             Target::Checked(_)
             | Target::CheckedParameter(_)
+            | Target::ShortTime
             | Target::DateUnlessZero
             | Target::IntInRange(_)
             | Target::IntOfColumn
@@ -906,6 +919,13 @@ pub(super) fn cell(
             return self::cell(Cell::Decimal(&value), &from, number, ctx, out);
         }
         Target::Text(collation) => push_text(cell, from, *collation, out),
+        Target::ShortTime => {
+            let Cell::Int(micros) = cell else { return Err(internal("a time without its microseconds")) };
+            let digits = if micros % 1_000_000 == 0 { 0 } else { FRACTION_DIGITS_MAX };
+            Time { micros }.write_text(digits, out.bytes_mut().tail());
+            out.bytes_mut().finish();
+            out.nulls.push(false);
+        }
         Target::WellFormed(collation) => push_well_formed(cell, from, *collation, out),
         Target::Lossless(collation) => push_lossless(cell, from, *collation, out)?,
         Target::Characters(collation) => push_characters(cell, from, *collation, ctx, out),

@@ -311,6 +311,16 @@ fn store(
             let given = Given { data_type: &DataType::BIGINT_UNSIGNED, origin };
             convert::store(Cell::Int(value.int()), given, data_type, &options, out)
         }
+        // A negative DECIMAL, DOUBLE or text is the BIGINT that it is, and its bits are those of the column.
+        TypeKind::BigInt if data_type.unsigned && is_negative_unless_integer(value) => {
+            let mut integer = Column::new(Physical::Int);
+            convert::store(Cell::Bytes(&bytes), given, &DataType::BIGINT, &options, &mut integer).or_else(
+                || {
+                    out.push_cell(integer.cell(0));
+                    None
+                },
+            )
+        }
         TypeKind::Json | TypeKind::Year => {
             convert::store(Cell::Bytes(&bytes), given, data_type, &options, out)
         }
@@ -336,6 +346,20 @@ fn store(
         (Severity::Note, _) => Ok(()),
         (_, 1317 | 3155 | 3156) => Err(coded(report.number, &report.message)),
         _ => Err(out_of_range(column)),
+    }
+}
+
+/// Whether it is less than zero, and no integer.
+fn is_negative_unless_integer(value: View<'_>) -> bool {
+    let mut bytes = Vec::new();
+    match value.kind() {
+        Kind::Double | Kind::Decimal | Kind::String => {
+            value.copy_to(&mut bytes);
+            let mut text = Vec::new();
+            types::json::unquote(&bytes, &mut text);
+            text.first() == Some(&b'-')
+        }
+        _ => false,
     }
 }
 

@@ -1468,6 +1468,10 @@ impl<'a> Binder<'a> {
                 let number = function::summed_temporal(data_type);
                 self.typed(FunctionId::Cast, arg, number)
             }
+            AggregateFunc::Sum | AggregateFunc::Avg if data_type.is_hex_literal() => {
+                let number = function::summed_bytes(data_type, arg.as_column().is_some());
+                self.typed(FunctionId::Cast, arg, number)
+            }
             AggregateFunc::Sum
             | AggregateFunc::Avg
             | AggregateFunc::StdPop

@@ -329,7 +329,9 @@ impl<'a> Binder<'a> {
             }
         }
         let windows = std::mem::take(&mut self.block().windows);
-        if windows.is_empty() {
+        // A subquery of HAVING stays above what it reads: the rest of the select list is computed of the groups that it leaves.
+        let is_late = matches!(tree, Logical::Aggregate { .. }) && having.iter().any(Expr::has_subquery);
+        if windows.is_empty() && !is_late {
             if !items.is_empty() {
                 tree = Logical::Project { input: Box::new(tree), items };
             }
@@ -337,7 +339,7 @@ impl<'a> Binder<'a> {
                 tree = Logical::Filter { input: Box::new(tree), conditions: having };
             }
         } else {
-            self.block().has_windows = true;
+            self.block().has_windows |= !windows.is_empty();
             tree = with_windows(tree, windows, items, having);
         }
         if select.options.distinct {
@@ -936,7 +938,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// The steps of a block with windows: HAVING below them, the select list above, but for what these read of it.
+/// The steps of a block with windows, or subqueries in HAVING: HAVING below them, the select list above, but for what these read of it.
 fn with_windows(
     mut tree: Logical,
     windows: Vec<super::window::BoundWindow>,

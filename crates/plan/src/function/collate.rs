@@ -285,10 +285,13 @@ pub(super) fn compare_first(
     if kinds.next() != Some(true) || !kinds.any(|is_string| is_string) {
         return Ok(None);
     }
-    // Bits are numbers here, which have a part in no collation.
+    // Bits make it a comparison of bytes, but members of ENUM and SET stay what they are beside them.
+    let has_members = args.iter().any(|arg| arg.data_type.members.is_some());
     let mut bits = Vec::new();
-    for (at, arg) in args.iter_mut().enumerate().filter(|(_, arg)| arg.data_type.kind == TypeKind::Bit) {
-        bits.push((at, std::mem::replace(arg, Expr::int(0))));
+    for (at, arg) in args.iter_mut().enumerate() {
+        if has_members && arg.data_type.kind == TypeKind::Bit {
+            bits.push((at, std::mem::replace(arg, Expr::int(0))));
+        }
     }
     let collation = aggregate(args, operation, context, Purpose::CompareEach)?.0;
     for (at, arg) in bits {

@@ -311,10 +311,13 @@ pub(crate) fn aggregate_type(
                 number(uint(INT_WIDTH), false)
             }
         }
-        A::Sum | A::Avg if first().kind == TypeKind::Null && fixed_scale(&first()).is_some() => {
-            let digits = if function == A::Avg { u32::from(context.div_precision_increment) } else { 0 };
+        A::Sum | A::Avg if numeric(&first()) == Numeric::Double && fixed_scale(&first()).is_some() => {
+            let more = if function == A::Avg { u32::from(context.div_precision_increment) } else { 0 };
+            let digits = fixed_scale(&first()).unwrap_or(0) + more;
+            let is_fixed = digits < u32::from(SCALE_NOT_FIXED);
             let length = DOUBLE_DIGITS + digits;
-            number(DataType { scale: digits as u8, length, ..DataType::DOUBLE }, true)
+            let fixed = DataType { scale: digits as u8, length, ..DataType::DOUBLE };
+            number(if is_fixed { fixed } else { DataType::DOUBLE }, true)
         }
         A::Sum => {
             let argument = first();
@@ -373,6 +376,16 @@ pub(crate) fn aggregate_type(
 #[must_use]
 pub(crate) fn summed_temporal(data_type: &DataType) -> DataType {
     decimal(integer_digits(data_type), scale(data_type))
+}
+
+/// The number that a literal of bytes is for SUM and AVG: an integer where it stands itself, a DOUBLE without digits after the point
+/// where a merged derived table or view gives it.
+#[must_use]
+pub(crate) fn summed_bytes(data_type: &DataType, is_column: bool) -> DataType {
+    if is_column {
+        return DataType { scale: 0, length: DOUBLE_DIGITS, ..DataType::DOUBLE };
+    }
+    DataType { length: integer_digits(data_type).max(1), ..DataType::BIGINT_UNSIGNED }
 }
 
 /// 3995: a pattern does not search bytes for text or text for bytes.

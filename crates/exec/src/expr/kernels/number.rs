@@ -133,7 +133,7 @@ pub(super) fn scalar_kernel(function: FunctionId, args: &[Expr], result: &DataTy
         F::Exp => plain(|r| put_double(r, r.double(0).exp()), &[Double]),
         F::Ln => plain(|r| logarithm(r, f64::ln), &[Double]),
         F::Log if args.len() == 1 => plain(|r| logarithm(r, f64::ln), &[Double]),
-        F::Log => plain(log_base, &[Double]),
+        F::Log => Some(ScalarKernel { kernel: log_base, classes: &[Double], null_propagates: false }),
         F::Log2 => plain(|r| logarithm(r, f64::log2), &[Double]),
         F::Log10 => plain(|r| logarithm(r, f64::log10), &[Double]),
         F::Pi => plain(|r| put_double(r, std::f64::consts::PI), &[]),
@@ -295,13 +295,17 @@ fn logarithm(r: &mut Row<'_, '_>, f: fn(f64) -> f64) -> SqlResult<()> {
     put_double(r, f(value))
 }
 
+/// A base of zero or less is one that there is no logarithm of, also where the number is NULL.
 fn log_base(r: &mut Row<'_, '_>) -> SqlResult<()> {
-    let (base, value) = (r.double(0), r.double(1));
-    if value <= 0.0 || base <= 0.0 || base == 1.0 {
+    if r.is_null(0) || r.is_null(1) && r.double(0) > 0.0 {
+        return r.null();
+    }
+    let base = r.double(0);
+    if base <= 0.0 || base == 1.0 || r.double(1) <= 0.0 {
         r.ctx.warn_or_fail(service::error::ER_INVALID_ARGUMENT_FOR_LOGARITHM, &[])?;
         return r.null();
     }
-    put_double(r, value.ln() / base.ln())
+    put_double(r, r.double(1).ln() / base.ln())
 }
 
 /// CRC-32 of ISO 3309, as zlib computes it.

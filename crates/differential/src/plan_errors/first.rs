@@ -1,0 +1,169 @@
+//! Which of several errors of a statement is given.
+//!
+//! A statement that is wrong in two ways is refused with either error: the manual defines no order in which names, groups, collations, constants
+//! and values are checked. Such a difference is counted by itself (`depends on the order of checks`). It is one if
+//!
+//! 1. both servers refuse the statement, each with one of [`CHECKED_ERRORS`] or [`VALUE_ERRORS`], and they are two;
+//! 2. of each error there is a statement, cut out of this one, that both servers refuse with it, in the words that it was given in, or if it is
+//!    one of groups, with all lists of GROUP BY as they are: what is cut must not make the error.
+//!
+//! So each server knows both errors.
+
+use super::{PlanErrors, VALUE_ERRORS};
+use crate::ast::Statement;
+use crate::compare::{Difference, Kind};
+use crate::oracle;
+use crate::round::Finding;
+use crate::server::Answer;
+use crate::walk;
+
+/// Errors that are found without a row: of groups, rows of operands, collations, constants beside dates, functions of characters and bytes.
+const CHECKED_ERRORS: [u16; 9] = [1055, 1140, 1241, 1267, 1270, 1271, 1525, 3065, 3995];
+
+/// Those of them that a statement with other groups may have.
+const GROUP_ERRORS: [u16; 3] = [1055, 1140, 3065];
+
+/// Statements that are asked at most.
+const ASKED_MAX: usize = 300;
+
+impl PlanErrors {
+    /// What shows that both errors are errors of both servers, if something does.
+    ///
+    /// # Errors
+    /// A connection broke and did not come back.
+    pub fn first(&mut self, finding: &Finding) -> Result<Option<String>, client::Error> {
+        let Difference { left: Some(left), right: Some(right), .. } = &finding.difference else {
+            return Ok(None);
+        };
+        let Some(statement) = finding.script.statements.last() else { return Ok(None) };
+        if !may_depend_on_order(&finding.difference, statement) {
+            return Ok(None);
+        }
+        self.load(finding)?;
+        let (mut of_left, mut of_right) = (None, None);
+        let mut asked = 0;
+        let mut smallest = statement.clone();
+        loop {
+            let mut candidates = Vec::new();
+            walk::smaller_statement(&smallest, &mut |smaller| candidates.push(smaller));
+            candidates.sort_by_cached_key(|candidate| candidate.sql().len());
+            let mut next = None;
+            for candidate in candidates {
+                if asked == ASKED_MAX {
+                    return Ok(None);
+                }
+                asked += 1;
+                let (answer, other) = self.both(finding, &candidate)?;
+                let is_given = |wanted: &Answer| {
+                    let Some(number) = wanted.error() else { return false };
+                    let is_one = answer.error() == Some(number) && other.error() == Some(number);
+                    // The words of errors of groups name the database, which is another here.
+                    is_one
+                        && match GROUP_ERRORS.contains(&number) {
+                            true => groups(&candidate) == groups(statement),
+                            false => {
+                                [&answer, &other].iter().any(|answer| message(answer) == message(wanted))
+                            }
+                        }
+                };
+                if is_given(left) {
+                    of_left.get_or_insert_with(|| candidate.sql());
+                } else if is_given(right) {
+                    of_right.get_or_insert_with(|| candidate.sql());
+                } else if next.is_none()
+                    && (answer.error(), other.error()) == (left.error(), right.error())
+                    && candidate.sql().len() < smallest.sql().len()
+                {
+                    next = Some(candidate);
+                }
+                if let (Some(_), Some(_)) = (&of_left, &of_right) {
+                    return Ok(Some("both give both errors of parts".to_owned()));
+                }
+            }
+            let Some(candidate) = next else { return Ok(None) };
+            smallest = candidate;
+        }
+    }
+
+    /// What both servers answer, over tables as they were loaded.
+    fn both(&mut self, finding: &Finding, statement: &Statement) -> Result<(Answer, Answer), client::Error> {
+        let mut answers = Vec::new();
+        for is_left in [true, false] {
+            let server = self.server(is_left);
+            let answer = oracle::ask(server, statement, finding.is_prepared, finding.is_prepared);
+            if let Answer::Broken(_) = answer {
+                server.reconnect()?;
+                self.load(finding)?;
+            }
+            answers.push(answer);
+        }
+        let is_done = |answer: &Answer| matches!(answer, Answer::Done { .. });
+        if answers.iter().any(is_done) {
+            self.load(finding)?;
+        }
+        let right = answers.pop().unwrap_or(Answer::Broken(String::new()));
+        let left = answers.pop().unwrap_or(Answer::Broken(String::new()));
+        Ok((left, right))
+    }
+}
+
+/// Whether both servers refuse the statement, with two errors that neither rows nor definitions give.
+fn may_depend_on_order(difference: &Difference, statement: &Statement) -> bool {
+    let (Some(left), Some(right)) = difference.errors else { return false };
+    let is_checked = |number: &u16| CHECKED_ERRORS.contains(number) || VALUE_ERRORS.contains(number);
+    difference.kind == Kind::Error
+        && left != right
+        && [left, right].iter().all(is_checked)
+        && !matches!(statement, Statement::Alter { .. } | Statement::Plain(_))
+}
+
+fn message(answer: &Answer) -> Option<&str> {
+    match answer {
+        Answer::Refused { message, .. } => Some(message),
+        _ => None,
+    }
+}
+
+/// The lists of all GROUP BY, as they are written.
+fn groups(statement: &Statement) -> Vec<String> {
+    let sql = statement.sql();
+    let end = |list: &str| {
+        let ends = [" WITH ROLLUP", " HAVING ", " WINDOW ", " ORDER BY ", " LIMIT ", " UNION ", " EXCEPT "];
+        let nesting = list.char_indices().scan(0, |depth: &mut i32, (at, letter)| {
+            *depth += i32::from(letter == '(') - i32::from(letter == ')');
+            Some((at, *depth))
+        });
+        let closing = nesting.filter(|(_, depth)| *depth < 0).map(|(at, _)| at).next();
+        ends.iter().filter_map(|end| list.find(end)).chain(closing).min().unwrap_or(list.len())
+    };
+    sql.split(" GROUP BY ").skip(1).map(|list| list[..end(list)].to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{delete, difference};
+    use super::*;
+
+    #[test]
+    fn only_two_errors_of_checks_depend_on_their_order() {
+        let is_one = |left, right| may_depend_on_order(&difference(Kind::Error, left, right), &delete());
+        assert!(is_one(Some(1055), Some(1267)));
+        assert!(is_one(Some(1525), Some(3854)));
+        for (left, right) in
+            [(Some(1055), None), (None, Some(1267)), (Some(1054), Some(1267)), (Some(1267), Some(1062))]
+        {
+            assert!(!is_one(left, right), "{left:?} {right:?}");
+        }
+        assert!(!is_one(Some(1267), Some(1267)));
+    }
+
+    #[test]
+    fn lists_of_groups_end_where_their_query_does() {
+        let of = |sql: &str| groups(&Statement::Plain(sql.to_owned()));
+        assert_eq!(
+            of("SELECT 1 FROM (SELECT a FROM t GROUP BY a, (b + 1)) d GROUP BY c HAVING 1"),
+            ["a, (b + 1)", "c"]
+        );
+        assert!(of("SELECT 1").is_empty());
+    }
+}
