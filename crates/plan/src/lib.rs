@@ -39,7 +39,8 @@ pub mod bind;
 pub mod build;
 pub mod constants;
 mod cost;
-pub mod error;
+pub mod document;
+mod error;
 pub mod explain;
 pub mod function;
 mod function_table;
@@ -53,6 +54,7 @@ mod row_accesses;
 mod safe_updates;
 pub mod stored_function;
 mod text;
+pub mod trace;
 mod triggers;
 
 pub use build::{Options, optimize, optimize_for};

@@ -55,6 +55,7 @@ pub mod session_counts;
 pub mod status;
 pub mod system_schemas;
 pub mod temporary;
+pub mod traces;
 pub mod user_locks;
 pub mod variables;
 

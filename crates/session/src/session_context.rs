@@ -1,5 +1,6 @@
 //! The session that reads a system table: its account, its variables, and the state of the server.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use catalog::{Privileges, TableDefinition, TableKind, VirtualContext};
@@ -7,6 +8,7 @@ use catalog::{Privileges, TableDefinition, TableKind, VirtualContext};
 use crate::core::Core;
 use crate::privilege::{self, SessionAccount};
 use crate::processes::{Activity, Attributes};
+use crate::traces::StatementTrace;
 use crate::variables::{Scope, Variables, definition};
 
 /// The number by which the process list shows the event scheduler, which is no connection.
@@ -46,6 +48,8 @@ pub struct SessionContext {
     pub tls: Option<Arc<service::TlsDetails>>,
     /// What the session has counted by itself.
     pub counts: Vec<(&'static str, u64)>,
+    /// Traces of its statements.
+    pub traces: Arc<VecDeque<StatementTrace>>,
 }
 
 impl SessionContext {

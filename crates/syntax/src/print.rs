@@ -1039,6 +1039,11 @@ impl Printer<'_> {
     fn select(&mut self, select: &Select<'_>) {
         let is_subquery = std::mem::take(&mut self.is_subquery);
         let is_exists = std::mem::take(&mut self.is_exists);
+        if let Some(number) = self.view.and_then(|view| view.select_number.as_ref()) {
+            number.set(number.get() + 1);
+            let number = number.get();
+            self.put(&format!("/* select#{number} */ "));
+        }
         self.put("select ");
         for (set, word) in [
             (select.options.distinct, "distinct "),

@@ -134,8 +134,8 @@ const ORDER: &[(&str, &[Level])] = &[
     (
         "plan",
         &[
-            Level(&["cost", "function_table", "progress", "stored_function"]),
-            Level(&["needs"]),
+            Level(&["cost", "document", "function_table", "progress", "stored_function"]),
+            Level(&["needs", "trace"]),
             Level(&["error"]),
             Level(&["logical"]),
             Level(&["function"]),
@@ -194,7 +194,7 @@ const ORDER: &[(&str, &[Level])] = &[
             Level(&["log", "panics"]),
             Level(&["status"]),
             Level(&["session_counts"]),
-            Level(&["plans", "processes"]),
+            Level(&["plans", "processes", "traces"]),
             Level(&["read_lock", "routine"]),
             Level(&["core"]),
             Level(&["session_context"]),

@@ -150,6 +150,28 @@ impl<'a> Binder<'a> {
         })
     }
 
+    /// Tells a trace what the names of a query mean: the query as a view of it would be kept.
+    pub(super) fn trace_query(&mut self, query: &Query<'_>, output: &[crate::logical::OutputColumn]) {
+        let Some(mut known) = self.names.take() else { return };
+        let items = self.written_names(query, &known);
+        for (item, column) in items.iter().zip(output) {
+            if let Some(start) = item.start {
+                known.items.insert(start, (&*column.name).into());
+            }
+        }
+        let print = ViewPrint {
+            names: Some(&known),
+            text: self.text,
+            omitted_schema: self.session.database().map(str::as_bytes),
+            select_number: Some(std::cell::Cell::new(0)),
+            ..ViewPrint::default()
+        };
+        let mut text = Vec::new();
+        print_view_query(query, &print, self.types.connection_collation.charset().name(), &mut text);
+        let text = String::from_utf8_lossy(&text).into_owned();
+        crate::trace::add(|| vec![("expanded_query", text.into())]);
+    }
+
     fn check_names(&self, names: &[Arc<str>]) -> PlanResult<()> {
         for name in names {
             if !super::view::is_column_name(name) {
@@ -358,7 +380,7 @@ impl<'a> Binder<'a> {
     /// # Errors
     /// 1351.
     pub(super) fn refuse_in_view(&self) -> PlanResult<()> {
-        if self.names.is_some() {
+        if self.unseen_view.is_some() {
             return Err(PlanError::new(1351, "View's SELECT contains a variable or parameter"));
         }
         Ok(())

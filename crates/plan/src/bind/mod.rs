@@ -54,6 +54,7 @@ use crate::logical::{
 };
 
 use crate::stored_function::StoredFunction;
+use crate::trace;
 pub use create_view::{BoundView, bind_view};
 use scope::Block;
 pub use stored_text::bind_stored;
@@ -519,7 +520,14 @@ impl<'a> Binder<'a> {
         Ok(match statement {
             Statement::Query(query) => {
                 self.has_limit = has_limit(query);
+                let is_traced = trace::features().is_some();
+                if is_traced {
+                    self.names = Some(Box::default());
+                }
                 let mut bound = self.query(query)?;
+                if is_traced {
+                    self.trace_query(query, &bound.output);
+                }
                 bound.output.iter_mut().for_each(OutputColumn::describe_to_client);
                 (BoundKind::Query(Box::new(bound.plan)), bound.output)
             }

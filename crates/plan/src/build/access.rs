@@ -12,6 +12,7 @@ use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::FunctionId;
 use crate::logical::{BoundTable, SortKey, TableIndex};
 use crate::physical::{Access, Asked, EarlyRanges, KeyValue, Node, Op, RangeEnd, RangePlan, Scan};
+use crate::trace;
 
 use super::estimate::{BETWEEN_SHARE, RANGE_SHARE};
 use super::{Builder, Needed};
@@ -235,6 +236,9 @@ impl Builder<'_> {
         let best = (0..candidates.len()).min_by(by_cost).expect("the table scan is always a candidate");
         if self.bound.tables.len() == 1 {
             self.note_choice(table, &candidates, &costs, best);
+        }
+        if trace::features().is_some_and(|features| features.range_optimizer) {
+            self.trace_access(table, &candidates, &costs, best);
         }
         candidates.into_iter().nth(best).expect("it was found there")
     }

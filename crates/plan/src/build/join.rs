@@ -7,6 +7,7 @@ use crate::function::FunctionId;
 use crate::logical::{JoinKind, Logical, TableIndex};
 use crate::physical::{Node, Op, Scan};
 use crate::rewrite::conjuncts;
+use crate::trace;
 
 use super::access::Candidate;
 use super::{Builder, Needed};
@@ -35,23 +36,37 @@ pub(super) struct Ways {
 impl Ways {
     /// The cheapest way, and what it costs without the left side.
     pub(super) fn cheapest(&self) -> (Way, f64) {
-        let (left, right) = (self.left_rows, self.right_rows);
-        let mut cheapest = (Way::Loop, self.right_cost + left * right * cost::PAIR);
-        if self.may_hash {
-            // The smaller side of an inner join is kept.
-            let (kept, asked) = match self.kind {
-                JoinKind::Inner => (left.min(right), left.max(right)),
-                _ => (right, left),
-            };
-            let cost = self.right_cost + cost::hash_join(kept, asked);
-            if cost < cheapest.1 {
-                cheapest = (Way::Hash, cost);
-            }
+        let mut cheapest = (Way::Loop, self.loop_cost());
+        if let Some(cost) = self.hash_cost()
+            && cost < cheapest.1
+        {
+            cheapest = (Way::Hash, cost);
         }
-        match self.lookup_cost.map(|cost| left * cost) {
+        match self.lookups_cost() {
             Some(cost) if cost < cheapest.1 => (Way::Lookup, cost),
             _ => cheapest,
         }
+    }
+
+    /// Of comparing all pairs.
+    pub(super) fn loop_cost(&self) -> f64 {
+        self.right_cost + self.left_rows * self.right_rows * cost::PAIR
+    }
+
+    /// Of a hash join, if there can be one.
+    pub(super) fn hash_cost(&self) -> Option<f64> {
+        let (left, right) = (self.left_rows, self.right_rows);
+        // The smaller side of an inner join is kept.
+        let (kept, asked) = match self.kind {
+            JoinKind::Inner => (left.min(right), left.max(right)),
+            _ => (right, left),
+        };
+        self.may_hash.then(|| self.right_cost + cost::hash_join(kept, asked))
+    }
+
+    /// Of lookups for all left rows, if there is an index.
+    pub(super) fn lookups_cost(&self) -> Option<f64> {
+        self.lookup_cost.map(|cost| self.left_rows * cost)
     }
 }
 
@@ -218,6 +233,9 @@ impl Builder<'_> {
         // FORCE INDEX: a scan of the table only where no forced index finds rows.
         let is_forced = lookup.is_some() && self.bound.tables[table.0 as usize].force_index;
         let way = if is_forced { Way::Lookup } else { ways.cheapest().0 };
+        if trace::features().is_some() {
+            self.trace_join(table, &ways, way);
+        }
         match (way, lookup) {
             (Way::Lookup, Some(lookup)) => self.lookup_join(kind, left, table, own, joins, &lookup, needed),
             _ => {

@@ -12,11 +12,14 @@
 use std::collections::BTreeMap;
 
 use crate::cost;
+use crate::document::{Document, texts};
 use crate::expr::{ColumnId, Expr};
+use crate::function::FunctionId;
 use crate::logical::{BoundTable, JoinKind, JoinOrderPlace, Logical, SortKey, TableIndex};
 use crate::physical::Node;
 use crate::progress;
 use crate::rewrite::{conjuncts, is_repeatable, is_volatile};
+use crate::trace;
 
 use super::access::RowOrder;
 use super::join::{Ways, joined_rows, leaf_of};
@@ -152,16 +155,21 @@ impl Builder<'_> {
         let before = self.hinted_order(&relations);
         let group = Group { builder: self, relations: &relations, joins: &joins, needed: &inner, before };
         let mut costs = Costs { lookups: BTreeMap::new(), group };
-        let hinted = join_order::best(relations.len(), &mut costs);
-        let (order, best) = match hinted {
-            Some(found) => found,
-            None => {
+        let mut find = || {
+            join_order::best(relations.len(), &mut costs).unwrap_or_else(|| {
                 // No order is as hints ask for.
                 costs.group.before = Vec::new();
                 join_order::best(relations.len(), &mut costs)
                     .expect("in the order of the text all can be joined")
-            }
+            })
         };
+        let (order, best) = match relations.len() {
+            1 => find(),
+            _ => trace::list("considered_execution_plans", find),
+        };
+        if trace::features().is_some() {
+            costs.trace_order(&order, &best);
+        }
         let in_order = wanted.and_then(|wanted| costs.in_order(wanted, &best));
         if let Some(in_order) = in_order
             && let Some(node) = self.lookups_in_order(&in_order, &relations, &joins, &inner)
@@ -310,7 +318,13 @@ impl Builder<'_> {
                 joins.push(JoinCondition { relations_read, condition, share, hashed });
             }
         }
-        self.share_together(&mut joins);
+        for join in &mut joins {
+            // Equal to the same constant each by itself: that they are equal says nothing more.
+            if is_of_fixed_columns(&join.condition, relations) {
+                join.share = 1.0;
+            }
+        }
+        self.share_together(&mut joins, relations);
         for (at, relation) in relations.iter_mut().enumerate() {
             if relation.attached.is_some() {
                 continue;
@@ -329,7 +343,7 @@ impl Builder<'_> {
     }
 
     /// Conditions on the same two relations have one share together.
-    fn share_together(&self, joins: &mut [JoinCondition]) {
+    fn share_together(&self, joins: &mut [JoinCondition], relations: &[Relation<'_>]) {
         for at in 0..joins.len() {
             let relations_read = joins[at].relations_read;
             let is_first = !joins[..at].iter().any(|other| other.relations_read == relations_read);
@@ -337,7 +351,8 @@ impl Builder<'_> {
             if relations_read.count_ones() != 2 || !is_first || same().count() < 2 {
                 continue;
             }
-            let conditions: Vec<Expr> = same().map(|join| join.condition.clone()).collect();
+            let counting = same().filter(|join| !is_of_fixed_columns(&join.condition, relations));
+            let conditions: Vec<Expr> = counting.map(|join| join.condition.clone()).collect();
             let share = self.conditions_selectivity(&conditions);
             for join in joins[at..].iter_mut().filter(|other| other.relations_read == relations_read) {
                 join.share = 1.0;
@@ -464,6 +479,26 @@ fn relation_count(tree: &Logical) -> usize {
         Logical::Filter { input, .. } if matches!(**input, Logical::Join { .. }) => relation_count(input),
         _ => 1,
     }
+}
+
+/// Whether a condition is that two columns are equal which conditions of their relations set equal to the same constant.
+fn is_of_fixed_columns(condition: &Expr, relations: &[Relation<'_>]) -> bool {
+    let Some((FunctionId::Eq, [a, b])) = condition.as_call() else { return false };
+    let fixed = |side: &Expr| {
+        let column = side.as_column()?;
+        let relation = relations.iter().find(|relation| relation.columns.contains(&column))?;
+        let (_, own) = relation.leaf.as_ref()?;
+        own.iter().find_map(|condition| match condition.as_call() {
+            Some((FunctionId::Eq, [a, b])) if a.as_column() == Some(column) && b.is_constant() => {
+                Some(b.clone())
+            }
+            Some((FunctionId::Eq, [a, b])) if b.as_column() == Some(column) && a.is_constant() => {
+                Some(a.clone())
+            }
+            _ => None,
+        })
+    };
+    fixed(a).is_some_and(|constant| fixed(b) == Some(constant))
 }
 
 /// Which relations a condition reads, as bits.
@@ -655,6 +690,60 @@ impl Steps for Costs<'_, '_, '_> {
             lookup_cost: right.only().and_then(|at| self.lookup(at, left.set)),
         };
         let (_, cost) = ways.cheapest();
-        Some(Side { set: left.set | right.set, rows: rows.max(0.01), cost: left.cost + cost })
+        let joined = Side { set: left.set | right.set, rows: rows.max(0.01), cost: left.cost + cost };
+        if trace::features().is_some_and(|features| features.greedy_search) {
+            self.trace_considered(left, right, &joined);
+        }
+        Some(joined)
+    }
+}
+
+/// What is told of orders of joins in a trace.
+impl Costs<'_, '_, '_> {
+    #[cold]
+    fn trace_considered(&self, left: &Side, right: &Side, joined: &Side) {
+        trace::add(|| {
+            let mut joining = self.names(right.set);
+            let joining = match joining.len() {
+                1 => ("table", joining.swap_remove(0).into()),
+                _ => ("tables", texts(joining)),
+            };
+            vec![
+                ("plan_prefix", texts(self.names(left.set))),
+                joining,
+                ("rows_for_plan", Document::number(joined.rows)),
+                ("cost_for_plan", Document::number(cost::shown(joined.cost))),
+            ]
+        });
+    }
+
+    #[cold]
+    fn trace_order(&self, order: &Order, best: &Side) {
+        trace::add(|| {
+            let chosen = vec![
+                ("order", self.shown_order(order).into()),
+                ("rows_for_plan", Document::number(best.rows)),
+                ("cost_for_plan", Document::number(cost::shown(best.cost))),
+                ("chosen", true.into()),
+            ];
+            vec![("chosen_join_order", Document::Object(chosen))]
+        });
+    }
+
+    fn shown_order(&self, order: &Order) -> String {
+        match order {
+            Order::Relation(at) => self.names(1 << at).concat(),
+            Order::Join(left, right) => format!("({} {})", self.shown_order(left), self.shown_order(right)),
+        }
+    }
+
+    /// The tables of relations; what is no table by itself is a derived one.
+    fn names(&self, set: u64) -> Vec<String> {
+        let relations = self.group.relations.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0);
+        let name = |(_, relation): (usize, &Relation<'_>)| match &relation.leaf {
+            Some((table, _)) => format!("`{}`", self.group.builder.bound.tables[table.0 as usize].alias),
+            None => "<derived>".to_owned(),
+        };
+        relations.map(name).collect()
     }
 }

@@ -19,6 +19,7 @@ mod guards;
 mod join;
 mod join_group;
 mod join_order;
+mod traced;
 mod unique;
 mod window;
 
@@ -31,12 +32,14 @@ use types::{CollationId, DataType, Value};
 
 use crate::constants::{Constants, NoConstants};
 use crate::cost;
+use crate::document::texts;
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
 use crate::function::FunctionId;
 use crate::logical::{AggregateFunction, Bound, BoundKind, JoinKind, Logical, SortKey, TableIndex};
 use crate::passes::{self, Switches};
 use crate::physical::{Aggregate, ApplyKind, Node, Op, PhysicalPlan, PlanKind, PlanTable};
 use crate::progress;
+use crate::trace;
 
 use access::RowOrder;
 use group_order::{RequiredGroups, makes_groups};
@@ -99,8 +102,13 @@ pub fn optimize(bound: Bound, options: &Options) -> PhysicalPlan {
 /// Makes the plan that is best for these values of constants and parameters. It is right for others, too.
 #[must_use]
 pub fn optimize_for(mut bound: Bound, options: &Options, constants: &dyn Constants) -> PhysicalPlan {
-    passes::run(&mut bound, options.switches);
-    build_for(bound, options, constants)
+    trace::part("join_optimization", || {
+        trace::add(|| vec![("logical_plan", texts(bound.text().lines()))]);
+        passes::run(&mut bound, options.switches);
+        let plan = build_for(bound, options, constants);
+        trace::add(|| vec![("chosen_plan", texts(crate::explain::tree(&plan, None, &[]).lines()))]);
+        plan
+    })
 }
 
 /// Builds the physical plan of a statement whose passes have run.

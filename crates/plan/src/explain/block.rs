@@ -2,11 +2,11 @@
 
 use types::Value;
 
-use super::document::{Document, Members, texts};
 use super::names::{Names, Style, joined};
 use super::rows::{self, Read};
 use super::step::{first_of, has_one_row};
 use crate::cost;
+use crate::document::{Document, Members, texts};
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{JoinKind, TableIndex, WindowCall};
 use crate::physical::{InsertPlan, InsertSource, Node, Op, PhysicalPlan, PlanKind, Scan, SetOp};

@@ -1,7 +1,7 @@
 //! FORMAT=JSON, version 2: the steps as a document.
 
-use super::document::{Document, Members};
 use super::step::Step;
+use crate::document::{Document, Members};
 use crate::physical::{PhysicalPlan, PlanKind};
 
 /// The steps as a document. `query`: the statement.

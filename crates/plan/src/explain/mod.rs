@@ -11,7 +11,6 @@
 //! 2. Members and nesting of both JSON formats are MySQL 9.7's for the same operators, since programs read them.
 
 mod block;
-mod document;
 mod json;
 mod names;
 mod rows;

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use types::Value;
 
 use super::Actual;
-use super::document::{Document, Members, texts};
 use super::names::{Names, Style, joined};
 use crate::cost;
+use crate::document::{Document, Members, texts};
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::logical::{AggregateFunction, JoinKind, TableIndex, WindowCall};
 use crate::physical::{

@@ -28,8 +28,10 @@ mod pushdown;
 mod references;
 mod semijoin;
 
+use crate::document::{Document, texts};
 use crate::expr::{ColumnId, Expr};
 use crate::logical::{Bound, BoundAssignment, BoundKind, BoundUpdate, InsertRows, Logical};
+use crate::trace;
 
 pub(crate) use or_factors::{implied, is_quiet};
 pub(crate) use parts::can_be_large;
@@ -162,6 +164,24 @@ impl Pass {
         }
     }
 
+    /// Runs it and tells of what it made, if it changed anything.
+    #[cold]
+    fn run_traced(self, bound: &mut Bound, kind: &mut BoundKind, switches: Switches) {
+        let text = |bound: &mut Bound, kind: &mut BoundKind| {
+            std::mem::swap(&mut bound.kind, kind);
+            let text = bound.text();
+            std::mem::swap(&mut bound.kind, kind);
+            text
+        };
+        let before = text(bound, kind);
+        self.run_kind(bound, kind, switches);
+        let after = text(bound, kind);
+        if before != after {
+            let what = vec![("name", self.name().into()), ("logical_plan", texts(after.lines()))];
+            trace::add(|| vec![("transformation", Document::Object(what))]);
+        }
+    }
+
     fn run_tree(self, bound: &mut Bound, tree: &mut Logical, switches: Switches) {
         match self {
             Pass::Semijoin => semijoin::run(bound, tree, switches.semijoin),
@@ -196,10 +216,14 @@ pub fn run(bound: &mut Bound, switches: Switches) {
         if !bound.averages.is_empty() {
             averages::run(bound, kind);
         }
+        let is_traced = trace::features().is_some();
         for pass in Pass::ALL {
             let is_hinted = pass == Pass::Semijoin && bound.hints.ask_for_joins();
             if (pass.is_on(switches) || is_hinted) && pass.applies_to(bound) {
-                pass.run_kind(bound, kind, switches);
+                match is_traced {
+                    false => pass.run_kind(bound, kind, switches),
+                    true => pass.run_traced(bound, kind, switches),
+                }
             }
         }
         if let BoundKind::Query(tree) = kind {

@@ -256,6 +256,7 @@ fn create_table_as<B: Backend>(
     // The table is there: what fills it cannot begin the whole statement again.
     let follows_others = session.running.follows_others();
     session.running.set_follows_others(true);
+    session.traces.set_paused(true);
     // FOR UPDATE.
     let locked = plan.tables.iter().find(|table| matches!(table.lock, Some((true, _))));
     let filled = match locked {
@@ -265,6 +266,7 @@ fn create_table_as<B: Backend>(
         }
         None => run::run_planned(session, &parsed.statement, &text, &values, reply),
     };
+    session.traces.set_paused(false);
     session.running.set_follows_others(follows_others);
     if filled.is_err() {
         // MySQL's statement is atomic: without its rows the table must not stay.

@@ -9,6 +9,7 @@
 //! | variables, user variables, diagnostics, LAST_INSERT_ID(), ROW_COUNT(), RAND(), `timestamp`, counters | as after a login | as after a login | dropped |
 //! | account, default database | stay | replaced | dropped |
 //! | FOUND_ROWS(), what the client can do | stay | stay | dropped |
+//! | traces of the optimizer | dropped | dropped | dropped |
 //! | plans of texts, programs of routines (each use looks at account, catalog and settings) | stay | stay | dropped |
 
 use service::{ChangeUserRequest, Outcome};
@@ -58,6 +59,7 @@ impl<B: Backend> Session<B> {
             // Caches: each use looks at account, catalog and settings.
             digest_cache: _,
             routines: _,
+            traces,
         } = self;
         // What others may wait for. Temporary tables after the rollback, which reads their rows.
         let rolled_back = transaction.rollback(&process.transaction);
@@ -82,6 +84,7 @@ impl<B: Backend> Session<B> {
         running.reset();
         process.reset();
         core.processes.reset_counts(process);
+        traces.clear();
         rolled_back?;
 
         if let End::ChangeUser(request) = end {
@@ -97,6 +100,7 @@ impl<B: Backend> Session<B> {
             identity.attributes = kept_attributes(&request.attributes);
             identity.database = None;
         }
+        self.note_tracing();
         Ok(())
     }
 
@@ -116,6 +120,7 @@ impl<B: Backend> Session<B> {
             running,
             digest_cache,
             routines,
+            traces: _,
             // What the client has said and been answered.
             client: _,
             account: _,

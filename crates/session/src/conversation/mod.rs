@@ -105,6 +105,7 @@ use crate::privilege;
 use crate::processes::{Identity, kept_attributes};
 use crate::session_context::SessionContext;
 use crate::status::StatementKind;
+use crate::traces::Traces;
 use crate::variables::Variables;
 use crate::variables::definition::known;
 
@@ -170,6 +171,8 @@ pub struct Session<B: Backend> {
     routines: routines::Routines<B>,
     /// What it knows of its texts; away while one of them is looked up.
     digest_cache: Option<Box<digest_lookup::SessionDigestCache<B>>>,
+    /// Traces of the optimizer.
+    traces: Traces,
 }
 
 impl<B: Backend> std::fmt::Debug for Session<B> {
@@ -220,6 +223,7 @@ impl<B: Backend> Session<B> {
             query_log: QueryLog::default(),
             routines: routines::Routines::default(),
             digest_cache: Some(Box::default()),
+            traces: Traces::default(),
             shared: Shared {
                 core,
                 backend,
@@ -231,6 +235,7 @@ impl<B: Backend> Session<B> {
         session.tables.transaction.set_control(&session.shared.control);
         session.variables.set_client_collation(request.collation);
         session.variables.set_wait_timeout(&session.client);
+        session.note_tracing();
         if let Some(database) = request.database.filter(|name| !name.is_empty()) {
             session.use_database(&String::from_utf8_lossy(&database))?;
         }
@@ -335,6 +340,15 @@ impl<B: Backend> Session<B> {
             variables: Variables::clone(&self.variables),
             account: Some(Arc::clone(&self.account)),
             tls: self.client.tls().cloned(),
+            traces: self.traces.shown(),
+        }
+    }
+
+    /// Whether statements are traced may have changed: those that are are planned each time, and no plan of a text is looked for.
+    fn note_tracing(&mut self) {
+        let is_traced = Traces::is_on(&self.variables);
+        if is_traced != self.digest_cache.is_none() {
+            self.digest_cache = (!is_traced).then(Box::default);
         }
     }
 
@@ -351,6 +365,7 @@ impl<B: Backend> Session<B> {
             functions: &self.functions,
             running: &self.running,
             routines: &self.routines,
+            traces: &self.traces,
         }
     }
 

@@ -41,6 +41,7 @@ use crate::plans::parameter_types::{ParameterClass, fits, is_held, own_type, rea
 use crate::plans::shared::{Found, Known, KnownPlan};
 use crate::plans::{CachedPlan, MadeFor, PlanHandle};
 use crate::status::StatementKind;
+use crate::traces::Traces;
 use crate::variables::definition::known;
 use crate::variables::sql_mode::SqlModes;
 use crate::variables::{Kind, Scope, Setting, by_name};
@@ -132,7 +133,11 @@ pub(super) struct Planner<'a, B: Backend> {
     pub(super) functions: &'a FunctionState,
     pub(super) running: &'a RunningStatement,
     pub(super) routines: &'a Routines<B>,
+    pub(super) traces: &'a Traces,
 }
+
+/// Errors that say what an account may not do: that a statement failed so is all that it may know.
+const DENIALS: [u16; 7] = [1044, 1045, 1142, 1143, 1227, 1356, 1370];
 
 /// What binding asks of a session.
 struct BindSession<'a, B: Backend> {
@@ -548,24 +553,33 @@ impl<'a, B: Backend> Planner<'a, B> {
             }),
         };
         let (mut derived, mut warnings) = (DerivedTypes::default(), Vec::new());
-        let planned = plan::progress::stoppable(|| {
-            let (mut bound, types) = bind.bind(statement, text, catalog)?;
-            derived = types;
-            if bind.is_execution || bind.is_prepared {
-                warnings = std::mem::take(&mut bound.warnings);
-            }
-            let options = plan::Options {
-                switches: self.variables.settings().optimizer_switch.plan_switches(),
-                pads_chars: self.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
-                dive_limit: self.variables.unsigned(known::eq_range_index_dive_limit()) as usize,
-                ..plan::Options::new(catalog)
-            };
-            let settings = estimate_settings(self.variables);
-            let params = bind.parameters.filter(|_| !bind.for_all_values).unwrap_or_default();
-            let constants = PlannedConstants { settings: &settings, params };
-            let plan = plan::optimize_for(bound, &options, &constants);
-            Prepared::new(Arc::new(plan))
-        });
+        let is_traced =
+            bind.begins_time && self.traces.is_due(self.variables) && !self.routines.are_running();
+        let mut run = || {
+            plan::progress::stoppable(|| {
+                let (mut bound, types) =
+                    plan::trace::part("join_preparation", || bind.bind(statement, text, catalog))?;
+                derived = types;
+                if bind.is_execution || bind.is_prepared {
+                    warnings = std::mem::take(&mut bound.warnings);
+                }
+                let options = plan::Options {
+                    switches: self.variables.settings().optimizer_switch.plan_switches(),
+                    pads_chars: self.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
+                    dive_limit: self.variables.unsigned(known::eq_range_index_dive_limit()) as usize,
+                    ..plan::Options::new(catalog)
+                };
+                let settings = estimate_settings(self.variables);
+                let params = bind.parameters.filter(|_| !bind.for_all_values).unwrap_or_default();
+                let constants = PlannedConstants { settings: &settings, params };
+                let plan = plan::optimize_for(bound, &options, &constants);
+                Prepared::new(Arc::new(plan))
+            })
+        };
+        let planned = match is_traced {
+            false => run(),
+            true => self.traced(text, run),
+        };
         let planned = planned.unwrap_or_else(|why| Err(crate::limits::stopped(why, &self.shared.control)));
         let prepared = planned.map_err(|error| match &deadline {
             None => error,
@@ -578,10 +592,59 @@ impl<'a, B: Backend> Planner<'a, B> {
             parameter_classes: bind.classes(&derived),
             max_execution_ms,
             is_warned_of: !warnings.is_empty(),
+            is_traced,
             bytes: env::memory::command_bytes().0.saturating_sub(bytes_before),
         };
         let plan = CachedPlan::new(prepared, made_for, self.variables.settings());
         Ok((PlanHandle::made(plan, deadline), warnings))
+    }
+
+    /// Plans with a trace, which the session keeps.
+    #[cold]
+    fn traced(
+        &self,
+        text: &[u8],
+        run: impl FnOnce() -> Result<Result<Prepared, Box<SqlError>>, plan::progress::Stop>,
+    ) -> Result<Result<Prepared, Box<SqlError>>, plan::progress::Stop> {
+        let (planned, traced) = match self.traces.next(self.variables) {
+            None => (run(), None),
+            Some(settings) => {
+                let (planned, traced) = plan::trace::traced(settings, run);
+                (planned, Some((traced, settings)))
+            }
+        };
+        let plan = planned.as_ref().ok().and_then(|planned| planned.as_ref().ok()).map(Prepared::plan);
+        let reads_traces = plan.is_some_and(|plan| {
+            let is_of_traces = |definition: &catalog::TableDefinition| {
+                &*definition.name == "OPTIMIZER_TRACE" && &*definition.schema == "information_schema"
+            };
+            plan.tables.iter().any(|table| is_of_traces(&table.entry.definition))
+        });
+        let is_hidden = match &planned {
+            Ok(Ok(planned)) => !self.may_see_trace(planned.plan()),
+            Ok(Err(error)) => DENIALS.contains(&error.number),
+            Err(_) => true,
+        };
+        if !reads_traces {
+            let query = text.trim_ascii_end();
+            let query = query.strip_suffix(b";").unwrap_or(query);
+            self.traces.put(query, traced, is_hidden, self.variables);
+        }
+        planned
+    }
+
+    /// Whether the account may know what the plan does: it must hold what the statement needs, may see how its views are made, and nothing runs as
+    /// another account.
+    fn may_see_trace(&self, plan: &plan::PhysicalPlan) -> bool {
+        let is_own = |user: &str, host: &str| self.account.is_named(user, host);
+        let needs = &plan.needs;
+        needs.definers.iter().all(|definer| is_own(&definer.user, &definer.host))
+            && needs.functions.iter().all(|need| {
+                let function = &need.call.function.definition;
+                function.invoker || is_own(&function.definer.0, &function.definer.1)
+            })
+            && access::require_plan(self.account, plan).is_ok()
+            && access::require_explained(self.account, plan).is_ok()
     }
 
     /// The plan of a prepared text that another session made for such parameters; none: they are unknown.

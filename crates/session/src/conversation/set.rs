@@ -26,6 +26,7 @@ use crate::backend::Backend;
 use crate::core::Core;
 use crate::errors::not_supported;
 use crate::status::StatementKind;
+use crate::traces::Traces;
 use crate::variables::definition::{Definition, Deprecation, known};
 use crate::variables::gtid::GtidSet;
 use crate::variables::isolation::Isolation;
@@ -313,7 +314,12 @@ pub(super) fn set<B: Backend>(
     items.iter().try_for_each(|item| check_item(session, item, &mut changes))?;
     let mut own = Vec::new();
     let carried_out = changes.into_iter().try_for_each(|change| carry_out(session, change, &mut own));
+    let clears_traces = own.iter().any(|(id, _)| Traces::is_cleared_by(*id));
     session.variables.set(own);
+    if clears_traces {
+        session.traces.clear();
+    }
+    session.note_tracing();
     carried_out?;
     session.send_ok(reply)
 }

@@ -72,6 +72,8 @@ pub(crate) struct MadeFor {
     pub(crate) max_execution_ms: Option<u64>,
     /// PREPARE warns of its text, of which the plan says nothing.
     pub(crate) is_warned_of: bool,
+    /// It was traced: the next execution is, too.
+    pub(crate) is_traced: bool,
     /// What making it took of memory.
     pub(crate) bytes: u64,
 }
@@ -155,7 +157,7 @@ impl<B: Backend> CachedPlan<B> {
             columns: None,
             kind: made_for.kind,
             database: made_for.database,
-            reusable: !plan.volatile,
+            reusable: !plan.volatile && !made_for.is_traced,
             reads_system_tables: plan.tables.iter().any(|table| table.entry.source.as_virtual().is_some()),
             runs_programs: plan.runs_programs(),
             point: None,

@@ -85,6 +85,7 @@ fn parse_type(text: &str, collation: &str) -> DataType {
         Arc::new(Members::new(names))
     };
     match name {
+        "tinyint" => DataType::integer(TypeKind::TinyInt, false),
         "int" => DataType::integer(TypeKind::Int, false),
         "int unsigned" => DataType::integer(TypeKind::Int, true),
         "bigint" => DataType::integer(TypeKind::BigInt, false),

@@ -58,6 +58,7 @@ const FILLS: &[(&str, Filler)] = &[
     ("information_schema.ENGINES", server::engines),
     ("information_schema.EVENTS", events::events),
     ("information_schema.KEY_COLUMN_USAGE", constraints::key_column_usage),
+    ("information_schema.OPTIMIZER_TRACE", server::optimizer_trace),
     ("information_schema.PARAMETERS", routines::parameters),
     ("information_schema.PARTITIONS", tables::partitions),
     ("information_schema.PROCESSLIST", server::processlist),

@@ -7,6 +7,7 @@ use types::collation::{CollationId, CollationInfo};
 use super::rows::{Cell, Rows};
 use crate::processes::Attributes;
 use crate::session_context::{Process, SessionContext};
+use crate::variables::definition::known;
 
 /// CHARACTER_SETS.
 pub(crate) fn character_sets(_context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
@@ -61,6 +62,21 @@ pub(crate) fn engines(_context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, ro
         Cell::Text("NO"),
         Cell::Text("YES"),
     ]);
+}
+
+/// OPTIMIZER_TRACE: of the statements of the session that asks.
+pub(crate) fn optimizer_trace(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
+    let session = SessionContext::of(context);
+    let limit = session.variables.unsigned(known::optimizer_trace_limit());
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    for trace in session.traces.iter().take(limit) {
+        rows.push(&[
+            Cell::Bytes(&trace.query),
+            Cell::Bytes(&trace.trace),
+            Cell::UInt(trace.missing),
+            Cell::UInt(u64::from(trace.is_hidden)),
+        ]);
+    }
 }
 
 fn process_cells(process: &Process) -> [Cell<'_>; 8] {

@@ -12,6 +12,7 @@ use types::collation::CollationId;
 use types::locale::LocaleId;
 
 use super::definition::{Definition, Kind};
+use super::flag_list::{self, Flags};
 use super::optimizer_switch::OptimizerSwitch;
 use super::sql_mode::{SqlModeError, SqlModes};
 use super::values::Setting;
@@ -22,6 +23,16 @@ const ALWAYS_OFF: &[&str] = &["binlog_encryption", "innodb_redo_log_encrypt", "i
 /// Texts that name a full-text table, which there is none of.
 const WITHOUT_TABLE: &[&str] =
     &["innodb_ft_aux_table", "innodb_ft_server_stopword_table", "innodb_ft_user_stopword_table"];
+
+/// The flags of `optimizer_trace`.
+const TRACE_FLAGS: [(&str, bool); 2] = [("enabled", false), ("one_line", false)];
+/// The flags of `optimizer_trace_features`.
+const TRACE_FEATURES: [(&str, bool); 4] = [
+    ("greedy_search", true),
+    ("range_optimizer", true),
+    ("dynamic_range", true),
+    ("repeated_subselect", true),
+];
 
 /// Whole numbers that are refused, not clipped, outside their range.
 const NOT_CLIPPED: &[&str] = &["caching_sha2_password_digest_rounds", "innodb_commit_concurrency"];
@@ -125,6 +136,12 @@ pub fn setting_of(
                 _ => None,
             };
             found.map(|index| Setting::text(names[index])).ok_or_else(|| wrong_value(definition, value))
+        }
+        Kind::Set(_) if definition.name == "optimizer_trace" => {
+            flags(&TRACE_FLAGS, definition, current, value)
+        }
+        Kind::Set(_) if definition.name == "optimizer_trace_features" => {
+            flags(&TRACE_FEATURES, definition, current, value)
         }
         Kind::Set(_) if is_fraction(value) => Err(wrong_type(definition)),
         Kind::Set(_) if definition.name == "sql_mode" => sql_mode(definition, value, warnings),
@@ -241,6 +258,30 @@ fn optimizer_switch(
         _ => return Err(wrong_type(definition)),
     };
     Ok(Setting::text(&switch.shown()))
+}
+
+/// A list of flags that is stored as MySQL shows it.
+fn flags(
+    flags: &Flags,
+    definition: &Definition,
+    current: &Setting,
+    value: &Value,
+) -> Result<Setting, Box<SqlError>> {
+    let before = match current {
+        Setting::Text(text) => flag_list::stored(text),
+        _ => flag_list::defaults(flags),
+    };
+    let bits = match (text_of(value), integer_of(value)) {
+        (Some(text), _) => flag_list::assign(flags, before, text)
+            .map_err(|entry| ER_WRONG_VALUE_FOR_VAR.with(&[&definition.name, &entry]))?,
+        (None, Some(number)) => u64::try_from(number)
+            .ok()
+            .and_then(|number| flag_list::from_number(flags, number))
+            .ok_or_else(|| wrong_value(definition, value))?,
+        _ if value.is_null() => return Err(wrong_value(definition, value)),
+        _ => return Err(wrong_type(definition)),
+    };
+    Ok(Setting::text(&flag_list::shown(flags, bits)))
 }
 
 fn boolean(definition: &Definition, value: &Value) -> Result<bool, Box<SqlError>> {

@@ -13,6 +13,7 @@
 
 pub mod assign;
 pub mod definition;
+pub(crate) mod flag_list;
 pub mod gtid;
 pub mod isolation;
 pub mod optimizer_switch;

@@ -13,6 +13,7 @@
 //!
 //! The other flags are checked, kept and shown. Assigning a list changes the flags it names and keeps the others.
 
+use super::flag_list;
 use super::values::Setting;
 
 /// A set of flags as MySQL numbers them (`SET optimizer_switch = 1` leaves only `index_merge` on).
@@ -79,8 +80,7 @@ const DERIVED_CONDITION_PUSHDOWN: u32 = bit_of("derived_condition_pushdown");
 
 impl Default for OptimizerSwitch {
     fn default() -> Self {
-        let on = |(at, flag): (usize, &(&str, bool))| u32::from(flag.1) << at;
-        Self(FLAGS.iter().enumerate().map(on).sum())
+        Self(flag_list::defaults(&FLAGS))
     }
 }
 
@@ -90,60 +90,28 @@ impl OptimizerSwitch {
     /// # Errors
     /// The first entry that is wrong, for 1231: an unknown flag or value, or a flag that an earlier entry names.
     pub fn with(self, text: &str) -> Result<Self, &str> {
-        let defaults = Self::default().0;
-        let (mut bits, mut assigned, mut reset) = (self.0, 0, false);
-        let mut values = 0;
-        if text.is_empty() {
-            return Ok(self);
-        }
-        for entry in text.split(',') {
-            if entry.eq_ignore_ascii_case("default") && !reset {
-                reset = true;
-                continue;
-            }
-            let (name, value) = entry.split_once('=').ok_or(entry)?;
-            let at = FLAGS.iter().position(|flag| flag.0.eq_ignore_ascii_case(name)).ok_or(entry)?;
-            let bit = 1 << at;
-            let on = match value.trim_end().to_ascii_lowercase().as_str() {
-                "on" => true,
-                "off" => false,
-                "default" => defaults & bit != 0,
-                _ => return Err(entry),
-            };
-            if assigned & bit != 0 {
-                return Err(entry);
-            }
-            assigned |= bit;
-            values |= if on { bit } else { 0 };
-        }
-        if reset {
-            bits = defaults;
-        }
-        Ok(Self(bits & !assigned | values))
+        flag_list::assign(&FLAGS, self.0, text).map(Self)
     }
 
     /// The flags that a variable holds.
     #[must_use]
     pub fn of(setting: &Setting) -> Self {
-        let Setting::Text(text) = setting else { return Self::default() };
-        // A stored text is what `shown` printed: every flag in the order of the bits.
-        let on = |(at, entry): (usize, &str)| u32::from(entry.ends_with("=on")) << at;
-        Self(text.split(',').enumerate().map(on).sum())
+        match setting {
+            Setting::Text(text) => Self(flag_list::stored(text)),
+            _ => Self::default(),
+        }
     }
 
     /// Reads the numeric form; `None` if a bit means nothing.
     #[must_use]
     pub fn from_bits(bits: u64) -> Option<Self> {
-        u32::try_from(bits).ok().filter(|bits| *bits < 1 << FLAGS.len()).map(Self)
+        flag_list::from_number(&FLAGS, bits).map(Self)
     }
 
     /// All flags, as `@@optimizer_switch` shows them.
     #[must_use]
     pub fn shown(self) -> String {
-        let one = |(at, flag): (usize, &(&str, bool))| {
-            format!("{}={}", flag.0, if self.0 & 1 << at != 0 { "on" } else { "off" })
-        };
-        FLAGS.iter().enumerate().map(one).collect::<Vec<_>>().join(",")
+        flag_list::shown(&FLAGS, self.0)
     }
 
     /// What the planner may do.

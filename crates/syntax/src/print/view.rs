@@ -66,6 +66,8 @@ pub struct ViewPrint<'a> {
     pub omitted_schema: Option<&'a [u8]>,
     /// Set when a table of another schema was printed.
     pub names_other_schema: Flag<bool>,
+    /// Each SELECT begins with its number, in a comment; the one before the first.
+    pub select_number: Option<Flag<u32>>,
 }
 
 /// Appends the query of a view. `charset` is that of CAST to CHAR without one.

@@ -5,7 +5,7 @@ use types::number;
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Document {
+pub(crate) enum Document {
     Text(String),
     Bool(bool),
     Count(u64),
@@ -15,7 +15,16 @@ pub(super) enum Document {
 }
 
 /// The members of an object.
-pub(super) type Members = Vec<(&'static str, Document)>;
+pub(crate) type Members = Vec<(&'static str, Document)>;
+
+/// How a document is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Form {
+    /// Without line breaks.
+    pub(crate) one_line: bool,
+    /// Behind a list or an object that is a member stands its name, in a comment.
+    pub(crate) end_markers: bool,
+}
 
 impl From<&str> for Document {
     fn from(text: &str) -> Document {
@@ -36,13 +45,21 @@ impl From<bool> for Document {
 }
 
 /// A list of texts.
-pub(super) fn texts<T: Into<String>>(items: impl IntoIterator<Item = T>) -> Document {
+pub(crate) fn texts<T: Into<String>>(items: impl IntoIterator<Item = T>) -> Document {
     Document::List(items.into_iter().map(|item| Document::Text(item.into())).collect())
 }
 
 impl Document {
+    /// A number, without a point if it is whole.
+    pub(crate) fn number(value: f64) -> Document {
+        match value.fract() == 0.0 && (0.0..1e15).contains(&value) {
+            true => Document::Count(value as u64),
+            false => Document::Double(value),
+        }
+    }
+
     /// Orders members as MySQL's JSON type does: by the length of their names, then by their bytes.
-    pub(super) fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         match self {
             Document::List(items) => items.iter_mut().for_each(Document::sort),
             Document::Object(members) => {
@@ -54,16 +71,19 @@ impl Document {
     }
 
     /// The document as a text of several lines, members in their order.
-    pub(super) fn pretty(&self) -> String {
+    pub(crate) fn pretty(&self) -> String {
         let mut out = Vec::new();
-        self.write(0, &mut out);
+        self.write_in(Form::default(), 0, &mut out);
         String::from_utf8_lossy(&out).into_owned()
     }
 
-    fn write(&self, level: usize, out: &mut Vec<u8>) {
+    /// Appends the document, whose first line stands `level` levels deep.
+    pub(crate) fn write_in(&self, form: Form, level: usize, out: &mut Vec<u8>) {
         let line = |level: usize, out: &mut Vec<u8>| {
-            out.push(b'\n');
-            out.extend(std::iter::repeat_n(b' ', 2 * level));
+            if !form.one_line {
+                out.push(b'\n');
+                out.extend(std::iter::repeat_n(b' ', 2 * level));
+            }
         };
         match self {
             Document::Text(text) => write_quoted(text.as_bytes(), out),
@@ -84,7 +104,7 @@ impl Document {
                         out.push(b',');
                     }
                     line(level + 1, out);
-                    item.write(level + 1, out);
+                    item.write_in(form, level + 1, out);
                 }
                 if !items.is_empty() {
                     line(level, out);
@@ -100,7 +120,10 @@ impl Document {
                     line(level + 1, out);
                     write_quoted(name.as_bytes(), out);
                     out.extend_from_slice(b": ");
-                    value.write(level + 1, out);
+                    value.write_in(form, level + 1, out);
+                    if form.end_markers && matches!(value, Document::List(_) | Document::Object(_)) {
+                        out.extend_from_slice(format!(" /* {name} */").as_bytes());
+                    }
                 }
                 if !members.is_empty() {
                     line(level, out);
