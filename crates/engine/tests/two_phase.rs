@@ -50,6 +50,13 @@ impl Server {
         ask(&mut *session, last).map_or_else(|error| error, |rows| rows.join(","))
     }
 
+    /// Stopped and opened again.
+    fn stop(self) -> Server {
+        let Server { folder, engine } = self;
+        drop(engine);
+        Server::open(folder)
+    }
+
     /// What a crash leaves once all that was committed is durable, opened.
     fn crash(self) -> Server {
         let store = self.engine.backend().store();
@@ -131,7 +138,7 @@ fn what_is_prepared_is_kept_over_crashes_and_committed_by_its_name() {
     assert_kept(&server);
     let server = server.crash();
     assert_kept(&server);
-    let server = server.crash();
+    let server = server.stop().crash();
     assert_kept(&server);
     assert_eq!(server.run(&["XA COMMIT 'g', 'b', 7", SUMS]), AFTER);
     let server = server.crash();

@@ -426,6 +426,10 @@ impl PreparedTransactions for RemoteBackend {
         self.local().prepared()
     }
 
+    fn is_prepared(&self, xid: &Xid) -> Result<bool, Box<SqlError>> {
+        self.local().is_prepared(xid)
+    }
+
     fn commit_prepared(&self, xid: &Xid) -> Result<Option<u64>, Box<SqlError>> {
         self.local().commit_prepared(xid)
     }

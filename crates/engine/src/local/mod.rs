@@ -69,6 +69,10 @@ impl PreparedTransactions for LocalBackend {
         Ok(self.prepared.names())
     }
 
+    fn is_prepared(&self, xid: &Xid) -> Result<bool, Box<SqlError>> {
+        Ok(self.prepared.has(xid))
+    }
+
     fn commit_prepared(&self, xid: &Xid) -> Result<Option<u64>, Box<SqlError>> {
         Ok(self.prepared.commit(xid)?.map(|position| position.0))
     }

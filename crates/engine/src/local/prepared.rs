@@ -21,9 +21,13 @@ use catalog::{Catalog, TableEntry};
 use hashbrown::{HashMap, HashSet};
 use parking_lot::Mutex;
 use service::SqlError;
-use service::error::{ER_TOO_MANY_CONCURRENT_TRXS, ER_XAER_DUPID, ER_XAER_NOTA, ER_XAER_RMERR};
+use service::error::{
+    ER_QUERY_INTERRUPTED, ER_TOO_MANY_CONCURRENT_TRXS, ER_XAER_DUPID, ER_XAER_NOTA, ER_XAER_RMERR,
+};
 use session::backend::Xid;
-use store::{CommitPosition, LockWait, ScanRange, Store, StoreError, Transaction, Tree, TreeId, WriteError};
+use store::{
+    CommitPosition, Interrupt, LockWait, ScanRange, Store, StoreError, Transaction, Tree, TreeId, WriteError,
+};
 
 use crate::metadata::MetadataLocks;
 use crate::store_error;
@@ -173,6 +177,7 @@ fn write_error(error: WriteError) -> Box<SqlError> {
     match error {
         WriteError::Store(error) => store_error(error),
         // Its pieces are there, or another session is deleting them.
+        WriteError::Interrupted => ER_QUERY_INTERRUPTED.bare(),
         WriteError::DuplicateKey | WriteError::Locked { .. } => ER_XAER_DUPID.bare(),
         _ => ER_XAER_RMERR.bare(),
     }
@@ -271,13 +276,14 @@ impl Prepared {
     /// Writes what `work` has changed under a name, and keeps it. Answers how far the log must be durable before that counts.
     ///
     /// # Errors
-    /// 1440 if the name is taken, 1637 if there are too many, the store's. `work` and `metadata` are as they were then.
+    /// 1440 if the name is taken, 1637 if there are too many, 1317, the store's. `work` and `metadata` are as they were then.
     pub(super) fn prepare(
         &self,
         xid: &Xid,
         work: &mut Transaction,
         metadata: &mut MetadataLocks,
         next: impl FnOnce() -> Transaction,
+        interrupt: &Interrupt,
     ) -> Result<Option<CommitPosition>, Box<SqlError>> {
         {
             let held = self.held.lock();
@@ -296,8 +302,13 @@ impl Prepared {
             piece: vec![FORMAT],
             piece_count: 0,
         };
-        work.each_own_row(|tree, key, value| writer.push(&ListedRow { tree, key, value }))
-            .map_err(write_error)?;
+        let listed = work.each_own_row(|tree, key, value| {
+            if interrupt.is_raised() {
+                return Err(WriteError::Interrupted);
+            }
+            writer.push(&ListedRow { tree, key, value })
+        });
+        listed.map_err(write_error)?;
         let (piece_count, position) = writer.commit().map_err(write_error)?;
         let mut work = std::mem::replace(work, next());
         // A KILL of the session that prepared it is none of it.
@@ -306,6 +317,11 @@ impl Prepared {
         self.held.lock().insert(xid.clone(), Held { work, metadata: std::mem::take(metadata), piece_count });
         given_up?;
         Ok(position)
+    }
+
+    /// Whether one has this name.
+    pub(super) fn has(&self, xid: &Xid) -> bool {
+        self.held.lock().contains_key(xid)
     }
 
     /// The names.
@@ -337,15 +353,15 @@ impl Prepared {
             self.held.lock().insert(xid.clone(), Held { work, metadata, piece_count });
             return Err(error);
         }
-        match work.commit() {
+        match work.commit_if_space() {
             Ok(position) => Ok(position),
-            Err(error) => {
-                // It was rolled back, and so was that its list is deleted.
-                if let Ok((work, _)) = self.work_again(xid, piece_count) {
-                    self.held.lock().insert(xid.clone(), Held { work, metadata, piece_count });
-                }
+            Err(error @ StoreError::DiskFull { .. }) => {
+                work.rollback_to(&before).map_err(store_error)?;
+                self.held.lock().insert(xid.clone(), Held { work, metadata, piece_count });
                 Err(store_error(error))
             }
+            // The store has stopped: the next opening finds the list.
+            Err(error) => Err(store_error(error)),
         }
     }
 

@@ -207,7 +207,7 @@ impl SessionTransaction for LocalSessionTransaction {
     fn prepare(&mut self, xid: &Xid) -> Result<Option<u64>, Box<SqlError>> {
         let (store, interrupt) = (&self.store, &self.interrupt.0);
         let next = || begin(store, interrupt);
-        let position = self.prepared.prepare(xid, &mut self.work, &mut self.metadata, next)?;
+        let position = self.prepared.prepare(xid, &mut self.work, &mut self.metadata, next, interrupt)?;
         self.view.park();
         Ok(position.map(|position| position.0))
     }

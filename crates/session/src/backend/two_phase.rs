@@ -73,6 +73,12 @@ pub trait PreparedTransactions {
     /// The backend's.
     fn prepared(&self) -> Result<Vec<Xid>, Box<SqlError>>;
 
+    /// Whether one has this name.
+    ///
+    /// # Errors
+    /// The backend's.
+    fn is_prepared(&self, xid: &Xid) -> Result<bool, Box<SqlError>>;
+
     /// Commits one, and answers how far the log must be durable before that is acknowledged. It stays prepared if that fails.
     ///
     /// # Errors

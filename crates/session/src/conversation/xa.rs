@@ -83,7 +83,7 @@ fn start<B: Backend>(session: &mut Session<B>, xid: Xid, onto: Option<XaOnto>) -
     }
     // The name is taken before it is looked for: who prepares under it lets it go only after that.
     let taken = session.shared.core.xids.take(xid).ok_or_else(|| ER_XAER_DUPID.bare())?;
-    if session.shared.backend.prepared()?.contains(taken.xid()) {
+    if session.shared.backend.is_prepared(taken.xid())? {
         return Err(ER_XAER_DUPID.bare());
     }
     let detaches = session.variables.boolean(known::xa_detach_on_prepare());
@@ -120,6 +120,8 @@ fn prepare<B: Backend>(session: &mut Session<B>, xid: &Xid) -> Outcome {
     }
     let detaches = of_session.detaches();
     enter_change(session)?;
+    // A KILL QUERY of an earlier statement is none of this one.
+    session.tables.begin_statement(&session.shared, session.variables.settings(), false)?;
     session.tables.transaction.prepare_branch(&session.shared.process.transaction)?;
     if detaches {
         session.tables.transaction.close_branch();
@@ -148,7 +150,7 @@ fn require_detached<B: Backend>(session: &Session<B>, xid: &Xid) -> Outcome {
 }
 
 fn commit_prepared<B: Backend>(session: &mut Session<B>, xid: &Xid) -> Outcome {
-    if session.shared.backend.prepared()?.contains(xid) {
+    if session.shared.backend.is_prepared(xid)? {
         session.tables.enter_change(&session.shared, &session.variables, false)?;
     }
     let position = session.shared.backend.commit_prepared(xid)?;

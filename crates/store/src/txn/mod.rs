@@ -71,6 +71,8 @@ pub(crate) struct Work {
     is_broken: bool,
     /// Its changes so far are not in the log, nor in `log`: [`Transaction::give_up_log_parts`].
     has_given_up_parts: bool,
+    /// A commit that finds no space leaves it as it is.
+    outlives_full_disk: bool,
     /// Recovery repeats what the log already holds.
     replays: bool,
     /// What it changes pages for.
@@ -143,6 +145,7 @@ impl Transaction {
             deletes: false,
             is_broken: false,
             has_given_up_parts: false,
+            outlives_full_disk: false,
             replays: false,
             purpose: Purpose::Any,
             owner: 0,
@@ -865,6 +868,26 @@ impl Transaction {
         self.commit_at(None)
     }
 
+    /// As [`Transaction::commit`], but where the disk has no space for it the transaction goes on, with all that it has changed and locked.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`]; it is rolled back unless the error is `DiskFull`.
+    pub fn commit_if_space(&mut self) -> Result<Option<CommitPosition>, StoreError> {
+        if self.work.id == TxnId(0) {
+            return Ok(None);
+        }
+        self.work.outlives_full_disk = true;
+        self.commit_at(None)
+    }
+
+    /// A commit has failed: rolls back, unless the transaction outlives that.
+    fn fail_commit(&mut self, error: StoreError) -> StoreError {
+        if self.work.outlives_full_disk && matches!(error, StoreError::DiskFull { .. }) {
+            return error;
+        }
+        self.roll_back().err().unwrap_or(error)
+    }
+
     /// Ends a repeated transaction, or a piece of it, with the number it had. What a checkpoint says of it changes with it.
     pub(crate) fn commit_replayed(
         mut self,
@@ -892,14 +915,12 @@ impl Transaction {
         if self.work.has_given_up_parts
             && let Err(error) = self.log_again()
         {
-            self.roll_back()?;
-            return Err(error);
+            return Err(self.fail_commit(error));
         }
         if self.work.log.is_long()
             && let Err(error) = self.work.move_log_out(&self.store.inner)
         {
-            self.roll_back()?;
-            return Err(error);
+            return Err(self.fail_commit(error));
         }
         let inner = &*self.store.inner;
         let id = self.work.id;
@@ -956,8 +977,7 @@ impl Transaction {
                         error @ StoreError::TransactionTooLong { .. } => error,
                         error => inner.stop(&error.to_string()),
                     };
-                    self.roll_back()?;
-                    return Err(error);
+                    return Err(self.fail_commit(error));
                 }
             }
         };
