@@ -52,11 +52,16 @@ fn is_string_result(data_type: &DataType) -> bool {
         || matches!(data_type.kind, TypeKind::Json | TypeKind::Null)
 }
 
+/// What CASE and IF give of bits is a number.
+fn chooses(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Case { .. } | ExprKind::Call { function: FunctionId::If, .. })
+}
+
 fn claim(expr: &Expr) -> Claim {
     let (collation, coercibility) = match expr.data_type.kind {
         TypeKind::Null => (CollationId::BINARY, Coercibility::Ignorable),
         TypeKind::Json => (CollationId::UTF8MB4_BIN, Coercibility::Implicit),
-        TypeKind::Bit => (CollationId::BINARY, Coercibility::Implicit),
+        TypeKind::Bit if !chooses(expr) => (CollationId::BINARY, Coercibility::Implicit),
         _ if is_text(&expr.data_type) => (expr.data_type.collation, expr.coercibility),
         // What messages show of a number.
         _ => (CollationId::LATIN1_SWEDISH_CI, Coercibility::Numeric),
