@@ -375,12 +375,17 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// Whether what is bound stands in the query of the new view itself, not in that of a view that it reads.
+    fn is_in_new_view(&self) -> bool {
+        self.unseen_view.is_some() && self.names.is_some()
+    }
+
     /// Refuses what a view's query may not contain.
     ///
     /// # Errors
     /// 1351.
     pub(super) fn refuse_in_view(&self) -> PlanResult<()> {
-        if self.unseen_view.is_some() {
+        if self.is_in_new_view() {
             return Err(PlanError::new(1351, "View's SELECT contains a variable or parameter"));
         }
         Ok(())
@@ -393,7 +398,7 @@ impl<'a> Binder<'a> {
 
     /// 1352 for a temporary table in a new view.
     pub(super) fn refuse_temporary(&self, name: &str) -> PlanResult<()> {
-        if self.names.is_some() {
+        if self.is_in_new_view() {
             return Err(PlanError::new(1352, format!("View's SELECT refers to a temporary table '{name}'")));
         }
         Ok(())

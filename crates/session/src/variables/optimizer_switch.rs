@@ -164,6 +164,7 @@ mod tests {
     fn numbers_are_bits() {
         let one = OptimizerSwitch::from_bits(1).unwrap();
         assert!(one.shown().starts_with("index_merge=on,index_merge_union=off"));
-        assert_eq!(OptimizerSwitch::from_bits(1 << FLAGS.len()), None);
+        assert_eq!(OptimizerSwitch::from_bits(1 | 1 << FLAGS.len()), Some(one));
+        assert_eq!(OptimizerSwitch::from_bits(2 << FLAGS.len()), None);
     }
 }
