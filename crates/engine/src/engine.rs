@@ -22,7 +22,7 @@ use session::log::{GeneralEvent, LogHeader, QueryLogs};
 use session::plans::shared::SharedPlans;
 use session::privilege::{self, SessionAccount};
 use session::variables::definition::known;
-use session::variables::{Access, Setting, Variables, assign, by_name};
+use session::variables::{Setting, Variables, assign, by_name};
 use session::{Server, Session};
 
 /// The version clients see first: the MySQL version whose behaviour this server follows, then our own.
@@ -165,14 +165,18 @@ impl Engine {
         for (name, text) in catalog.persisted_variables.iter() {
             let Some(id) = by_name(name.as_bytes()) else { continue };
             let given = options.variables.iter().any(|(option, _)| option.replace('-', "_") == **name);
-            if given || id.definition().access == Access::ReadOnly {
+            // That of names is fixed when the data folder is made.
+            if given || !id.definition().is_persistable || **name == *"lower_case_table_names" {
                 continue;
             }
             let mut warnings = Vec::new();
-            if let Ok(setting) =
-                assign::setting_of(id.definition(), variables.get(id), &option_value(text), &mut warnings)
-            {
-                variables.set(id, setting);
+            match assign::setting_of(id.definition(), variables.get(id), &option_value(text), &mut warnings) {
+                Ok(setting) => variables.set(id, setting),
+                // SET PERSIST_ONLY checks no more than the type.
+                Err(error) => session::error_log::error(
+                    env,
+                    &format!("The persisted value of '{name}' is not used: {}", error.message),
+                ),
             }
         }
         // No transaction here has an identifier of its own: what was executed is what dumps brought along.

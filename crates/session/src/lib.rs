@@ -50,6 +50,7 @@ pub mod read_lock;
 pub mod references;
 mod routine;
 pub mod schema_names;
+mod server_files;
 pub mod session_context;
 pub mod session_counts;
 pub mod status;

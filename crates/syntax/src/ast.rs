@@ -247,8 +247,10 @@ pub enum Statement<'a> {
     Maintain(&'a Maintain<'a>),
     /// `FLUSH ...`.
     Flush(&'a Flush<'a>),
-    /// `RESET BINARY LOGS AND GTIDS`, `RESET REPLICA`, `RESET PERSIST`: the words after `RESET`, upper case.
+    /// `RESET BINARY LOGS AND GTIDS`, `RESET REPLICA`: the words after `RESET`, upper case.
     Reset(&'static str),
+    /// `RESET PERSIST`.
+    ResetPersist(&'a ResetPersist<'a>),
     /// `HELP 'topic'`.
     Help(&'a [u8]),
     /// `SHUTDOWN`.

@@ -370,6 +370,14 @@ impl Dictionary {
         self.put(transaction, KIND_VARIABLE, variable_number(name), &encoding::encode_variable(name, value))
     }
 
+    /// Deletes a persisted variable.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn delete_variable(&self, transaction: &mut Transaction, name: &str) -> Result<(), WriteError> {
+        self.delete(transaction, KIND_VARIABLE, variable_number(name), 0)
+    }
+
     fn put(
         &self,
         transaction: &mut Transaction,

@@ -197,7 +197,7 @@ const ORDER: &[(&str, &[Level])] = &[
             Level(&["plans", "processes", "traces"]),
             Level(&["read_lock", "routine"]),
             Level(&["core"]),
-            Level(&["session_context"]),
+            Level(&["server_files", "session_context"]),
             Level(&["system_schemas"]),
             Level(&["conversation"]),
         ],
@@ -226,6 +226,7 @@ const ORDER: &[(&str, &[Level])] = &[
                 "unescaped",
                 "user_variables",
             ]),
+            Level(&["into_file"]),
             Level(&[
                 "account_names",
                 "execution",

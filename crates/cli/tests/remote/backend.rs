@@ -342,6 +342,12 @@ impl Definitions for RemoteBackend {
         Ok(())
     }
 
+    fn forget_variables(&self, names: &[Box<str>]) -> Outcome {
+        self.local().forget_variables(names)?;
+        self.publish(false);
+        Ok(())
+    }
+
     fn looks_after(&self, entry: &TableEntry) -> bool {
         entry.source.as_any().is::<RemoteTable>()
     }

@@ -387,6 +387,21 @@ impl Generator {
         }
     }
 
+    /// GROUPING of some keys.
+    fn grouping(&mut self, keys: &[Typed]) -> Typed {
+        let count = 1 + self.random.below(2);
+        let arguments = (0..count).map(|_| self.random.pick(keys).0.clone()).collect();
+        let call = Expr::Aggregate {
+            function: "GROUPING",
+            is_distinct: false,
+            arguments,
+            order: Vec::new(),
+            separator: None,
+        };
+        let info = Info { family: Family::Integer, is_stable: true, is_small: true, is_unsigned: false };
+        (call, info)
+    }
+
     /// A SELECT with aggregates.
     fn grouped(&mut self, shape: Shape) -> (Select, Vec<Visible>) {
         let (from, relations) = self.from();
@@ -417,7 +432,9 @@ impl Generator {
         let count = shape.columns.unwrap_or_else(|| 1 + self.random.below(4));
         for index in 0..count {
             let shown: Vec<Typed> = keys.iter().filter(|(_, info)| info.is_stable).cloned().collect();
-            let typed = if !shown.is_empty() && self.random.chance(45) {
+            let typed = if select.is_rollup && self.random.chance(25) {
+                self.grouping(&keys)
+            } else if !shown.is_empty() && self.random.chance(45) {
                 self.random.pick(&shown).clone()
             } else {
                 let family = if index == 0 { shape.family } else { None };

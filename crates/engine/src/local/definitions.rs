@@ -282,6 +282,19 @@ impl Definitions for LocalBackend {
             .dictionary()
             .put_variable(&mut change.transaction, name, value)
             .map_err(exec::access_error)?;
+        Arc::make_mut(&mut change.catalog.persisted_variables).insert(name.into(), value.into());
+        commit_durably(&self.definitions, change)
+    }
+
+    fn forget_variables(&self, names: &[Box<str>]) -> Outcome {
+        let mut change = self.definitions.begin();
+        for name in names {
+            self.definitions
+                .dictionary()
+                .delete_variable(&mut change.transaction, name)
+                .map_err(exec::access_error)?;
+            Arc::make_mut(&mut change.catalog.persisted_variables).remove(name);
+        }
         commit_durably(&self.definitions, change)
     }
 

@@ -15,7 +15,7 @@ mod real;
 
 use std::fmt::Debug;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use real::RealDisk;
@@ -38,6 +38,14 @@ pub trait Disk: Debug + Send + Sync {
     /// # Errors
     /// `NotFound` without `create`, `NotADirectory`, `PermissionDenied`, or what the system says.
     fn folder(&self, path: &Path, create: bool) -> io::Result<Arc<dyn Folder>>;
+
+    /// The absolute path of an existing file or folder, without symbolic links. By default that of a disk without links.
+    ///
+    /// # Errors
+    /// `NotFound`, or what the system says.
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
+    }
 }
 
 /// A folder of files. Names are plain: no `/`, not empty, neither `.` nor `..` (else `InvalidInput`).

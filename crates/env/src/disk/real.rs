@@ -28,6 +28,10 @@ impl Disk for RealDisk {
         }
         Ok(Arc::new(RealFolder { path: path.to_owned(), directory }))
     }
+
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
+    }
 }
 
 /// Makes a folder and its missing parents, each named durably in the one above.

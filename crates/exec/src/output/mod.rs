@@ -11,11 +11,13 @@
 
 mod cells;
 mod columns;
+mod file;
 mod large_columns;
 mod sink;
 
 pub use cells::{CellEncoder, RowEncoder};
 pub use columns::{ResultColumn, encode_columns, encode_columns_with_defaults};
+pub use file::{FileShape, FileSink, FileWriter, LineFormat};
 pub(crate) use large_columns::LargeTables;
 pub use large_columns::{LargeColumns, LargeValue, ResultCell};
 pub use sink::{CollectSink, ReplySink, RowSink, value_of};

@@ -552,7 +552,7 @@ impl<'a> Binder<'a> {
             Ast::Function(call) => self.function(call),
             Ast::Aggregate(aggregate) => self.aggregate(aggregate),
             Ast::Window(call) => self.window_call(call),
-            Ast::Grouping(_) => Err(PlanError::not_supported("GROUPING()")),
+            Ast::Grouping(args) => self.grouping(args),
             Ast::DateArith { date, interval, unit, subtract } => {
                 let args = vec![self.expr(date)?, self.expr(interval)?];
                 let function = if *subtract { FunctionId::DateSub } else { FunctionId::DateAdd };
@@ -1396,6 +1396,54 @@ impl<'a> Binder<'a> {
         Ok(self.column_expr(id))
     }
 
+    /// GROUPING: a value of each row of groups, as aggregates are; its arguments are looked for among the keys when these are known
+    /// ([`super::group`]). What an aggregate sums up is no row of ROLLUP, so that it is 0 there.
+    fn grouping(&mut self, args: &'a [ast::Expr<'a>]) -> PlanResult<Expr> {
+        if args.len() > GROUPING_ARGS_MAX {
+            let text = format!(
+                "Too many arguments for function GROUPING: {}; maximum allowed is {GROUPING_ARGS_MAX}.",
+                args.len()
+            );
+            return Err(PlanError::new(3601, text));
+        }
+        let args: Vec<Expr> = args.iter().map(|arg| self.expr(arg)).collect::<PlanResult<_>>()?;
+        let data_type = DataType { length: GROUPING_LENGTH, ..DataType::BIGINT };
+        let block = self.block();
+        if block.in_aggregate {
+            if args.iter().any(|arg| arg.reads_any(&block.outer)) {
+                return Err(invalid_aggregate());
+            }
+            return Ok(Expr { data_type, nullable: true, ..Expr::int(0) });
+        }
+        if !block.aggregates_allowed {
+            return Err(if block.clause == "group statement" {
+                PlanError::new(1056, "Can't group on 'GROUPING function'")
+            } else {
+                invalid_aggregate()
+            });
+        }
+        let call = AggregateCall {
+            function: AggregateFunction::Grouping,
+            distinct: false,
+            args,
+            order_by: Vec::new(),
+            separator: (*b"").into(),
+            data_type: data_type.clone(),
+            nullable: true,
+        };
+        let aggregates = &self.block().aggregates;
+        let known = aggregates.iter().find(|(_, other)| *other == call).map(|(id, _)| *id);
+        let id = match known {
+            Some(id) => id,
+            None => {
+                let id = self.new_column(&"grouping".into(), data_type, true);
+                self.block().aggregates.push((id, call));
+                id
+            }
+        };
+        Ok(self.column_expr(id))
+    }
+
     /// The block whose rows an aggregate sums up: the outermost one around it that takes aggregates here and does not lie
     /// outside of a column that the aggregate reads. Without such columns it is the innermost one, if that takes aggregates.
     fn aggregate_block<'e>(&self, args: impl Iterator<Item = &'e Expr>) -> PlanResult<usize> {
@@ -1613,6 +1661,11 @@ impl<'a> Binder<'a> {
         })
     }
 }
+
+/// Arguments of GROUPING: its value is an integer of as many bits.
+const GROUPING_ARGS_MAX: usize = 64;
+/// Digits that MySQL says its value has.
+const GROUPING_LENGTH: u32 = 21;
 
 fn invalid_aggregate() -> Box<PlanError> {
     PlanError::new(1111, "Invalid use of group function")

@@ -204,6 +204,9 @@ impl Binder<'_> {
             }
         }
         let mut calls = std::mem::take(&mut self.block().aggregates);
+        for (_, call) in calls.iter_mut().filter(|(_, call)| call.function == AggregateFunction::Grouping) {
+            number_keys(call, &keys, &group)?;
+        }
         calls.extend(extra);
         Ok(Logical::Aggregate { input: Box::new(tree), keys: group.keys, calls, rollup: group.rollup })
     }
@@ -323,6 +326,32 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+/// Puts the numbers of the keys in place of the arguments of GROUPING.
+///
+/// # Errors
+/// 1111 without GROUP BY; 1210 for a constant and 3602 for another expression that is no key.
+fn number_keys(call: &mut AggregateCall, keys: &[&(ColumnId, Expr)], group: &Group<'_>) -> PlanResult<()> {
+    if !group.grouped {
+        return Err(PlanError::new(1111, "Invalid use of group function"));
+    }
+    for (number, arg) in call.args.iter_mut().enumerate() {
+        replace_keys(arg, keys);
+        let id = arg.as_column();
+        let Some(key) = group.keys.iter().position(|(key, _)| Some(*key) == id) else {
+            return Err(if arg.as_literal().is_some() {
+                PlanError::new(1210, "Incorrect arguments to GROUPING function")
+            } else {
+                PlanError::new(
+                    3602,
+                    format!("Argument #{} of GROUPING function is not in GROUP BY", number + 1),
+                )
+            });
+        };
+        *arg = Expr::int(i64::try_from(key).unwrap_or(i64::MAX));
+    }
+    Ok(())
 }
 
 /// The value of one of a group's rows.

@@ -21,7 +21,9 @@ use super::{Binder, utf8};
 use crate::error::{PlanError, PlanResult};
 use crate::expr::{ColumnId, Expr, ExprKind};
 use crate::function::{self, FunctionId};
-use crate::logical::{Created, Logical, OutputColumn, OutputSource, SortKey};
+use crate::logical::{
+    AggregateCall, AggregateFunction, Created, Logical, OutputColumn, OutputSource, SortKey,
+};
 
 /// A bound query.
 pub(crate) struct BoundQuery {
@@ -714,7 +716,13 @@ impl<'a> Binder<'a> {
                 node.as_column().is_some_and(|id| aggregates.iter().any(|(other, _)| *other == id))
             })
         {
-            let text = utf8(item.expr.span.of(self.text)).into_owned();
+            let is_grouping = |(id, call): &(ColumnId, AggregateCall)| {
+                call.function == AggregateFunction::Grouping && key.reads_any(&[*id])
+            };
+            let text = match aggregates.iter().any(is_grouping) {
+                true => "GROUPING function".into(),
+                false => utf8(item.expr.span.of(self.text)).into_owned(),
+            };
             return Err(PlanError::new(1056, format!("Can't group on '{text}'")));
         }
         Ok(key)

@@ -439,7 +439,9 @@ impl<'p> Builder<'p> {
         let names = self.names;
         let functions: Vec<String> = calls
             .iter()
-            .filter(|call| call.function != AggregateFunction::AnyValue)
+            .filter(|call| {
+                !matches!(call.function, AggregateFunction::AnyValue | AggregateFunction::Grouping)
+            })
             .map(|call| {
                 let args: Vec<String> = call.args.iter().map(|arg| names.expr(arg, &input.columns)).collect();
                 let args = if args.is_empty() { "0".into() } else { args.join(", ") };

@@ -79,6 +79,9 @@ pub enum AggregateFunction {
     JsonObjectAgg,
     /// The value of some row of the group: columns that are the same in all of them, `ANY_VALUE`.
     AnyValue,
+    /// `GROUPING`: one bit for each argument, set in rows of ROLLUP that sum over it. Above the binder its arguments are the numbers of
+    /// keys.
+    Grouping,
 }
 
 impl From<AggregateFunc> for AggregateFunction {
@@ -127,6 +130,7 @@ impl AggregateFunction {
             AggregateFunction::JsonArrayAgg => "json_arrayagg",
             AggregateFunction::JsonObjectAgg => "json_objectagg",
             AggregateFunction::AnyValue => "any_value",
+            AggregateFunction::Grouping => "grouping",
         }
     }
 }

@@ -278,7 +278,7 @@ mod tests {
             assert_eq!(Code::by_number(code.number), Some(*code));
             assert!(code.state.iter().all(u8::is_ascii_alphanumeric), "{}", code.name);
         }
-        assert_eq!(Code::by_number(1), None);
+        assert_eq!(Code::by_number(2), None);
     }
 
     /// Texts as MySQL 9.7 sends them.

@@ -1,5 +1,5 @@
 //! The one table of error numbers: MySQL 9.7's name, number, SQLSTATE and message for every error we may answer, from 1002
-//! on, and two numbers of its files. The texts are what a 9.7 server sends, with printf-like places for arguments; see [`crate::error`] for how they are
+//! on, and the numbers of its file functions. The texts are what a 9.7 server sends, with printf-like places for arguments; see [`crate::error`] for how they are
 //! filled. Sorted by number.
 
 use super::Code;
@@ -17,6 +17,8 @@ macro_rules! table {
 }
 
 table! {
+    1 EE_CANTCREATEFILE "HY000" "Can't create/write to file '%s' (OS errno %d - %s)";
+    3 EE_WRITE "HY000" "Error writing file '%s' (OS errno %d - %s)";
     13 EE_STAT "HY000" "Can't get stat of '%s' (OS errno %d - %s)";
     29 EE_FILENOTFOUND "HY000" "File '%s' not found (OS errno %d - %s)";
     1004 ER_CANT_CREATE_FILE "HY000" "Can't create file '%-.200s' (errno: %d - %s)";
@@ -802,6 +804,7 @@ table! {
     3954 ER_MISPLACED_INTO "HY000" "Misplaced INTO clause, INTO is not allowed inside subqueries, and must be placed at end of UNION clauses.";
     3955 ER_USER_ACCESS_DENIED_FOR_USER_ACCOUNT_BLOCKED_BY_PASSWORD_LOCK "HY000" "Access denied for user '%-.48s'@'%-.64s'. Account is blocked for %s day(s) (%s day(s) remaining) due to %u consecutive failed logins.";
     3959 ER_DEPENDENT_BY_CHECK_CONSTRAINT "HY000" "Check constraint '%-.192s' uses column '%-.192s', hence column cannot be dropped or renamed.";
+    3962 ER_WARN_DEPRECATED_INNER_INTO "HY000" "The INTO clause is deprecated inside query blocks of query expressions and will be removed in a future release. Please move the INTO clause to the end of statement instead.";
     3963 ER_WARN_DEPRECATED_VALUES_FUNCTION_ALWAYS_NULL "HY000" "The VALUES function is deprecated and will be removed in a future release. It always returns NULL in this context. If you meant to access a value from the VALUES clause of the INSERT statement, consider using an alias (INSERT INTO ... VALUES (...) AS alias) and reference alias.col instead of VALUES(col) in the ON DUPLICATE KEY UPDATE clause.";
     3964 ER_WARN_DEPRECATED_SQL_CALC_FOUND_ROWS "HY000" "SQL_CALC_FOUND_ROWS is deprecated and will be removed in a future release. Consider using two separate queries instead.";
     3965 ER_WARN_DEPRECATED_FOUND_ROWS "HY000" "FOUND_ROWS() is deprecated and will be removed in a future release. Consider using COUNT(*) instead.";

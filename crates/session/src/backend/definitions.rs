@@ -269,6 +269,12 @@ pub trait Definitions {
     /// The backend's.
     fn persist_variable(&self, name: &str, value: &str) -> Outcome;
 
+    /// Forgets what [`Self::persist_variable`] kept of these variables. It is durable then.
+    ///
+    /// # Errors
+    /// The backend's.
+    fn forget_variables(&self, names: &[Box<str>]) -> Outcome;
+
     /// Whether the table is one of this backend's, which ANALYZE TABLE and CHECK TABLE look after.
     fn looks_after(&self, entry: &TableEntry) -> bool;
 

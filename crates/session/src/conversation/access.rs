@@ -228,7 +228,8 @@ impl Access<'_> {
                 privilege::require_admin(account, Privileges::RELOAD, &["FLUSH_TABLES"], shown)?;
                 global(Privileges::RELOAD, "RELOAD")
             }
-            Statement::Reset(_) => Ok(()),
+            // What RESET PERSIST needs depends on what is persisted.
+            Statement::Reset(_) | Statement::ResetPersist(_) => Ok(()),
             Statement::Shutdown => global(Privileges::SHUTDOWN, "SHUTDOWN"),
             Statement::Show(show) => self.require_show(show),
             Statement::Describe { table, .. } => self.require_any_on(table),

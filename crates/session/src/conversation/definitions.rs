@@ -10,7 +10,6 @@ use plan::logical::{Created, OutputSource};
 use service::error::{ER_BAD_DB_ERROR, ER_CANT_UPDATE_TABLE_IN_CREATE_TABLE_SELECT, ER_NO_DB_ERROR};
 use service::{OkSummary, Outcome, Reply, SqlError};
 use syntax::ast::{AlterAction, Maintain, MaintainKind, ObjectName, Statement};
-use types::charset::Charset;
 use types::collation::CollationId;
 use types::{DataType, TypeKind, ValueRef};
 
@@ -546,11 +545,4 @@ fn listed_default(column: &catalog::ColumnDefinition) -> Option<Vec<u8>> {
         ColumnDefault::None if !column.nullable && !column.data_type.is_temporal() => Some(b"0".to_vec()),
         _ => None,
     }
-}
-
-/// Character sets files may be in.
-pub(crate) fn file_charset(name: Option<&[u8]>, default: Charset) -> Result<Charset> {
-    let Some(name) = name else { return Ok(default) };
-    let text = name_text(name);
-    Charset::from_name(&text).ok_or_else(|| service::error::ER_UNKNOWN_CHARACTER_SET.with(&[&text]))
 }

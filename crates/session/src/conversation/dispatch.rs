@@ -274,6 +274,10 @@ pub(crate) fn dispatch<B: Backend>(
             set::forget_gtids(session)?;
             session.send_ok(reply)
         }
+        Statement::ResetPersist(reset) => {
+            set::reset_persist(session, reset)?;
+            session.send_ok(reply)
+        }
         Statement::Reset(what) => Err(not_supported(&format!("RESET {what}"))),
         Statement::Help(_) => Err(not_supported("HELP")),
         Statement::Restart => Err(not_supported("RESTART")),

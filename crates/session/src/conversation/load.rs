@@ -8,18 +8,15 @@
 //! duplicate keys are those of INSERT. Lines come in pieces ([`Splitter`]), so memory does not grow with the file.
 //!
 //! Limits: a line of [`LINE_BYTES_MAX`]. `LOCAL` needs `local_infile` and the client's consent; a server file needs FILE and
-//! lies under `secure_file_priv` if that is set.
+//! lies under `secure_file_priv` if that is set ([`crate::server_files`]).
 
-use std::path::Path;
 use std::sync::Arc;
 
 use ::access::MetadataMode;
 use catalog::{TableDefinition, TableEntry, TableKind};
-use env::disk::FileOptions;
 use exec::FileLine;
 use service::error::{
-    EE_FILENOTFOUND, EE_STAT, ER_BAD_FIELD_ERROR, ER_CLIENT_LOCAL_FILES_DISABLED,
-    ER_INVALID_CHARACTER_STRING, ER_OPTION_PREVENTS_STATEMENT, ER_TEXTFILE_NOT_READABLE,
+    EE_STAT, ER_BAD_FIELD_ERROR, ER_CLIENT_LOCAL_FILES_DISABLED, ER_INVALID_CHARACTER_STRING,
     ER_WARN_TOO_MANY_RECORDS, ER_WRONG_FIELD_TERMINATORS,
 };
 use service::{OkSummary, Outcome, Reply, SqlError};
@@ -29,15 +26,15 @@ use types::collation::CollationId;
 use types::{Value, ValueRef};
 
 use super::attempt::Stop;
-use super::definitions::file_charset;
 use super::execution;
-use super::names::name_text;
+use super::names::{file_charset, name_text};
 use super::plan_fit;
 use super::run;
 use super::{Session, access};
 use crate::backend::Backend;
 use crate::core::Core;
 use crate::plans::PlanHandle;
+use crate::server_files;
 use crate::status::StatementKind;
 use crate::variables::definition::known;
 use crate::variables::settings::Settings;
@@ -497,30 +494,10 @@ fn open_source(core: &Core, load: &LoadData<'_>, reply: &mut Reply<'_>) -> Resul
         reply.request_local_file(load.path)?;
         return Ok(Source::Client);
     }
-    let path = name_text(load.path);
-    let allowed = core.globals().text(known::secure_file_priv()).to_owned();
-    let path = Path::new(&path);
-    let inside = allowed.is_empty()
-        || (path.starts_with(&allowed) && !path.components().any(|part| part.as_os_str() == ".."));
-    if !inside {
-        return Err(ER_OPTION_PREVENTS_STATEMENT.with(&[&"--secure-file-priv"]));
-    }
-    let missing = |error: &std::io::Error| {
-        let code = if error.kind() == std::io::ErrorKind::NotFound { EE_STAT } else { EE_FILENOTFOUND };
-        let text = error.to_string();
-        let text = text.split(" (os error").next().unwrap_or_default();
-        code.with(&[&path.display(), &error.raw_os_error().unwrap_or(2), &text])
-    };
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(std::ffi::OsStr::to_str))
-    else {
-        return Err(EE_STAT.with(&[&path.display(), &2, &"No such file or directory"]));
-    };
-    if core.env.disk.folder(path, false).is_ok() {
-        return Err(ER_TEXTFILE_NOT_READABLE.with(&[&path.display()]));
-    }
-    let folder = core.env.disk.folder(folder, false).map_err(|error| missing(&error))?;
-    let file = folder.open(name, FileOptions::read_only()).map_err(|error| missing(&error))?;
-    let length = file.len().map_err(|error| missing(&error))?;
+    let file = server_files::open(core, &name_text(load.path))?;
+    let length = file.len().map_err(|error| {
+        EE_STAT.with(&[&name_text(load.path), &error.raw_os_error().unwrap_or(5), &error])
+    })?;
     Ok(Source::File { file, at: 0, length })
 }
 

@@ -45,6 +45,7 @@ mod ground;
 mod hinted_variables;
 mod histogram;
 mod inside;
+mod into_file;
 mod lifetime;
 pub mod listing;
 pub mod load;

@@ -6,6 +6,7 @@ use catalog::{Catalog, Schema, TableEntry};
 use service::SqlError;
 use service::error::{ER_NO_DB_ERROR, ER_NO_SUCH_TABLE, ER_TOO_LONG_IDENT};
 use syntax::ast::{Ident, ObjectName};
+use types::charset::Charset;
 
 use crate::core::Core;
 use crate::errors::no_schema;
@@ -17,6 +18,13 @@ type Result<T> = std::result::Result<T, Box<SqlError>>;
 /// A name as text; names are UTF-8 once parsed.
 pub(super) fn name_text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
+}
+
+/// Character sets files may be in.
+pub(super) fn file_charset(name: Option<&[u8]>, default: Charset) -> Result<Charset> {
+    let Some(name) = name else { return Ok(default) };
+    let text = name_text(name);
+    Charset::from_name(&text).ok_or_else(|| service::error::ER_UNKNOWN_CHARACTER_SET.with(&[&text]))
 }
 
 /// What decides about names.

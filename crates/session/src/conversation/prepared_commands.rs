@@ -23,6 +23,7 @@ use wire::parameter::PARAMETER_COUNT_MAX;
 use super::attempt::{Attempt, until_planned};
 use super::cursor::Cursor;
 use super::hinted_variables;
+use super::into_file::{self, FileTarget};
 use super::memory;
 use super::parameters::read_parameters;
 use super::plan_fit;
@@ -172,9 +173,13 @@ fn plan_for_prepare<B: Backend>(
     let planner = session.planner();
     if let Some(into) = into_of(statement) {
         // It has no columns to tell of, but may be wrong.
+        run::require_into(session, statement)?;
+        let planner = session.planner();
         let (plan, warnings) = planner.plan_prepared(statement, text)?;
         access::require_plan(planner.account, plan.physical())?;
-        variables_of(plan.physical(), into)?;
+        if FileTarget::of(into)?.is_none() {
+            variables_of(plan.physical(), into)?;
+        }
         warn_of(session, &warnings);
         return Ok(None);
     }
@@ -441,6 +446,7 @@ fn plan_and_run<B: Backend>(
     hinted_variables::with_hinted(session, &parsed.statement, text, |session| {
         let mut plan = session.planner().plan_execution(&parsed.statement, text, values)?;
         if let Some(into) = into_of(&parsed.statement) {
+            into_file::require_file(&session.account, into)?;
             run::run_into(session, &mut plan, into, values, reply)?;
             return Ok((CachedExecution::Nothing, None));
         }

@@ -16,6 +16,7 @@ use types::{Column, DataType, Value};
 use super::current_account::ReplacedAccount;
 use super::diagnostics::Diagnostics;
 use super::firings::Firings;
+use super::into_file::FileTarget;
 use crate::backend::Backend;
 use crate::plans::PlanHandle;
 use crate::routine::program::{ScopeId, SlotType, Target};
@@ -27,12 +28,21 @@ const KEPT_MAX: usize = 256;
 /// CALLs that text run by EXECUTE may nest: these do recurse.
 const DYNAMIC_CALLS_MAX: u32 = 16;
 
+/// Where the rows of a routine's SELECT ... INTO go.
+#[derive(Debug)]
+pub(super) enum RoutineInto {
+    /// The values of its one row, to variables.
+    Targets(Box<[Target]>),
+    /// All of them, into a file.
+    File(FileTarget),
+}
+
 /// The plan of a statement or expression of a routine.
 #[derive(Debug)]
 pub(super) struct Planned<B: Backend> {
     pub(super) plan: PlanHandle<B>,
     /// Of SELECT ... INTO.
-    pub(super) into: Option<Box<[Target]>>,
+    pub(super) into: Option<RoutineInto>,
     /// Of an expression that reads no table and calls no stored function.
     pub(super) memory: Option<ValueMemory>,
 }

@@ -22,6 +22,7 @@ use super::attempt::{Attempt, until_planned};
 use super::context;
 use super::cursor::{Cursor, CursorSink};
 use super::execution;
+use super::into_file::{self, FileTarget};
 use super::memory;
 use super::plans::into_of;
 use super::routines::Routines;
@@ -41,11 +42,27 @@ pub(crate) fn run_planned<B: Backend>(
     parameters: &[ValueRef<'_>],
     reply: &mut Reply<'_>,
 ) -> Attempt<()> {
+    require_into(session, statement)?;
     let mut plan = session.planner().plan_statement(statement, text, parameters)?;
     if let Some(into) = into_of(statement) {
         return run_into(session, &mut plan, into, parameters, reply);
     }
     run_cached(session, &mut plan, parameters, false, reply).map(|_| ())
+}
+
+/// What INTO of a query needs, and whether it stands where MySQL warns of it.
+///
+/// # Errors
+/// 1227.
+pub(super) fn require_into<B: Backend>(session: &mut Session<B>, statement: &Statement<'_>) -> Outcome {
+    let Statement::Query(syntax::ast::Query { into: Some(into), into_is_inner, .. }) = statement else {
+        return Ok(());
+    };
+    if *into_is_inner {
+        let warning = service::error::ER_WARN_DEPRECATED_INNER_INTO.warning(&[]);
+        session.diagnostics.push(warning, session.variables.settings().diagnostics);
+    }
+    into_file::require_file(&session.account, into)
 }
 
 /// Runs a query over virtual tables of a catalog of its own.
@@ -354,8 +371,58 @@ pub(crate) fn run_file_line<B: Backend>(
     })?)
 }
 
-/// SELECT ... INTO @a, @b
+/// SELECT ... INTO
 pub(super) fn run_into<B: Backend>(
+    session: &mut Session<B>,
+    plan: &mut PlanHandle<B>,
+    into: &IntoClause<'_>,
+    values: &[ValueRef<'_>],
+    reply: &mut Reply<'_>,
+) -> Attempt<()> {
+    match FileTarget::of(into)? {
+        Some(target) => run_into_file(session, plan, &target, values, reply),
+        None => run_into_variables(session, plan, into, values, reply),
+    }
+}
+
+/// SELECT ... INTO OUTFILE, INTO DUMPFILE
+fn run_into_file<B: Backend>(
+    session: &mut Session<B>,
+    plan: &mut PlanHandle<B>,
+    target: &FileTarget,
+    values: &[ValueRef<'_>],
+    reply: &mut Reply<'_>,
+) -> Attempt<()> {
+    plan.require_limits(values, session.running.executes_named())?;
+    require_join_size(session.variables.settings(), plan, values)?;
+    session.count(plan.kind());
+    access::require_plan(&session.account, plan.physical())?;
+    show_plan(session, plan);
+    let rows = execution::run_limited(session, plan, |session, plan| {
+        execution::in_statement(session, plan, false, |session, in_transaction| {
+            let rows_max = rows_max(session.variables.settings(), &session.routines, plan);
+            let mut sink = into_file::sink_of(session, plan, target, rows_max)?;
+            let ran = context::with_context(session, plan, values, |prepared, context| {
+                exec::run_query(prepared, context, &mut sink)
+            });
+            let (found, rows) = into_file::finish(session, &mut sink, ran)?;
+            session.results.set_found_rows(if plan.physical().calc_found_rows { found } else { rows });
+            finish(&mut session.tables, &session.shared, in_transaction, reply)?;
+            Ok(rows)
+        })
+    })?;
+    session.results.set_row_count(i64::try_from(rows).unwrap_or(i64::MAX));
+    let summary = OkSummary {
+        affected_rows: rows,
+        status: session.status_flags(),
+        warnings: session.diagnostics.packet_count(),
+        ..OkSummary::default()
+    };
+    Ok(reply.ok(&summary)?)
+}
+
+/// SELECT ... INTO @a, @b
+fn run_into_variables<B: Backend>(
     session: &mut Session<B>,
     plan: &mut PlanHandle<B>,
     into: &IntoClause<'_>,
@@ -433,6 +500,7 @@ pub(crate) fn evaluate_query<B: Backend>(
         limit: None,
         locking: &[],
         into: None,
+        into_is_inner: false,
         span: expr.span,
     };
     if matches!(expr.kind, ExprKind::Column(_)) && session.routines.slots().is_none() {
@@ -474,12 +542,12 @@ fn evaluate_with<B: Backend>(
 /// The variables that take a SELECT's row, as many as it has columns.
 ///
 /// # Errors
-/// 1222; 1327 outside of a routine; 1235 for a file.
+/// 1222; 1327 outside of a routine.
 pub(super) fn variables_of<'a>(
     plan: &PhysicalPlan,
     into: &IntoClause<'a>,
 ) -> Result<&'a [IntoVar<'a>], Box<SqlError>> {
-    let IntoClause::Variables(targets) = into else { return Err(not_supported("INTO OUTFILE")) };
+    let IntoClause::Variables(targets) = into else { return Ok(&[]) };
     for target in *targets {
         if let IntoVar::Local(name) = target {
             let name = String::from_utf8_lossy(name.text);

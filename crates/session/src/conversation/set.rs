@@ -8,12 +8,13 @@ use service::error::{
     ER_CANT_CHANGE_TX_CHARACTERISTICS, ER_CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS,
     ER_COLLATION_CHARSET_MISMATCH, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
     ER_OPTION_PREVENTS_STATEMENT, ER_UNKNOWN_CHARACTER_SET, ER_UNKNOWN_COLLATION, ER_UNKNOWN_SYSTEM_VARIABLE,
-    ER_UNKNOWN_TIME_ZONE, ER_VARIABLE_IS_READONLY, ER_VARIABLE_NOT_SETTABLE_IN_TRANSACTION,
-    ER_WARN_DEPRECATED_SYNTAX, ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_WITH_NOTE,
+    ER_UNKNOWN_TIME_ZONE, ER_VAR_DOES_NOT_EXIST, ER_VARIABLE_IS_READONLY,
+    ER_VARIABLE_NOT_SETTABLE_IN_TRANSACTION, ER_WARN_DEPRECATED_SYNTAX,
+    ER_WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT, ER_WARN_DEPRECATED_WITH_NOTE, ER_WRONG_TYPE_FOR_VAR,
     ER_WRONG_VALUE_FOR_VAR,
 };
 use service::{Diagnostic, Outcome, Reply, SqlError};
-use syntax::ast::{self, Expr, ExprKind, Literal, SetItem, VarScope};
+use syntax::ast::{self, Expr, ExprKind, Literal, ResetPersist, SetItem, VarScope};
 use types::Value;
 use types::charset::Charset;
 use types::collation::CollationId;
@@ -24,10 +25,9 @@ use super::run;
 use super::{Session, access};
 use crate::backend::Backend;
 use crate::core::Core;
-use crate::errors::not_supported;
 use crate::status::StatementKind;
 use crate::traces::Traces;
-use crate::variables::definition::{Definition, Deprecation, known};
+use crate::variables::definition::{Definition, Deprecation, Kind, known};
 use crate::variables::gtid::GtidSet;
 use crate::variables::isolation::Isolation;
 use crate::variables::{Access, Scope, Setting, VariableId, assign, by_name};
@@ -39,6 +39,8 @@ enum Change {
     User(Vec<u8>, Value),
     Session(VariableId, Setting),
     Global(VariableId, Setting, bool),
+    /// Kept for later starts.
+    PersistOnly(VariableId, String),
     NextIsolation(Isolation),
     NextReadOnly(bool),
     Insert(InsertId),
@@ -149,7 +151,15 @@ fn check_system<B: Backend>(
     let Some(id) = id else { return Err(ER_UNKNOWN_SYSTEM_VARIABLE.with(&[&name])) };
     let definition = id.definition();
     let global = matches!(var.scope, VarScope::Global | VarScope::Persist | VarScope::PersistOnly);
-    if definition.access == Access::ReadOnly {
+    let is_read_only = definition.access == Access::ReadOnly;
+    if matches!(var.scope, VarScope::Persist | VarScope::PersistOnly)
+        && !definition.is_persistable
+        && (var.scope == VarScope::PersistOnly || !is_read_only)
+    {
+        let kind = if is_read_only { "non persistent read only" } else { "non persistent" };
+        return Err(ER_INCORRECT_GLOBAL_LOCAL_VAR.with(&[&definition.name, &kind]));
+    }
+    if is_read_only && var.scope != VarScope::PersistOnly {
         return Err(ER_INCORRECT_GLOBAL_LOCAL_VAR.with(&[&definition.name, &"read only"]));
     }
     match (definition.scope, global) {
@@ -168,6 +178,10 @@ fn check_system<B: Backend>(
         }
         Some((expr, _)) => Some(evaluate(session, expr)?),
     };
+    if var.scope == VarScope::PersistOnly {
+        changes.push(Change::PersistOnly(id, persisted_text(session, id, value.as_ref())?));
+        return Ok(());
+    }
     if let Some(change) = state_variable(id, value.as_ref())? {
         changes.push(change);
         return Ok(());
@@ -210,9 +224,6 @@ fn check_system<B: Backend>(
         return check_gtid_purged(&session.shared.core, setting, changes);
     }
     let persist = matches!(var.scope, VarScope::Persist);
-    if var.scope == VarScope::PersistOnly {
-        return Err(not_supported("SET PERSIST_ONLY"));
-    }
     changes.push(if global { Change::Global(id, setting, persist) } else { Change::Session(id, setting) });
     // A character set brings its default collation along, and a collation its set; a bound for joins is enforced.
     let companion = companion_of(id, changes.last());
@@ -224,6 +235,65 @@ fn check_system<B: Backend>(
         });
     }
     Ok(())
+}
+
+/// The text that PERSIST_ONLY keeps of a value. As in MySQL only its type is checked: whether it can be used is seen at the next start.
+///
+/// # Errors
+/// 1232; 1231 for what is neither ON nor OFF.
+fn persisted_text<B: Backend>(session: &Session<B>, id: VariableId, value: Option<&Value>) -> Result<String> {
+    let definition = id.definition();
+    let Some(value) = value else { return Ok(definition.default.shown()) };
+    let globals = session.shared.core.globals();
+    let setting = assign::setting_of(definition, globals.get(id), value, &mut Vec::new());
+    match (setting, value) {
+        (Ok(setting), _) if definition.kind == Kind::Boolean => Ok(setting.shown()),
+        (Err(error), _)
+            if definition.kind == Kind::Boolean || error.number == ER_WRONG_TYPE_FOR_VAR.number =>
+        {
+            Err(error)
+        }
+        (Ok(setting), Value::Null) => Ok(setting.shown()),
+        (Err(error), Value::Null) => Err(error),
+        (_, value) => Ok(assign::shown(value)),
+    }
+}
+
+/// RESET PERSIST.
+///
+/// # Errors
+/// 3615 for a variable of which nothing is kept; 1227 and 3630.
+pub(super) fn reset_persist<B: Backend>(session: &mut Session<B>, reset: &ResetPersist<'_>) -> Result<()> {
+    let catalog = session.catalog();
+    let mut names: Vec<Box<str>> = match &reset.variable {
+        None => catalog.persisted_variables.keys().cloned().collect(),
+        Some(variable) => {
+            let name = name_text(variable.name.text);
+            let name = match &variable.component {
+                Some(component) => format!("{}.{name}", name_text(component.text)),
+                None => name,
+            };
+            let lower = name.to_ascii_lowercase();
+            if !catalog.persisted_variables.contains_key(&*lower) {
+                if !reset.if_exists {
+                    return Err(ER_VAR_DOES_NOT_EXIST.with(&[&name]));
+                }
+                let warning = ER_VAR_DOES_NOT_EXIST.warning(&[&name]);
+                session.diagnostics.push(warning, session.variables.settings().diagnostics);
+                return Ok(());
+            }
+            vec![lower.into()]
+        }
+    };
+    let is_read_only =
+        |name: &str| by_name(name.as_bytes()).is_some_and(|id| id.definition().access == Access::ReadOnly);
+    // What read-only ones need is asked last.
+    names.sort_unstable_by_key(|name| is_read_only(name));
+    for name in &names {
+        let scope = if is_read_only(name) { VarScope::PersistOnly } else { VarScope::Persist };
+        access::require_variable(&session.account, name, scope)?;
+    }
+    session.shared.backend.forget_variables(&names)
 }
 
 /// What a hint sets a variable to.
@@ -360,7 +430,7 @@ fn state_variable(id: VariableId, value: Option<&Value>) -> Result<Option<Change
     let number = |value: &Value| match *value {
         Value::Int(number) => Ok(u64::try_from(number).unwrap_or(0)),
         Value::UInt(number) => Ok(number),
-        _ => Err(service::error::ER_WRONG_TYPE_FOR_VAR.with(&[&definition.name])),
+        _ => Err(ER_WRONG_TYPE_FOR_VAR.with(&[&definition.name])),
     };
     let state = if id == known::last_insert_id() || id == known::identity() {
         InsertId::Last(value.map_or(Ok(0), number)?)
@@ -437,6 +507,9 @@ fn carry_out<B: Backend>(
                 session.shared.backend.persist_variable(id.definition().name, &setting.shown())?;
             }
             session.shared.core.set_global(id, setting);
+        }
+        Change::PersistOnly(id, text) => {
+            session.shared.backend.persist_variable(id.definition().name, &text)?;
         }
         Change::NextIsolation(isolation) => session.tables.transaction.set_next_isolation(isolation),
         Change::NextReadOnly(read_only) => session.tables.transaction.set_next_read_only(read_only),

@@ -666,7 +666,7 @@ impl<'c, 's> Compiler<'c, 's> {
                     }
                     EmbeddedKind::Planned
                 }
-                Some(_) => EmbeddedKind::Other,
+                Some(ast::Into::Outfile { .. } | ast::Into::Dumpfile(_)) => EmbeddedKind::Planned,
             },
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Do(_) => {
                 EmbeddedKind::Planned

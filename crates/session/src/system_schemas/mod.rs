@@ -79,6 +79,7 @@ const FILLS: &[(&str, Filler)] = &[
     ("mysql.innodb_table_stats", statistics::innodb_table_stats),
     ("performance_schema.global_status", server::global_status),
     ("performance_schema.global_variables", server::global_variables),
+    ("performance_schema.persisted_variables", server::persisted_variables),
     ("performance_schema.processlist", server::performance_schema_processlist),
     ("performance_schema.session_account_connect_attrs", server::session_account_connect_attrs),
     ("performance_schema.session_connect_attrs", server::session_connect_attrs),

@@ -151,6 +151,19 @@ pub fn global_variables(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, r
     }
 }
 
+/// performance_schema.persisted_variables.
+pub(crate) fn persisted_variables(
+    context: &VirtualContext<'_>,
+    _scan: &VirtualScan<'_>,
+    rows: &mut Rows<'_>,
+) {
+    let mut all: Vec<_> = context.catalog.persisted_variables.iter().collect();
+    all.sort_unstable();
+    for (name, value) in all {
+        rows.push(&[Cell::Text(name), Cell::Text(value)]);
+    }
+}
+
 /// performance_schema.session_variables.
 pub(crate) fn session_variables(context: &VirtualContext<'_>, _scan: &VirtualScan<'_>, rows: &mut Rows<'_>) {
     for (name, value) in SessionContext::of(context).shown_variables(false) {

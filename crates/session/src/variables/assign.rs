@@ -42,7 +42,7 @@ const ENGINES: &[&str] =
     &["InnoDB", "MyISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE", "MRG_MYISAM", "PERFORMANCE_SCHEMA"];
 
 /// Text of a value as MySQL names it in error messages.
-fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "NULL".to_owned(),
         Value::Int(number) => number.to_string(),

@@ -113,6 +113,8 @@ pub struct Definition {
     pub kind: Kind,
     /// Whether it can be set.
     pub access: Access,
+    /// Whether PERSIST and PERSIST_ONLY may keep its value.
+    pub is_persistable: bool,
     /// Whether it takes NULL.
     pub is_nullable: bool,
     /// The value at start.
@@ -219,7 +221,8 @@ fn parse_line(line: &'static str) -> Definition {
             _ => Scope::Both,
         },
         kind,
-        access: match access {
+        is_persistable: !access.ends_with('-'),
+        access: match access.trim_end_matches('-') {
             "ro" => Access::ReadOnly,
             "go" => Access::GlobalOnly,
             _ => Access::Dynamic,
@@ -384,6 +387,8 @@ pub mod known {
         read_only,
         restrict_fk_on_non_standard_key,
         secure_file_priv,
+        select_into_buffer_size,
+        select_into_disk_sync,
         server_id,
         server_uuid,
         slow_query_log,

@@ -331,3 +331,12 @@ pub enum Flush<'a> {
     /// All else: each thing's words, upper case (`PRIVILEGES`, `STATUS`, `BINARY LOGS`, ...).
     Things(&'a [&'static str]),
 }
+
+/// `RESET PERSIST [[IF EXISTS] variable]`.
+#[derive(Clone, Copy, Debug)]
+pub struct ResetPersist<'a> {
+    /// `IF EXISTS`.
+    pub if_exists: bool,
+    /// All, if none is named.
+    pub variable: Option<super::SysVar<'a>>,
+}

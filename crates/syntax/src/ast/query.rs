@@ -17,6 +17,8 @@ pub struct Query<'a> {
     pub locking: &'a [Locking<'a>],
     /// `INTO`, only at the top of a statement.
     pub into: Option<&'a Into<'a>>,
+    /// It stands inside a query block of a set operation, or before the locking clause: deprecated (3962).
+    pub into_is_inner: bool,
     /// Where it stands, without parentheses around it.
     pub span: Span,
 }

@@ -134,6 +134,10 @@ pub(crate) struct Parser<'a> {
     param_places: Vec<u32>,
     /// Not inside a subquery: a query may have `INTO`.
     into_allowed: bool,
+    /// The last `INTO` of a query block was its end.
+    into_ends_block: bool,
+    /// The `INTO` of the query that is read stands where MySQL warns of it ([`Query::into_is_inner`]).
+    into_is_inner: bool,
     failure: Failure,
 }
 
@@ -155,6 +159,8 @@ impl<'a> Parser<'a> {
             params: 0,
             param_places: Vec::new(),
             into_allowed: true,
+            into_ends_block: false,
+            into_is_inner: false,
             failure: Failure::Syntax,
         }
     }

@@ -30,14 +30,23 @@ impl<'a> Parser<'a> {
         let query = self.query_with_into()?;
         self.into_allowed = outer;
         if query.into.is_some() {
-            return self.fail_with(
-                3954,
-                "HY000",
-                "Misplaced INTO clause, INTO is not allowed inside subqueries, and must be placed at end of UNION \
-                 clauses.",
-            );
+            return self.misplaced_into();
         }
         Ok(query)
+    }
+
+    #[cold]
+    fn misplaced_into<X>(&mut self) -> R<X> {
+        self.fail_with(
+            3954,
+            "HY000",
+            "Misplaced INTO clause, INTO is not allowed inside subqueries, and must be placed at end of UNION clauses.",
+        )
+    }
+
+    #[cold]
+    fn several_intos<X>(&mut self) -> R<X> {
+        self.fail_with(3953, "HY000", "Multiple INTO clauses in one query block.")
     }
 
     /// `[WITH ...] body [ORDER BY] [LIMIT] [locking]`.
@@ -69,9 +78,10 @@ impl<'a> Parser<'a> {
     ) -> R<&'a Query<'a>> {
         let order_by = if self.at(T::ORDER) { self.order_by()? } else { &[] };
         let limit = if self.at(T::LIMIT) { Some(self.limit()?) } else { None };
-        if self.into_allowed && self.at(T::INTO) {
+        let into_before_locking = self.into_allowed && self.at(T::INTO);
+        if into_before_locking {
             if into.is_some() {
-                return self.fail_with(3953, "42000", "Multiple INTO clauses in one query block.");
+                return self.several_intos();
             }
             into = Some(self.read_into()?);
         }
@@ -98,9 +108,11 @@ impl<'a> Parser<'a> {
             };
             locking.push(Locking { exclusive, tables, wait });
         }
+        let mut into_is_inner = std::mem::take(&mut self.into_is_inner);
+        into_is_inner |= into_before_locking && !locking.is_empty();
         if self.into_allowed && self.at(T::INTO) {
             if into.is_some() {
-                return self.fail_with(3953, "42000", "Multiple INTO clauses in one query block.");
+                return self.several_intos();
             }
             into = Some(self.read_into()?);
         }
@@ -111,6 +123,7 @@ impl<'a> Parser<'a> {
             limit,
             locking: locking.into_bump_slice(),
             into,
+            into_is_inner,
             span: self.span_from(start),
         }))
     }
@@ -150,7 +163,14 @@ impl<'a> Parser<'a> {
             if !all {
                 self.eat(T::DISTINCT);
             }
+            let (had_into, in_parentheses) = (into.is_some(), self.at(T::LParen));
             let right = self.query_operand(into)?;
+            if had_into {
+                return self.misplaced_into();
+            }
+            if into.is_some() {
+                self.into_is_inner = in_parentheses || !self.into_ends_block;
+            }
             let right = self.set_operations(right, power, into)?;
             chain += 1;
             if chain > crate::UNION_CHAIN_MAX {
@@ -186,6 +206,7 @@ impl<'a> Parser<'a> {
                 debug_assert_eq!(depth, self.depth);
                 if query.into.is_some() {
                     *into = query.into;
+                    self.into_is_inner = query.into_is_inner;
                 }
                 self.expect(T::RParen)?;
                 Ok(unwrap(query))
@@ -225,6 +246,10 @@ impl<'a> Parser<'a> {
             let clause = self.read_into()?;
             // Two `INTO`s, or one in a subquery: the caller that allows no `INTO` checks it.
             *into = Some(clause);
+            if self.at(T::INTO) {
+                return self.several_intos();
+            }
+            self.into_ends_block = self.at_any(&[T::RParen, T::Semicolon, T::Eof, T::END]);
             if !(self.at_any(&[
                 T::FROM,
                 T::WHERE,

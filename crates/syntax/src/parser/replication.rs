@@ -91,11 +91,12 @@ impl<'a> Parser<'a> {
     pub(super) fn reset(&mut self) -> R<Statement<'a>> {
         self.bump();
         if self.eat(T::PERSIST) {
+            let mut reset = ResetPersist { if_exists: false, variable: None };
             if self.at(T::IF) || self.at_ident() {
-                self.if_exists()?;
-                self.var_name(VarScope::Default)?;
+                reset.if_exists = self.if_exists()?;
+                reset.variable = Some(self.var_name(VarScope::Persist)?);
             }
-            return Ok(Statement::Reset("PERSIST"));
+            return Ok(Statement::ResetPersist(self.alloc(reset)));
         }
         let mut what = "";
         self.comma_list(|p| {

@@ -24,6 +24,7 @@ impl<'a> Parser<'a> {
                 limit: None,
                 locking: &[],
                 into: None,
+                into_is_inner: false,
                 span: Span::default(),
             }),
             check_option: None,

@@ -12,6 +12,7 @@ pub(super) mod values;
 use std::sync::Arc;
 
 use plan::Expr;
+use plan::logical::AggregateFunction;
 use plan::physical::{Aggregate, Node, PhysicalPlan};
 use types::planted::{self, Plant};
 use types::vector::{BytesColumn, Cell, batch_rows_max};
@@ -370,6 +371,11 @@ impl<'p> GroupBy<'p> {
         for ((state, call), shared) in self.states.iter_mut().zip(self.calls).zip(&self.shared) {
             state.resize(self.group_count);
             state.finish_spilled((call, shared), limit, ctx)?;
+            if self.rollup && call.function == AggregateFunction::Grouping {
+                for group in 0..self.group_count {
+                    state.set_level(call, group, usize::from(self.table.keys().get(group)[0]));
+                }
+            }
         }
         self.order = (0..self.group_count as u32).collect();
         if let Some(spilled) = self.spilled.take() {

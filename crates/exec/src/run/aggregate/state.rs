@@ -4,12 +4,13 @@
 //! GROUP_CONCAT keeps no more than its longest result needs, a JSON aggregate fails above `max_allowed_packet`, and what
 //! DISTINCT has not seen for lack of memory waits on disk for the end of the input ([`State::finish_spilled`]).
 
+use plan::Expr;
 use plan::logical::AggregateFunction;
 use plan::physical::{Aggregate, Node, PhysicalPlan};
 use types::charset::Charset;
 use types::json::Json;
 use types::vector::BytesColumn;
-use types::{Batch, Cell, CollationId, Column, DataType, Decimal, Physical};
+use types::{Batch, Cell, CollationId, Column, DataType, Decimal, Physical, Value};
 
 use super::values::{
     OwnedCell, Variance, add_decimal, add_to_variance, check_packet, combine_bytes, compare, emit_sum,
@@ -120,6 +121,8 @@ enum Kind {
     Concat(Vec<Option<GroupConcat>>),
     JsonArray(Vec<Option<Items<Json>>>),
     JsonObject(Vec<Option<Items<Member>>>),
+    /// GROUPING, known with the groups themselves: no row changes it.
+    Grouping(Vec<i64>),
 }
 
 /// What the states of an aggregate have in common, over all passes.
@@ -171,6 +174,7 @@ impl State {
             A::GroupConcat => Kind::Concat(Vec::new()),
             A::JsonArrayAgg => Kind::JsonArray(Vec::new()),
             A::JsonObjectAgg => Kind::JsonObject(Vec::new()),
+            A::Grouping => Kind::Grouping(Vec::new()),
         };
         // MIN and MAX of different values are MIN and MAX of all.
         let distinct = call.distinct && !matches!(kind, Kind::Extreme(_));
@@ -184,7 +188,7 @@ impl State {
     /// Bytes of memory it takes.
     pub(super) fn bytes(&self) -> usize {
         let states = match &self.kind {
-            Kind::Count(states) => states.capacity() * size_of::<i64>(),
+            Kind::Count(states) | Kind::Grouping(states) => states.capacity() * size_of::<i64>(),
             Kind::Integers(states) => states.capacity() * size_of::<(i128, u64)>(),
             Kind::Decimals(states) => states.capacity() * size_of::<(Decimal, u64)>(),
             Kind::Doubles(states) => states.capacity() * size_of::<(f64, u64)>(),
@@ -202,7 +206,7 @@ impl State {
     /// Makes room for this many groups.
     pub(super) fn resize(&mut self, groups: usize) {
         match &mut self.kind {
-            Kind::Count(states) => states.resize(groups, 0),
+            Kind::Count(states) | Kind::Grouping(states) => states.resize(groups, 0),
             Kind::Integers(states) => states.resize(groups, (0, 0)),
             Kind::Decimals(states) => states.resize(groups, (Decimal::ZERO, 0)),
             Kind::Doubles(states) => states.resize(groups, (0.0, 0)),
@@ -223,7 +227,7 @@ impl State {
             states.drain(..groups.min(states.len()));
         }
         match &mut self.kind {
-            Kind::Count(states) => drop_first(states, groups),
+            Kind::Count(states) | Kind::Grouping(states) => drop_first(states, groups),
             Kind::Integers(states) => drop_first(states, groups),
             Kind::Decimals(states) => drop_first(states, groups),
             Kind::Doubles(states) => drop_first(states, groups),
@@ -263,6 +267,16 @@ impl State {
         let arrival = Cell::Int(self.arrival as i64);
         let cells = args.iter().map(|arg| arg.cell(row)).chain([arrival]);
         seen.is_new(&self.key, cells, &shared.keys, limit, ctx)
+    }
+
+    /// GROUPING of a group of ROLLUP by its first `level` keys; nothing for other aggregates.
+    pub(super) fn set_level(&mut self, call: &Aggregate, group: usize, level: usize) {
+        let Kind::Grouping(states) = &mut self.kind else { return };
+        let is_summed = |arg: &Expr| match arg.as_literal() {
+            Some(Value::Int(key)) => i64::from(usize::try_from(*key).is_ok_and(|key| key >= level)),
+            _ => 0,
+        };
+        states[group] = call.args.iter().fold(0, |bits, arg| bits << 1 | is_summed(arg));
     }
 
     /// Rows of `args`, each of its group. `seen_limit`: bytes of memory for what DISTINCT has seen.
@@ -306,6 +320,7 @@ impl State {
                     }
                     return Ok(());
                 }
+                Kind::Grouping(_) => return Ok(()),
                 _ => {}
             }
         }
@@ -360,6 +375,7 @@ impl State {
     ) -> SqlResult<()> {
         use AggregateFunction as A;
         match &mut self.kind {
+            Kind::Grouping(_) => {}
             Kind::Count(states) => states[at] += 1,
             Kind::Integers(states) => {
                 let value = args[0].ints()[row];
@@ -496,7 +512,7 @@ impl State {
     ) -> SqlResult<()> {
         use AggregateFunction as A;
         match &mut self.kind {
-            Kind::Count(states) => out.push_int(states[group]),
+            Kind::Count(states) | Kind::Grouping(states) => out.push_int(states[group]),
             Kind::Integers(states) => {
                 let (sum, count) = states[group];
                 emit_sum(call, Decimal::from_i128(sum), count, out);

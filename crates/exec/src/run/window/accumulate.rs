@@ -74,7 +74,7 @@ impl Accumulator {
             }
             A::JsonArrayAgg => Known::JsonArray(VecDeque::new()),
             A::JsonObjectAgg => Known::JsonObject(VecDeque::new()),
-            A::Count | A::CountStar | A::GroupConcat => Known::Count(0),
+            A::Count | A::CountStar | A::GroupConcat | A::Grouping => Known::Count(0),
         };
         Accumulator { known, slides, is_stale: false }
     }

@@ -19,8 +19,9 @@ use crate::conversation::context;
 use crate::conversation::execution;
 use crate::conversation::ground::Ground;
 use crate::conversation::inside;
+use crate::conversation::into_file::{self, FileTarget};
 use crate::conversation::plans::{Planner, into_of};
-use crate::conversation::routines::{Planned, Routines};
+use crate::conversation::routines::{Planned, RoutineInto, Routines};
 use crate::conversation::{Session, access};
 use crate::plans::PlanHandle;
 use crate::routine::program::{EmbeddedKind, Program, Slot, SlotType, StatementId, Target};
@@ -44,7 +45,10 @@ pub(super) fn run_embedded<B: Backend>(
             session.account.renew(&session.shared.core);
             let mut planned = take_plan(session, program, id)?;
             let ran = match &planned.into {
-                Some(targets) => run_into_targets(session, &mut planned.plan, targets, ground),
+                Some(RoutineInto::Targets(targets)) => {
+                    run_into_targets(session, &mut planned.plan, targets, ground)
+                }
+                Some(RoutineInto::File(target)) => run_into_file(session, &mut planned.plan, target, ground),
                 None => match ground {
                     Ground::Own => run_with_slots(session, &mut planned.plan, reply),
                     Ground::Lent(lent) => {
@@ -211,7 +215,7 @@ pub(in crate::conversation) fn take_plan<B: Backend>(
             let parsed = syntax::parse(&embedded.text, &arena, mode).map_err(failed)?;
             let plan = session.planner().plan_statement(&parsed.statement, &embedded.text, &[])?;
             let into = into_of(&parsed.statement)
-                .map(|into| targets_of(program, embedded.scope, into))
+                .map(|into| into_of_routine(program, embedded.scope, into))
                 .transpose()?;
             Ok(Planned { plan, into, memory: None })
         }
@@ -272,6 +276,7 @@ pub(in crate::conversation) fn plan_expr<B: Backend>(
         limit: None,
         locking: &[],
         into: None,
+        into_is_inner: false,
         span: expr.span,
     };
     planner.plan_statement(&Statement::Query(&query), text, values)
@@ -312,7 +317,44 @@ pub(super) fn collect<B: Backend>(
     Ok(sink.rows)
 }
 
-/// SELECT ... INTO.
+/// SELECT ... INTO OUTFILE, INTO DUMPFILE.
+fn run_into_file<B: Backend>(
+    session: &mut Session<B>,
+    plan: &mut PlanHandle<B>,
+    target: &FileTarget,
+    ground: &mut Ground<'_>,
+) -> Attempt<()> {
+    into_file::require_privilege(&session.account)?;
+    access::require_plan(&session.account, plan.physical())?;
+    conversation::run::require_join_size(session.variables.settings(), plan, &[])?;
+    session.count(crate::status::StatementKind::Select);
+    let (found, rows) = if let Ground::Lent(lent) = ground {
+        let mut sink = into_file::sink_of(session, plan, target, u64::MAX)?;
+        let ran = inside::with_slots(session, plan, lent, |prepared, context| {
+            exec::run_query(prepared, context, &mut sink)
+        });
+        into_file::finish(session, &mut sink, ran)?
+    } else {
+        execution::run_limited(session, plan, |session, plan| {
+            execution::in_statement(session, plan, false, |session, in_transaction| {
+                let mut sink = into_file::sink_of(session, plan, target, u64::MAX)?;
+                let ran = context::with_context(session, plan, &[], |prepared, context| {
+                    exec::run_query(prepared, context, &mut sink)
+                });
+                let done = into_file::finish(session, &mut sink, ran)?;
+                if in_transaction {
+                    session.tables.end_statement(&session.shared)?;
+                }
+                Ok(done)
+            })
+        })?
+    };
+    session.results.set_found_rows(if plan.physical().calc_found_rows { found } else { rows });
+    session.results.set_row_count(i64::try_from(rows).unwrap_or(i64::MAX));
+    Ok(())
+}
+
+/// SELECT ... INTO variables.
 fn run_into_targets<B: Backend>(
     session: &mut Session<B>,
     plan: &mut PlanHandle<B>,
@@ -476,10 +518,13 @@ fn stored<B: Backend>(session: &mut Session<B>, value: &Value, to: &DataType, na
     Ok(column)
 }
 
-/// Where the columns of SELECT ... INTO go.
-fn targets_of(program: &Program, scope: usize, into: &IntoClause<'_>) -> Result<Box<[Target]>> {
+/// Where the rows of SELECT ... INTO go.
+fn into_of_routine(program: &Program, scope: usize, into: &IntoClause<'_>) -> Result<RoutineInto> {
+    if let Some(target) = FileTarget::of(into)? {
+        return Ok(RoutineInto::File(target));
+    }
     let IntoClause::Variables(targets) = into else {
-        return Err(crate::errors::not_supported("INTO OUTFILE"));
+        return Err(e::ER_INTERNAL_ERROR.with(&[&"INTO without a target"]));
     };
     let target = |target: &IntoVar<'_>| match target {
         IntoVar::User(name) => Ok(Target::User(name.to_ascii_lowercase())),
@@ -489,5 +534,5 @@ fn targets_of(program: &Program, scope: usize, into: &IntoClause<'_>) -> Result<
             slot.map(Target::Local).ok_or_else(|| e::ER_SP_UNDECLARED_VAR.with(&[&text]))
         }
     };
-    targets.iter().map(target).collect()
+    Ok(RoutineInto::Targets(targets.iter().map(target).collect::<Result<_>>()?))
 }
