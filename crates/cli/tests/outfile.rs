@@ -292,12 +292,17 @@ fn files_lie_where_the_server_may_write() {
     assert_eq!(write(&inside.join("missing/a")), Some(1290));
     assert_eq!(write(&inside.join("dangling")), Some(1086));
     assert_eq!(write(Path::new("relative")), Some(1290));
+    // A named pipe has no other end here: nothing waits for it.
+    let pipe = inside.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+    assert_eq!(write(&pipe), Some(1086));
     assert!(!outside.join("new").exists() && !outside.join("a").exists());
     must(&mut connection, "CREATE DATABASE d");
     must(&mut connection, "CREATE TABLE d.t (a INT)");
     let load = |path: &Path| format!("LOAD DATA INFILE '{}' INTO TABLE d.t", path.display());
     assert_eq!(number(&mut connection, &load(&inside.join("secret"))), Some(1290));
     assert_eq!(number(&mut connection, &load(&inside.join("link/secret"))), Some(1290));
+    assert_eq!(number(&mut connection, &load(&pipe)), Some(29));
     assert_eq!(number(&mut connection, &load(&folder.path().join("way/a"))), None);
     drop(connection);
 

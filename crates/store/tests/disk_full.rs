@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use store::wal::LogOptions;
-use store::{LockWait, Options, ScanRange, Store, StoreError, Tree, TreeId, WriteError, check_files};
+use store::{
+    LockWait, Options, ScanRange, Store, StoreError, Transaction, Tree, TreeId, WriteError, check_files,
+};
 
 const FOLDER: &str = "/data";
 const NOWAIT: LockWait = LockWait::Nowait;
@@ -387,4 +389,59 @@ fn a_restart_on_a_full_disk_repeats_the_log_and_has_room_for_deletions() {
             assert_removes(&store, &tree, other, &mut rows, &what);
         }
     }
+}
+
+/// A commit that stays where it fails: wherever the room ends, the next attempt commits all of it.
+#[test]
+fn a_transaction_that_stays_when_its_commit_finds_no_room_loses_nothing() {
+    const CHANGED: u32 = 900;
+    let (mut refused, mut committed) = (0, 0);
+    for room_kb in (0_u64..1600).step_by(50) {
+        let world = SimWorld::new(room_kb);
+        let small = Options { txn_log_memory_bytes: 128 << 10, ..options() };
+        let store = Store::open(world.env(), Path::new(FOLDER), small).unwrap();
+        let tree = store.tree(TreeId(2)).unwrap();
+        let mut rows = Rows::new();
+        for number in 0..OLD {
+            assert!(put(&store, &tree, number, 0));
+        }
+        let mut large = store.begin();
+        for number in 0..CHANGED {
+            large.put(&tree, &key(number), &value(number, 9), NOWAIT).unwrap();
+        }
+        large.give_up_log_parts().unwrap();
+        (0..OLD).for_each(|number| {
+            rows.insert(key(number).to_vec(), value(number, if number <= CHANGED { 9 } else { 0 }));
+        });
+        let before = large.savepoint();
+        leave_room(&world, room_kb << 10, false);
+        // As XA COMMIT does: one more change, then the commit; both or neither.
+        let mut attempt = |large: &mut Transaction| -> Result<(), StoreError> {
+            match large.put(&tree, &key(CHANGED), &value(CHANGED, 9), NOWAIT) {
+                Ok(()) => {}
+                Err(WriteError::Store(error)) => return Err(error),
+                Err(error) => panic!("{error}"),
+            }
+            let position = large.commit_or_stay()?;
+            store.sync_to(position.unwrap()).unwrap();
+            Ok(())
+        };
+        match attempt(&mut large) {
+            Ok(()) => committed += 1,
+            Err(error) => {
+                assert!(is_full(&error), "{error}");
+                assert_ne!(large.id().0, 0, "it stays");
+                refused += 1;
+                large.rollback_to(&before).unwrap();
+                world.disk().plan(Faults::default());
+                attempt(&mut large).unwrap();
+            }
+        }
+        world.disk().plan(Faults::default());
+        assert!(all(&store, &tree) == rows, "{room_kb}");
+        drop((large, store, tree));
+        let (store, tree) = open(&world.crash());
+        assert!(all(&store, &tree) == rows, "{room_kb} after a crash");
+    }
+    assert!(refused > 3 && committed > 3, "{refused}, {committed}");
 }

@@ -26,7 +26,8 @@ use service::error::{
 };
 use session::backend::Xid;
 use store::{
-    CommitPosition, Interrupt, LockWait, ScanRange, Store, StoreError, Transaction, Tree, TreeId, WriteError,
+    CommitPosition, Interrupt, LockWait, ScanRange, Store, StoreError, Transaction, Tree, TreeId, TxnId,
+    WriteError,
 };
 
 use crate::metadata::MetadataLocks;
@@ -255,7 +256,10 @@ impl Prepared {
             while let Some((row, after)) = ListedRow::read(rest) {
                 rest = after;
                 // A temporary table's rows have ended with their session; another table is kept by its metadata lock.
-                let Ok(tree) = self.store.tree(row.tree) else { continue };
+                let tree = match self.store.tree(row.tree) {
+                    Err(StoreError::TreeGone(_)) => continue,
+                    tree => tree.map_err(store_error)?,
+                };
                 match row.value {
                     Some(value) => work.put(&tree, row.key, value, NOBODY).map_err(write_error)?,
                     // It may have been inserted and deleted.
@@ -348,21 +352,16 @@ impl Prepared {
     pub(super) fn commit(&self, xid: &Xid) -> Result<Option<CommitPosition>, Box<SqlError>> {
         let Held { mut work, metadata, piece_count } = self.take(xid)?;
         let before = work.savepoint();
-        if let Err(error) = self.delete_list(xid, piece_count, &mut work) {
-            work.rollback_to(&before).map_err(store_error)?;
+        let committed = self
+            .delete_list(xid, piece_count, &mut work)
+            .and_then(|()| work.commit_or_stay().map_err(store_error));
+        // Rolled back, it is with the store that has stopped: the next opening finds the list.
+        if committed.is_err() && work.id() != TxnId(0) {
+            let undone = work.rollback_to(&before);
             self.held.lock().insert(xid.clone(), Held { work, metadata, piece_count });
-            return Err(error);
+            undone.map_err(store_error)?;
         }
-        match work.commit_if_space() {
-            Ok(position) => Ok(position),
-            Err(error @ StoreError::DiskFull { .. }) => {
-                work.rollback_to(&before).map_err(store_error)?;
-                self.held.lock().insert(xid.clone(), Held { work, metadata, piece_count });
-                Err(store_error(error))
-            }
-            // The store has stopped: the next opening finds the list.
-            Err(error) => Err(store_error(error)),
-        }
+        committed
     }
 
     /// Rolls one back. Answers how far the log must be durable before that counts.

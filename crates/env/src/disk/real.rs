@@ -19,7 +19,8 @@ impl Disk for RealDisk {
         if create {
             create_durably(path)?;
         }
-        let directory = fs::File::open(path)?;
+        // What is no folder is not opened: a named pipe would wait for its other end.
+        let directory = fs::OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(path)?;
         if !directory.metadata()?.is_dir() {
             return Err(io::Error::new(
                 io::ErrorKind::NotADirectory,
@@ -93,6 +94,14 @@ impl Folder for RealFolder {
                 }
                 Err(error) => return Err(error),
             }
+        }
+        if !options.write && options.create == Create::Never {
+            // A named pipe would wait for its other end.
+            let file = how.custom_flags(libc::O_NONBLOCK).open(&path)?;
+            if !file.metadata()?.is_file() {
+                return Err(io::Error::from_raw_os_error(libc::EINVAL));
+            }
+            return Ok(Arc::new(RealFile { file }));
         }
         Ok(Arc::new(RealFile { file: how.open(&path)? }))
     }

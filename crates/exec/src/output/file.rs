@@ -23,6 +23,8 @@ use crate::expr::SqlResult;
 const ESCAPE_LETTERS: &[u8] = b"ntrb0ZN\0";
 /// Characters of numbers: MySQL does not escape them as the end of fields beside columns of numbers.
 const NUMBER_CHARACTERS: &[u8] = b".0123456789e+-\0";
+/// From so many bytes on a column is never padded, nor are those beside it.
+const FIXED_BYTES_MAX: usize = 1 << 24;
 /// Rows that DUMPFILE takes: MySQL notices the third.
 const DUMPED_ROWS_MAX: u64 = 2;
 /// At most this many conditions of a statement can be shown (`max_error_count`).
@@ -48,8 +50,8 @@ pub struct LineFormat {
 }
 
 impl LineFormat {
-    /// Whether fields have neither an end nor quotes: each is as wide as its column.
-    fn is_fixed(&self) -> bool {
+    /// Whether fields have neither an end nor quotes: each is as wide as its column, unless one is too wide for that.
+    fn is_without_separators(&self) -> bool {
         self.field_end.is_empty() && self.enclosed.is_empty()
     }
 
@@ -187,6 +189,8 @@ pub struct FileSink {
     writer: FileWriter,
     shape: FileShape,
     columns: Vec<FileColumn>,
+    /// Each field is as wide as its column.
+    is_fixed: bool,
     /// What is written before a separator inside of a field.
     before_separator: Option<u8>,
     row_count: u64,
@@ -230,8 +234,12 @@ impl FileSink {
                 texts.iter().find(|(column, _)| *column == ordinal).map_or(ordinal, |(_, text)| *text);
             FileColumn::new(data_type, described, name, place, &shape)
         });
+        let columns: Vec<FileColumn> = columns.collect();
+        let is_fixed = matches!(&shape, FileShape::Lines(format) if format.is_without_separators())
+            && columns.iter().all(|column| column.width < FIXED_BYTES_MAX);
         Self {
-            columns: columns.collect(),
+            columns,
+            is_fixed,
             writer,
             shape,
             before_separator,
@@ -293,7 +301,7 @@ impl FileSink {
         let column = &self.columns[ordinal];
         if matches!(cell, Cell::Null) {
             return match format.escaped {
-                _ if format.is_fixed() => self.writer.put_spaces(column.width),
+                _ if self.is_fixed => self.writer.put_spaces(column.width),
                 Some(escape) => self.writer.put(&[escape, b'N']),
                 None => self.writer.put(b"NULL"),
             };
@@ -316,7 +324,7 @@ impl FileSink {
             }
             &self.converted
         };
-        if format.is_fixed() {
+        if self.is_fixed {
             text = &text[..text.len().min(column.width)];
         }
         let text_bytes = text.len();
@@ -334,7 +342,7 @@ impl FileSink {
         if column.is_enclosed {
             self.writer.put(&format.enclosed)?;
         }
-        if format.is_fixed() { self.writer.put_spaces(column.width - text_bytes) } else { Ok(()) }
+        if self.is_fixed { self.writer.put_spaces(column.width - text_bytes) } else { Ok(()) }
     }
 }
 

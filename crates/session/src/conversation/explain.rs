@@ -81,6 +81,7 @@ pub(crate) fn explain<B: Backend>(
     if !has_plan(statement) {
         return Err(not_supported("EXPLAIN of this statement").into());
     }
+    run::require_into(session, statement)?;
     let asked = Asked { analyze: explain.analyze, format, statement, span, sql, parameters };
     let shown = hinted_variables::with_hinted(session, statement, sql, |session| match explain.schema {
         None => of_statement(session, &asked, reply),

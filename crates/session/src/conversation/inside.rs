@@ -88,6 +88,7 @@ pub(super) fn with_slots<B: Backend, R>(
 /// Refuses tables that the statement around it has no locks of, and changes of tables that it uses.
 fn require_usable<B: Backend>(session: &mut Session<B>, plan: &CachedPlan<B>) -> Outcome {
     let physical = plan.physical();
+    session.tables.require_branch_takes(physical)?;
     let firing = session.routines.firing();
     for (index, table) in physical.tables.iter().enumerate() {
         let definition = &table.entry.definition;

@@ -189,6 +189,20 @@ impl<B: Backend> TableState<B> {
         })
     }
 
+    /// Refuses a plan with tables that the session's branch does not take now.
+    ///
+    /// # Errors
+    /// 1399, 1614, 4091.
+    #[inline]
+    pub(super) fn require_branch_takes(&mut self, plan: &PhysicalPlan) -> Outcome {
+        match self.transaction.branch_mut() {
+            Some(branch) if !plan.tables.is_empty() => {
+                branch.require_tables(|| plan.tables.iter().any(PlanTable::is_temporary))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Takes the metadata locks of a plan's tables for the rest of the transaction; under LOCK TABLES, looks whether they
     /// are among those locked. What the statement took goes back if it fails.
     ///
@@ -201,11 +215,7 @@ impl<B: Backend> TableState<B> {
         variables: &SessionVariables,
         plan: &PhysicalPlan,
     ) -> Attempt<()> {
-        if let Some(branch) = self.transaction.branch_mut()
-            && !plan.tables.is_empty()
-        {
-            branch.require_tables(|| plan.tables.iter().any(PlanTable::is_temporary))?;
-        }
+        self.require_branch_takes(plan)?;
         let mark = self.transaction.table_mark();
         let may_requeue = self.transaction.may_requeue();
         let follows_references =

@@ -71,8 +71,8 @@ pub(crate) struct Work {
     is_broken: bool,
     /// Its changes so far are not in the log, nor in `log`: [`Transaction::give_up_log_parts`].
     has_given_up_parts: bool,
-    /// A commit that finds no space leaves it as it is.
-    outlives_full_disk: bool,
+    /// A commit that fails leaves it as it is.
+    outlives_failed_commit: bool,
     /// Recovery repeats what the log already holds.
     replays: bool,
     /// What it changes pages for.
@@ -145,7 +145,7 @@ impl Transaction {
             deletes: false,
             is_broken: false,
             has_given_up_parts: false,
-            outlives_full_disk: false,
+            outlives_failed_commit: false,
             replays: false,
             purpose: Purpose::Any,
             owner: 0,
@@ -868,21 +868,22 @@ impl Transaction {
         self.commit_at(None)
     }
 
-    /// As [`Transaction::commit`], but where the disk has no space for it the transaction goes on, with all that it has changed and locked.
+    /// As [`Transaction::commit`], but where that fails the transaction goes on, with all that it has changed and locked, as long as the
+    /// store does.
     ///
     /// # Errors
-    /// As [`Transaction::commit`]; it is rolled back unless the error is `DiskFull`.
-    pub fn commit_if_space(&mut self) -> Result<Option<CommitPosition>, StoreError> {
+    /// As [`Transaction::commit`]; [`Transaction::id`] is 0 if it is rolled back.
+    pub fn commit_or_stay(&mut self) -> Result<Option<CommitPosition>, StoreError> {
         if self.work.id == TxnId(0) {
             return Ok(None);
         }
-        self.work.outlives_full_disk = true;
+        self.work.outlives_failed_commit = true;
         self.commit_at(None)
     }
 
     /// A commit has failed: rolls back, unless the transaction outlives that.
     fn fail_commit(&mut self, error: StoreError) -> StoreError {
-        if self.work.outlives_full_disk && matches!(error, StoreError::DiskFull { .. }) {
+        if self.work.outlives_failed_commit && self.store.stopped().is_none() {
             return error;
         }
         self.roll_back().err().unwrap_or(error)
@@ -908,9 +909,8 @@ impl Transaction {
         replayed: Option<(Csn, ReplayProgress)>,
     ) -> Result<Option<CommitPosition>, StoreError> {
         if self.work.is_broken {
-            self.roll_back()?;
             let why = "an earlier statement could not be rolled back".into();
-            return Err(StoreError::UndoFile { doing: "reading", why });
+            return Err(self.fail_commit(StoreError::UndoFile { doing: "reading", why }));
         }
         if self.work.has_given_up_parts
             && let Err(error) = self.log_again()

@@ -4,7 +4,7 @@
 //! Invariants:
 //! 1. Each row that bears the transaction's id comes once: with the undo entry that its newest version names, or with the one that says
 //!    that there was none before.
-//! 2. A transaction whose parts were given up writes all of its rows into the log before its commit record.
+//! 2. A transaction whose parts were given up writes all of its rows into the log before its commit record, at each attempt to commit.
 
 use super::{Transaction, log_failed};
 use crate::error::StoreError;
@@ -87,11 +87,10 @@ impl Transaction {
             }
             Ok(())
         });
-        if logged.is_err() {
-            again.abandon(log);
-        } else {
-            self.work.log = again;
-            self.work.has_given_up_parts = false;
+        // A commit that fails after this begins again: the parts stay given up.
+        match logged {
+            Ok(()) => self.work.log = again,
+            Err(_) => again.abandon(log),
         }
         logged
     }
