@@ -416,7 +416,7 @@ fn a_transaction_that_stays_when_its_commit_finds_no_room_loses_nothing() {
         let before = large.savepoint();
         leave_room(&world, room_kb << 10, false);
         // As XA COMMIT does: one more change, then the commit; both or neither.
-        let mut attempt = |large: &mut Transaction| -> Result<(), StoreError> {
+        let attempt = |large: &mut Transaction| -> Result<(), StoreError> {
             match large.put(&tree, &key(CHANGED), &value(CHANGED, 9), NOWAIT) {
                 Ok(()) => {}
                 Err(WriteError::Store(error)) => return Err(error),

@@ -102,6 +102,16 @@ pub fn optimize(bound: Bound, options: &Options) -> PhysicalPlan {
 /// Makes the plan that is best for these values of constants and parameters. It is right for others, too.
 #[must_use]
 pub fn optimize_for(mut bound: Bound, options: &Options, constants: &dyn Constants) -> PhysicalPlan {
+    if trace::features().is_some() {
+        return optimize_traced(bound, options, constants);
+    }
+    passes::run(&mut bound, options.switches);
+    build_for(bound, options, constants)
+}
+
+/// [`optimize_for`], which tells what it does.
+#[cold]
+fn optimize_traced(mut bound: Bound, options: &Options, constants: &dyn Constants) -> PhysicalPlan {
     trace::part("join_optimization", || {
         trace::add(|| vec![("logical_plan", texts(bound.text().lines()))]);
         passes::run(&mut bound, options.switches);
