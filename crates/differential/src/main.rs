@@ -125,6 +125,31 @@ fn write_finding(folder: &Path, name: &str, finding: &Finding) -> std::io::Resul
     std::fs::write(folder.join(name), script_text(finding))
 }
 
+/// Whether a difference is proven to depend on what `of` names; it is counted by its kind, and said. `from`: where it was found.
+fn is_proven(
+    proof: Result<Option<impl std::fmt::Display>, client::Error>,
+    of: &str,
+    finding: &Finding,
+    from: &str,
+    counts: &mut BTreeMap<String, usize>,
+    failure: &mut Option<String>,
+) -> bool {
+    match proof {
+        Ok(Some(why)) => {
+            let kind = format!("{:?}", finding.difference.kind);
+            let (left, right) = finding.difference.errors;
+            println!("depends on {of}, {kind} {left:?} {right:?}, {from}: {why}");
+            *counts.entry(kind).or_default() += 1;
+            true
+        }
+        Ok(None) => false,
+        Err(error) => {
+            *failure = Some(error.to_string());
+            false
+        }
+    }
+}
+
 fn run(arguments: &Arguments) -> Result<bool, String> {
     let Arguments { left, right, lenience, database, settings, .. } = arguments;
     let connect = |database: &str| {
@@ -208,15 +233,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 }),
                 false => Ok(None),
             };
-            match by_plan {
-                Ok(Some(plan)) => {
-                    let (left, right) = finding.difference.errors;
-                    println!("depends on the plan, {kind} {left:?} {right:?}, seed {seed}: {plan}");
-                    *of_plan.entry(kind).or_default() += 1;
-                    return;
-                }
-                Ok(None) => {}
-                Err(error) => failure = Some(error.to_string()),
+            let from = format!("seed {seed}");
+            if is_proven(by_plan, "the plan", &finding, &from, &mut of_plan, &mut failure) {
+                return;
             }
             match plan_errors.evaluated(&finding) {
                 Ok(Some(why)) => {
@@ -234,15 +253,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 Ok(None) => {}
                 Err(error) => failure = Some(error.to_string()),
             }
-            match plan_errors.first(&finding) {
-                Ok(Some(why)) => {
-                    let (left, right) = finding.difference.errors;
-                    println!("depends on the order of checks, {kind} {left:?} {right:?}, seed {seed}: {why}");
-                    *of_order.entry(kind).or_default() += 1;
-                    return;
-                }
-                Ok(None) => {}
-                Err(error) => failure = Some(error.to_string()),
+            let by_order = plan_errors.first(&finding);
+            if is_proven(by_order, "the order of checks", &finding, &from, &mut of_order, &mut failure) {
+                return;
             }
             let mut finding = match &mut cutter {
                 Some(cutter) => minimise(cutter, finding),
@@ -263,29 +276,15 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                     Ok(Verdict::Stands(unlike)) => finding.difference.narrow(unlike),
                     Err(error) => failure = Some(error.to_string()),
                 }
-                let (left, right) = finding.difference.errors;
-                match plan_errors.unneeded(&finding) {
-                    Ok(Some(plan)) => {
-                        println!(
-                            "depends on the plan, {kind} {left:?} {right:?}, seed {seed}, cut down: {plan}"
-                        );
-                        *of_plan.entry(kind).or_default() += 1;
-                        return;
-                    }
-                    Ok(None) => {}
-                    Err(error) => failure = Some(error.to_string()),
+                let from = format!("seed {seed}, cut down");
+                let by_plan = plan_errors.unneeded(&finding);
+                if is_proven(by_plan, "the plan", &finding, &from, &mut of_plan, &mut failure) {
+                    return;
                 }
                 // Both errors of a large statement are seldom found by cutting it once.
-                match plan_errors.first(&finding) {
-                    Ok(Some(why)) => {
-                        println!(
-                            "depends on the order of checks, {kind} {left:?} {right:?}, seed {seed}, cut down: {why}"
-                        );
-                        *of_order.entry(kind).or_default() += 1;
-                        return;
-                    }
-                    Ok(None) => {}
-                    Err(error) => failure = Some(error.to_string()),
+                let by_order = plan_errors.first(&finding);
+                if is_proven(by_order, "the order of checks", &finding, &from, &mut of_order, &mut failure) {
+                    return;
                 }
             }
             let kind = format!("{:?}", finding.difference.kind);

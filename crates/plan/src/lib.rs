@@ -39,7 +39,7 @@ pub mod bind;
 pub mod build;
 pub mod constants;
 mod cost;
-pub mod document;
+mod document;
 mod error;
 pub mod explain;
 pub mod function;

@@ -17,7 +17,7 @@ thread_local! {
     static TRACE: RefCell<Trace> = const { RefCell::new(Trace::new()) };
 }
 
-/// Which steps are told of (`optimizer_trace_features`).
+/// Which steps a trace contains (`optimizer_trace_features`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Features {
     /// Orders of joins that were considered.
@@ -35,7 +35,7 @@ pub struct Settings {
     pub one_line: bool,
     /// Objects and lists end with their names (`end_markers_in_json`).
     pub end_markers: bool,
-    /// Which steps are told of.
+    /// Which steps the trace contains.
     pub features: Features,
 }
 
@@ -205,7 +205,7 @@ pub fn traced<R>(settings: Settings, run: impl FnOnce() -> R) -> (R, Traced) {
     (outcome, traced)
 }
 
-/// What is to be told of; none: no trace is made.
+/// Which steps the trace of this thread contains; none: no trace is made.
 #[inline]
 pub(crate) fn features() -> Option<Features> {
     FEATURES.get()

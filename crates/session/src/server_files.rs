@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use env::disk::{File, FileOptions};
+use env::disk::{File, FileOptions, error_text};
 use service::SqlError;
 use service::error::{
     EE_CANTCREATEFILE, EE_FILENOTFOUND, EE_STAT, ER_FILE_EXISTS_ERROR, ER_OPTION_PREVENTS_STATEMENT,
@@ -64,12 +64,6 @@ impl ServerPath {
     }
 }
 
-/// The text that the system has for an error.
-fn text_of(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
-}
-
 /// Opens a file to read it.
 ///
 /// # Errors
@@ -79,7 +73,7 @@ pub(crate) fn open(core: &Core, path: &str) -> Result<Arc<dyn File>> {
     let shown = found.absolute.display();
     let missing = |error: &std::io::Error| {
         let code = if error.kind() == std::io::ErrorKind::NotFound { EE_STAT } else { EE_FILENOTFOUND };
-        code.with(&[&shown, &error.raw_os_error().unwrap_or(NO_ENTRY), &text_of(error)])
+        code.with(&[&shown, &error.raw_os_error().unwrap_or(NO_ENTRY), &error_text(error)])
     };
     let Some((folder, name)) = found.parts() else {
         return Err(EE_STAT.with(&[&shown, &NO_ENTRY, &"No such file or directory"]));
@@ -108,7 +102,7 @@ pub(crate) fn create(core: &Core, path: &str) -> Result<(Arc<dyn File>, String)>
     };
     let failed = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => exists(),
-        _ => refused(error.raw_os_error().unwrap_or(NO_ENTRY), &text_of(&error)),
+        _ => refused(error.raw_os_error().unwrap_or(NO_ENTRY), &error_text(&error)),
     };
     let data = core.env.disk.real_path(Path::new(core.globals().text(known::datadir())));
     if data.is_ok_and(|data| folder.starts_with(data)) {

@@ -36,6 +36,24 @@ fn value(number: u64, round: u64) -> Vec<u8> {
     value
 }
 
+/// How far a transaction may go back in [`short_log`].
+const SHORT_SPAN_BYTES: u64 = 4 << 20;
+
+fn short_log() -> LogOptions {
+    LogOptions {
+        segment_bytes: 1 << 20,
+        transaction_span_bytes_max: SHORT_SPAN_BYTES,
+        ..LogOptions::default()
+    }
+}
+
+/// A transaction of one row, durable.
+fn put(store: &Store, tree: &Tree, number: u64, round: u64) {
+    let mut txn = store.begin();
+    txn.put(tree, &key(number), &value(number, round), NOWAIT).unwrap();
+    store.sync_to(txn.commit().unwrap().unwrap()).unwrap();
+}
+
 /// Looks whether the tree holds exactly the rows 0..`count`, each of the round that `round_of` says.
 fn assert_holds(store: &Store, tree: &Tree, count: u64, round_of: impl Fn(u64) -> u64) {
     let view = store.read_view();
@@ -198,19 +216,11 @@ fn what_a_savepoint_takes_back_is_not_repeated_over_anothers_commit() {
 
 #[test]
 fn a_transaction_that_goes_back_too_far_is_rolled_back_and_nothing_is_lost() {
-    let span_bytes_max = 4 << 20;
-    let log = || LogOptions {
-        segment_bytes: 1 << 20,
-        transaction_span_bytes_max: span_bytes_max,
-        ..LogOptions::default()
-    };
+    let span_bytes_max = SHORT_SPAN_BYTES;
+    let log = short_log;
     let world = SimWorld::new(3);
     let (store, tree) = open(&world, log());
-    let put = |number, round| {
-        let mut txn = store.begin();
-        txn.put(&tree, &key(number), &value(number, round), NOWAIT).unwrap();
-        store.sync_to(txn.commit().unwrap().unwrap()).unwrap();
-    };
+    let put = |number, round| put(&store, &tree, number, round);
     (0..1_000).for_each(|number| put(number, 0));
     let log_bytes = |world: &SimWorld| {
         let folder = world.env().disk.folder(Path::new("/data"), false).unwrap();
@@ -260,19 +270,10 @@ fn a_transaction_that_goes_back_too_far_is_rolled_back_and_nothing_is_lost() {
 
 #[test]
 fn a_transaction_that_gives_up_its_parts_holds_no_log_and_commits_its_rows_all_the_same() {
-    let span_bytes_max = 4 << 20;
-    let log = || LogOptions {
-        segment_bytes: 1 << 20,
-        transaction_span_bytes_max: span_bytes_max,
-        ..LogOptions::default()
-    };
+    let log = short_log;
     let world = SimWorld::new(7);
     let (store, tree) = open(&world, log());
-    let put = |number, round| {
-        let mut txn = store.begin();
-        txn.put(&tree, &key(number), &value(number, round), NOWAIT).unwrap();
-        store.sync_to(txn.commit().unwrap().unwrap()).unwrap();
-    };
+    let put = |number, round| put(&store, &tree, number, round);
     (0..1_000).for_each(|number| put(number, 0));
     let mut old = store.begin();
     for round in 1..=2 {

@@ -177,8 +177,8 @@ impl ListWriter {
 fn write_error(error: WriteError) -> Box<SqlError> {
     match error {
         WriteError::Store(error) => store_error(error),
-        // Its pieces are there, or another session is deleting them.
         WriteError::Interrupted => ER_QUERY_INTERRUPTED.bare(),
+        // Its pieces are there, or another session is deleting them.
         WriteError::DuplicateKey | WriteError::Locked { .. } => ER_XAER_DUPID.bare(),
         _ => ER_XAER_RMERR.bare(),
     }

@@ -48,6 +48,13 @@ pub trait Disk: Debug + Send + Sync {
     }
 }
 
+/// The system's text for an error, without its number.
+#[must_use]
+pub fn error_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
 /// A folder of files. Names are plain: no `/`, not empty, neither `.` nor `..` (else `InvalidInput`).
 pub trait Folder: Debug + Send + Sync {
     /// Where it is, for messages.

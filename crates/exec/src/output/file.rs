@@ -23,7 +23,7 @@ use crate::expr::SqlResult;
 const ESCAPE_LETTERS: &[u8] = b"ntrb0ZN\0";
 /// Characters of numbers: MySQL does not escape them as the end of fields beside columns of numbers.
 const NUMBER_CHARACTERS: &[u8] = b".0123456789e+-\0";
-/// From so many bytes on a column is never padded, nor are those beside it.
+/// Width in bytes from which a column is not padded, nor are the other columns of its query.
 const FIXED_BYTES_MAX: usize = 1 << 24;
 /// Rows that DUMPFILE takes: MySQL notices the third.
 const DUMPED_ROWS_MAX: u64 = 2;
@@ -114,7 +114,7 @@ pub struct FileWriter {
 }
 
 impl FileWriter {
-    /// A writer of an empty file, through a buffer of so many bytes, for a connection.
+    /// A writer of an empty file, through a buffer of `buffer_bytes`, for a connection.
     #[must_use]
     pub fn new(
         file: Arc<dyn File>,
@@ -159,9 +159,7 @@ impl FileWriter {
 
     #[cold]
     fn failed(&self, error: &std::io::Error) -> Box<SqlError> {
-        let text = error.to_string();
-        let text = text.split(" (os error").next().unwrap_or_default();
-        EE_WRITE.with(&[&self.shown, &error.raw_os_error().unwrap_or(5), &text])
+        EE_WRITE.with(&[&self.shown, &error.raw_os_error().unwrap_or(5), &env::disk::error_text(error)])
     }
 }
 
@@ -203,8 +201,8 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// Rows with these columns, of types, types as clients are told and names, go into the file; at most `rows_max`. `texts`: as of
-    /// [`super::RowEncoder::with_texts`].
+    /// Writes rows into the file, at most `rows_max`. Of each column: its type, the type in the description of the result, and its name.
+    /// `texts`: as of [`super::RowEncoder::with_texts`].
     #[must_use]
     pub fn new<'c>(
         writer: FileWriter,

@@ -698,7 +698,7 @@ impl Steps for Costs<'_, '_, '_> {
     }
 }
 
-/// What is told of orders of joins in a trace.
+/// Orders of joins in a trace.
 impl Costs<'_, '_, '_> {
     #[cold]
     fn trace_considered(&self, left: &Side, right: &Side, joined: &Side) {

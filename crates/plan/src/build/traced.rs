@@ -1,4 +1,4 @@
-//! What is told in a trace of how tables are read and joined.
+//! Access paths and join methods in a trace of the optimizer.
 
 use crate::cost;
 use crate::document::{Document, Members};

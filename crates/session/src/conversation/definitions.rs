@@ -68,7 +68,7 @@ pub(crate) fn run_ddl<B: Backend>(
     if !keeps_transaction {
         session.tables.commit(&session.shared, &session.variables)?;
         session.tables.wait_for_commit(reply);
-    } else {
+    } else if session.tables.transaction.branch().is_some() {
         let uses_any = makes_or_drops_temporary(session, statement)?;
         if let Some(branch) = session.tables.transaction.branch_mut() {
             branch.require_tables(|| uses_any)?;

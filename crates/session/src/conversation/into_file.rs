@@ -90,7 +90,7 @@ fn line_format(format: &FileFormat<'_>, charset: Option<&[u8]>) -> Result<LineFo
 ///
 /// # Errors
 /// Those of [`server_files::create`].
-pub(super) fn sink_of<B: Backend>(
+fn sink_of<B: Backend>(
     session: &mut Session<B>,
     plan: &CachedPlan<B>,
     target: &FileTarget,
@@ -118,18 +118,24 @@ pub(super) fn sink_of<B: Backend>(
     Ok(FileSink::new(writer, target.shape.clone(), columns, &plan.physical().texts(), rows_max))
 }
 
-/// Ends the file of a query that ran, or failed with an error: what came before the error is written, too. The warnings of its rows go
-/// to the session's. Returns what the query returned, and how many rows are in the file.
+/// Makes the file, and writes the rows that `run` sends to its sink, at most `rows_max`; what comes before an error is written, too. The
+/// warnings of the rows go to the session's. Notes how many rows the query has found, and answers how many are in the file.
 ///
 /// # Errors
-/// The query's; the file's (3).
-pub(super) fn finish<B: Backend>(
+/// Those of [`server_files::create`]; the query's; the file's (3).
+pub(super) fn write<B: Backend>(
     session: &mut Session<B>,
-    sink: &mut FileSink,
-    ran: Result<u64>,
-) -> Result<(u64, u64)> {
+    plan: &CachedPlan<B>,
+    target: &FileTarget,
+    rows_max: u64,
+    run: impl FnOnce(&mut Session<B>, &mut FileSink) -> Result<u64>,
+) -> Result<u64> {
+    let mut sink = sink_of(session, plan, target, rows_max)?;
+    let ran = run(session, &mut sink);
     let settings = session.variables.settings().diagnostics;
     session.diagnostics.extend(sink.take_warnings(), settings);
     let rows = sink.finish();
-    Ok((ran?, rows?))
+    let (found, rows) = (ran?, rows?);
+    session.results.set_found_rows(if plan.physical().calc_found_rows { found } else { rows });
+    Ok(rows)
 }

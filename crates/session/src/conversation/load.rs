@@ -496,7 +496,8 @@ fn open_source(core: &Core, load: &LoadData<'_>, reply: &mut Reply<'_>) -> Resul
     }
     let file = server_files::open(core, &name_text(load.path))?;
     let length = file.len().map_err(|error| {
-        EE_STAT.with(&[&name_text(load.path), &error.raw_os_error().unwrap_or(5), &error])
+        let text = env::disk::error_text(&error);
+        EE_STAT.with(&[&name_text(load.path), &error.raw_os_error().unwrap_or(5), &text])
     })?;
     Ok(Source::File { file, at: 0, length })
 }

@@ -401,12 +401,11 @@ fn run_into_file<B: Backend>(
     let rows = execution::run_limited(session, plan, |session, plan| {
         execution::in_statement(session, plan, false, |session, in_transaction| {
             let rows_max = rows_max(session.variables.settings(), &session.routines, plan);
-            let mut sink = into_file::sink_of(session, plan, target, rows_max)?;
-            let ran = context::with_context(session, plan, values, |prepared, context| {
-                exec::run_query(prepared, context, &mut sink)
-            });
-            let (found, rows) = into_file::finish(session, &mut sink, ran)?;
-            session.results.set_found_rows(if plan.physical().calc_found_rows { found } else { rows });
+            let rows = into_file::write(session, plan, target, rows_max, |session, sink| {
+                context::with_context(session, plan, values, |prepared, context| {
+                    exec::run_query(prepared, context, sink)
+                })
+            })?;
             finish(&mut session.tables, &session.shared, in_transaction, reply)?;
             Ok(rows)
         })

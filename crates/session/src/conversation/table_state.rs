@@ -134,13 +134,23 @@ impl<B: Backend> TableState<B> {
     /// As [`TableState::commit`], but for 1399.
     #[inline]
     pub(super) fn commit_open(&mut self, shared: &Shared<B>, variables: &SessionVariables) -> Outcome {
+        self.enter_commit(shared, variables)?;
+        let committed = self.transaction.commit(&shared.process.transaction);
+        self.drop_temporary_rows(shared);
+        committed
+    }
+
+    /// Waits, if the transaction has changed anything, while another session holds the global read lock.
+    ///
+    /// # Errors
+    /// 1205, 1317.
+    #[inline]
+    pub(super) fn enter_commit(&self, shared: &Shared<B>, variables: &SessionVariables) -> Outcome {
         // What is open when the session itself takes the global read lock is committed before.
         if self.transaction.has_changes() && !self.locks.has_read_lock() {
             self.enter_change(shared, variables, false)?;
         }
-        let committed = self.transaction.commit(&shared.process.transaction);
-        self.drop_temporary_rows(shared);
-        committed
+        Ok(())
     }
 
     /// Rolls back what is open, if anything.

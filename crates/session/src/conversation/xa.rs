@@ -119,21 +119,12 @@ fn prepare<B: Backend>(session: &mut Session<B>, xid: &Xid) -> Outcome {
         return Err(ER_XAER_NOTA.bare());
     }
     let detaches = of_session.detaches();
-    enter_change(session)?;
+    session.tables.enter_commit(&session.shared, &session.variables)?;
     // A KILL QUERY of an earlier statement is none of this one.
     session.tables.begin_statement(&session.shared, session.variables.settings(), false)?;
     session.tables.transaction.prepare_branch(&session.shared.process.transaction)?;
     if detaches {
         session.tables.transaction.close_branch();
-    }
-    Ok(())
-}
-
-/// Waits while another session holds the global read lock, as every commit does.
-fn enter_change<B: Backend>(session: &mut Session<B>) -> Outcome {
-    let has_changes = session.tables.transaction.has_changes();
-    if has_changes && !session.tables.locks.has_read_lock() {
-        session.tables.enter_change(&session.shared, &session.variables, false)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 //!    that there was none before.
 //! 2. A transaction whose parts were given up writes all of its rows into the log before its commit record, at each attempt to commit.
 
-use super::{Transaction, log_failed};
+use super::{Transaction, log_failed, rollback};
 use crate::error::StoreError;
 use crate::ids::TreeId;
 use crate::mvcc::undo::{self, Kind, NONE};
@@ -26,9 +26,7 @@ impl Transaction {
         let (mut copy, mut value) = (Vec::new(), Vec::new());
         let mut at = self.work.last;
         while at != NONE {
-            if !inner.undo.copy_in_memory(at, &mut copy)? {
-                env::blocking::around(|| inner.undo.copy(at, &mut copy))?;
-            }
+            rollback::copy_entry(inner, at, &mut copy)?;
             let entry = undo::read(&copy, 0)?;
             if entry.tree != TreeId::META
                 && let Some(tree) = inner.tree(entry.tree)

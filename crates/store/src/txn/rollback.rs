@@ -42,9 +42,7 @@ pub(crate) fn undo_until(
         if at == undo::NONE {
             return Err(StoreError::corrupt("undo", "a savepoint is not on its transaction's way"));
         }
-        if !inner.undo.copy_in_memory(at, &mut copy)? {
-            env::blocking::around(|| inner.undo.copy(at, &mut copy))?;
-        }
+        copy_entry(inner, at, &mut copy)?;
         let entry = undo::read(&copy, 0)?;
         inner.reserve_blocks_if_possible(Purpose::Restore)?;
         let restored = inner.retry_until_space(|| {
@@ -63,6 +61,14 @@ pub(crate) fn undo_until(
             inner.undo.release_entry(at);
             undone(&entry);
         }
+    }
+    Ok(())
+}
+
+/// Copies an entry of a running transaction, and announces the wait if it has to be read from the disk.
+pub(super) fn copy_entry(inner: &Inner, at: u64, copy: &mut Vec<u8>) -> Result<(), StoreError> {
+    if !inner.undo.copy_in_memory(at, copy)? {
+        env::blocking::around(|| inner.undo.copy(at, copy))?;
     }
     Ok(())
 }

@@ -328,28 +328,27 @@ fn run_into_file<B: Backend>(
     access::require_plan(&session.account, plan.physical())?;
     conversation::run::require_join_size(session.variables.settings(), plan, &[])?;
     session.count(crate::status::StatementKind::Select);
-    let (found, rows) = if let Ground::Lent(lent) = ground {
-        let mut sink = into_file::sink_of(session, plan, target, u64::MAX)?;
-        let ran = inside::with_slots(session, plan, lent, |prepared, context| {
-            exec::run_query(prepared, context, &mut sink)
-        });
-        into_file::finish(session, &mut sink, ran)?
+    let rows = if let Ground::Lent(lent) = ground {
+        into_file::write(session, plan, target, u64::MAX, |session, sink| {
+            inside::with_slots(session, plan, lent, |prepared, context| {
+                exec::run_query(prepared, context, sink)
+            })
+        })?
     } else {
         execution::run_limited(session, plan, |session, plan| {
             execution::in_statement(session, plan, false, |session, in_transaction| {
-                let mut sink = into_file::sink_of(session, plan, target, u64::MAX)?;
-                let ran = context::with_context(session, plan, &[], |prepared, context| {
-                    exec::run_query(prepared, context, &mut sink)
-                });
-                let done = into_file::finish(session, &mut sink, ran)?;
+                let rows = into_file::write(session, plan, target, u64::MAX, |session, sink| {
+                    context::with_context(session, plan, &[], |prepared, context| {
+                        exec::run_query(prepared, context, sink)
+                    })
+                })?;
                 if in_transaction {
                     session.tables.end_statement(&session.shared)?;
                 }
-                Ok(done)
+                Ok(rows)
             })
         })?
     };
-    session.results.set_found_rows(if plan.physical().calc_found_rows { found } else { rows });
     session.results.set_row_count(i64::try_from(rows).unwrap_or(i64::MAX));
     Ok(())
 }
