@@ -11,7 +11,9 @@ mod harness;
 
 use std::process::ExitCode;
 
-use client::Error;
+use client::{Error, Options};
+use differential::branches::Branches;
+use differential::cases::Finding;
 use differential::compare::Lenience;
 use differential::explained;
 use differential::generate::Settings;
@@ -24,6 +26,8 @@ const SEED: u64 = 1_000_000;
 const STATEMENTS: usize = 20_000;
 /// How many changes with bad values.
 const BAD_VALUES_STATEMENTS: usize = 1_500;
+/// How many statements over XA transactions.
+const BRANCH_STATEMENTS: usize = 600;
 /// The number of findings that are printed.
 const SHOWN_MAX: usize = 10;
 /// The number of statements in 100,000 that may differ: those that still do, until each is repaired. It only goes down.
@@ -55,6 +59,17 @@ struct Compared {
 }
 
 impl Compared {
+    /// Counts a case.
+    fn count(&mut self, compared: usize, finding: Option<&Finding>) {
+        self.statements += compared;
+        if let Some(finding) = finding {
+            self.found += 1;
+            if self.found <= SHOWN_MAX {
+                println!("{finding}");
+            }
+        }
+    }
+
     fn add(&mut self, other: Compared) {
         self.statements += other.statements;
         self.found += other.found;
@@ -74,17 +89,32 @@ fn bad_values(pair: &mut Pair) -> Compared {
                 break;
             }
         };
-        all.statements += compared;
+        all.count(compared, finding.as_ref());
         seed += 1;
-        if let Some(finding) = finding {
-            all.found += 1;
-            if all.found <= SHOWN_MAX {
-                println!("{finding}");
-            }
-        }
     }
     let (done, found) = (all.statements, all.found);
     println!("{done} changes with bad values, seeds {SEED} to {}: {found} differ", seed - 1);
+    all
+}
+
+/// Compares XA transactions over several connections.
+fn branches(left: &Options, right: &Options) -> Compared {
+    let branches = Branches::new(left, right, "differential_branches", false);
+    let mut all = Compared::default();
+    let mut seed = SEED;
+    while all.statements < BRANCH_STATEMENTS {
+        let (compared, finding) = match branches.case(seed) {
+            Ok(done) => done,
+            Err(error) => {
+                all.broken = Some(error);
+                break;
+            }
+        };
+        all.count(compared, finding.as_ref());
+        seed += 1;
+    }
+    let (done, found) = (all.statements, all.found);
+    println!("{done} statements over XA transactions, seeds {SEED} to {}: {found} differ", seed - 1);
     all
 }
 
@@ -138,6 +168,7 @@ fn main() -> ExitCode {
     let mut all = rounds(&mut pair);
     if all.broken.is_none() {
         all.add(bad_values(&mut pair));
+        all.add(branches(&server.options(), &oracle));
     }
     let is_alike = all.found * 100_000 <= DIFFERENCES_MAX_PER_100_000 * all.statements;
     println!("test {NAME} ... {}", if is_alike { "ok" } else { "FAILED" });

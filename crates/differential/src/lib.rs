@@ -14,13 +14,16 @@
 //!
 //! Without another server: [`alone`] compares a server with itself under other plans, and with a naive [`interpreter`].
 //!
-//! [`bad_values`]: short cases of changes with values that fit their columns badly, under every `sql_mode`.
+//! [`bad_values`]: short cases of changes with values that fit their columns badly, under every `sql_mode`. [`branches`]: short cases of XA
+//! transactions over several connections.
 //!
 //! Read next: [`ast`], [`generate`], [`round`], [`minimise`].
 
 pub mod alone;
 pub mod ast;
 pub mod bad_values;
+pub mod branches;
+pub mod cases;
 pub mod collation;
 pub mod compare;
 pub mod explained;

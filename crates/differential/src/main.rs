@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use client::Options;
+use differential::branches::Branches;
 use differential::compare::Lenience;
 use differential::explained;
 use differential::generate::Settings;
@@ -20,6 +21,7 @@ const USAGE: &str = "\
 usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@HOST:PORT
        differential --alone mysql://USER@HOST:PORT   compare a server with itself under other plans, and with an interpreter
        differential --bad-values --left URL --right URL   changes with bad values under every sql_mode
+       differential --branches --left URL --right URL     XA transactions over several connections
   --seed N          seed of the first round; each round has the next one (default 1)
   --statements N    how many statements in all (default 2000)
   --round N         statements in a round (default 200)
@@ -39,6 +41,15 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
   --database NAME   database to use on both servers; it is dropped (default differential)
 ";
 
+/// Short cases instead of rounds.
+#[derive(Clone, Copy)]
+enum Cases {
+    /// Of [`differential::bad_values`].
+    BadValues,
+    /// Of [`differential::branches`].
+    Branches,
+}
+
 struct Arguments {
     left: Options,
     right: Options,
@@ -46,7 +57,7 @@ struct Arguments {
     statements: usize,
     settings: Settings,
     is_minimising: bool,
-    is_about_bad_values: bool,
+    cases: Option<Cases>,
     most: usize,
     kinds: Option<String>,
     out: Option<PathBuf>,
@@ -62,7 +73,7 @@ fn arguments() -> Result<Arguments, String> {
     let mut statements = 2000;
     let mut settings = Settings::default();
     let mut is_minimising = false;
-    let mut is_about_bad_values = false;
+    let mut cases = None;
     let mut most = usize::MAX;
     let mut kinds = None;
     let mut out = None;
@@ -85,7 +96,8 @@ fn arguments() -> Result<Arguments, String> {
             "--kinds" => kinds = Some(value()?),
             "--most" => most = number(value()?)? as usize,
             "--minimise" => is_minimising = true,
-            "--bad-values" => is_about_bad_values = true,
+            "--bad-values" => cases = Some(Cases::BadValues),
+            "--branches" => cases = Some(Cases::Branches),
             "--out" => out = Some(PathBuf::from(value()?)),
             "--views" => reads_views = true,
             "--generated" => settings.generated = true,
@@ -110,7 +122,7 @@ fn arguments() -> Result<Arguments, String> {
         statements,
         settings,
         is_minimising,
-        is_about_bad_values,
+        cases,
         most,
         kinds,
         out,
@@ -345,17 +357,23 @@ fn alone(words: &[String]) -> Result<bool, String> {
     Ok(count == 0)
 }
 
-/// `--bad-values --left URL --right URL [--seed N] [--statements N] [--no-texts]`: cases of [`differential::bad_values`].
-fn bad_values(arguments: &Arguments) -> Result<bool, String> {
+/// `--bad-values` or `--branches`, `--left URL --right URL [--seed N] [--statements N] [--no-texts]`: cases until so many statements ran.
+fn run_cases(arguments: &Arguments, cases: Cases) -> Result<bool, String> {
     let Arguments { left, right, lenience, database, .. } = arguments;
     let mut pair = Pair::connect(left, right, database, *lenience)
         .map_err(|error| format!("cannot connect: {error}"))?;
+    let branches = Branches::new(left, right, database, lenience.texts);
     let folder = arguments.out.clone().unwrap_or_else(std::env::temp_dir);
     let (mut done, mut seed, mut counts) = (0, arguments.seed, BTreeMap::new());
     while done < arguments.statements {
-        let file = Some(folder.join(format!("{database}.load")));
-        let (compared, finding) = differential::bad_values::case(&mut pair, seed, file)
-            .map_err(|error| format!("case {seed}: {error}"))?;
+        let ran = match cases {
+            Cases::BadValues => {
+                let file = Some(folder.join(format!("{database}.load")));
+                differential::bad_values::case(&mut pair, seed, file)
+            }
+            Cases::Branches => branches.case(seed),
+        };
+        let (compared, finding) = ran.map_err(|error| format!("case {seed}: {error}"))?;
         done += compared;
         if let Some(finding) = finding {
             let count: &mut usize = counts.entry(finding.kind).or_default();
@@ -393,7 +411,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let ran = if arguments.is_about_bad_values { bad_values(&arguments) } else { run(&arguments) };
+    let ran = match arguments.cases {
+        Some(cases) => run_cases(&arguments, cases),
+        None => run(&arguments),
+    };
     match ran {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),

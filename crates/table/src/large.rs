@@ -209,7 +209,7 @@ impl Table {
         if offset == 0 {
             LARGE_VALUES_READ.increment();
         }
-        self.fetch_piece(ReadFrom::View(reader), piece, out)
+        self.fetch_piece(ReadFrom::View(self.reader(reader)), piece, out)
     }
 
     pub(crate) fn fetch(

@@ -210,6 +210,7 @@ impl Table {
         batch: &mut Batch,
         matched: &mut Vec<u32>,
     ) -> Result<(), StoreError> {
+        let reader = self.reader(reader);
         let mut scratch = Scratch::default();
         let all = Within::default();
         self.get_rows_with(&mut scratch, locators, reader, zone, columns, &all, batch, |number| {
@@ -232,6 +233,7 @@ impl Table {
         batch: &mut Batch,
         matched: &mut Vec<u32>,
     ) -> Result<(), StoreError> {
+        let reader = self.reader(reader);
         let Some(entries) = &self.indexes[index].entries else {
             return self.get_rows(keys, reader, zone, columns, batch, matched);
         };
@@ -646,6 +648,7 @@ impl TableScan {
         batch: &mut Batch,
         mut locators: Option<&mut BytesColumn>,
     ) -> Result<bool, StoreError> {
+        let reader = self.table.reader(reader);
         batch.clear();
         if let Some(locators) = &mut locators {
             locators.clear();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use access::{KeyBound, KeyBytesRange, KeyRange, RowObserver, RowTrigger};
-use catalog::{TableDefinition, TableSource, TreeNumber};
-use store::{Store, StoreError, Tree};
+use catalog::{TableDefinition, TableKind, TableSource, TreeNumber};
+use store::{Reader, Store, StoreError, Tree};
 use types::{Cell, Physical};
 
 use crate::auto_increment::AutoIncrement;
@@ -308,6 +308,13 @@ impl Table {
     #[must_use]
     pub fn metadata_lock(&self) -> &Arc<MetadataLock> {
         &self.counters.metadata_lock
+    }
+
+    /// How rows are read by who reads as `reader`. The rows of a temporary table change with its session alone, which sees them as they are
+    /// now, also in a transaction that is older than the table.
+    #[inline]
+    pub(crate) fn reader<'v>(&self, reader: Reader<'v>) -> Reader<'v> {
+        if self.definition.kind == TableKind::Temporary { reader.newest() } else { reader }
     }
 
     /// Whether a snapshot sees the table whole. One that is older than the table's last rebuild (or newest index) does

@@ -7,9 +7,9 @@ pub mod pool;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use crate::cases::{Finding, difference, show};
 use crate::random::Random;
 use crate::round::Pair;
-use crate::server::Answer;
 use pool::{KINDS, Kind, value};
 
 /// Modes, each of which a case has or not.
@@ -47,29 +47,6 @@ impl Column {
             let _ = write!(text, " default {default}");
         }
         text
-    }
-}
-
-/// What differs, with the statements that lead to it.
-#[derive(Debug)]
-pub struct Finding {
-    /// The seed of its case.
-    pub seed: u64,
-    /// Definitions and changes; the last one differs.
-    pub statements: Vec<String>,
-    /// What differs: `Rows`, `Error`, `Warnings`...
-    pub kind: &'static str,
-    /// Both answers.
-    pub text: String,
-}
-
-impl std::fmt::Display for Finding {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "-- {} (seed {})", self.kind, self.seed)?;
-        for statement in &self.statements {
-            writeln!(f, "{statement};")?;
-        }
-        writeln!(f, "{}", self.text)
     }
 }
 
@@ -296,28 +273,6 @@ impl Case {
 /// How a table looks, whatever its columns hold.
 const CONTENT: &str = "select * from t order by id";
 
-fn difference(left: &Answer, right: &Answer, texts: bool) -> Option<&'static str> {
-    match (left, right) {
-        (Answer::Broken(_), _) => Some("Crash"),
-        (Answer::Rows { rows, .. }, Answer::Rows { rows: right, .. }) => (rows != right).then_some("Rows"),
-        (
-            Answer::Done { affected, insert_id, info, .. },
-            Answer::Done { affected: right_rows, insert_id: right_id, info: right_info, .. },
-        ) => {
-            let cut = |info: &[u8]| {
-                let text = String::from_utf8_lossy(info).into_owned();
-                text.split("  Warnings").next().unwrap_or("").to_owned()
-            };
-            let same = affected == right_rows && insert_id == right_id && cut(info) == cut(right_info);
-            (!same).then_some("Counts")
-        }
-        (Answer::Refused { number, message }, Answer::Refused { number: right, message: text }) => {
-            if number != right { Some("Error") } else { (texts && message != text).then_some("Message") }
-        }
-        _ => Some("Error"),
-    }
-}
-
 /// Runs one case; the number of statements compared, and what differs.
 ///
 /// # Errors
@@ -344,8 +299,6 @@ pub fn case(
         let (left, right) = pair.ask(&sql);
         let (left_warnings, right_warnings) = (pair.left.warnings(), pair.right.warnings());
         let (left_rows, right_rows) = pair.ask(CONTENT);
-        let show =
-            |left: &Answer, right: &Answer| format!("left:  {}\nright: {}", left.show(12), right.show(12));
         let answers = difference(&left, &right, texts).map(|kind| (kind, show(&left, &right)));
         let rows =
             difference(&left_rows, &right_rows, texts).map(|kind| (kind, show(&left_rows, &right_rows)));

@@ -428,11 +428,13 @@ impl Change<'_> {
                 let before = trees_of(&entry.definition);
                 trees_of(&definition).iter().any(|tree| !before.contains(tree))
             };
-            if !matches!(&opening, Opening::Altered(entry) if !new_index(entry)) {
+            // A temporary table is read as it is now, whatever the snapshot.
+            let is_temporary = definition.kind == TableKind::Temporary;
+            if !is_temporary && !matches!(&opening, Opening::Altered(entry) if !new_index(entry)) {
                 source.hide_from_older_views();
             }
             let entry = Arc::new(TableEntry { definition: Arc::clone(&definition), source });
-            if definition.kind == TableKind::Temporary {
+            if is_temporary {
                 temporary.push(entry);
             } else if let Some(schema) = self.catalog.schema_mut(&definition.schema) {
                 schema.insert(entry);

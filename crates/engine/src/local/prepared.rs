@@ -82,6 +82,12 @@ fn key(xid: &Xid, piece: u32) -> Vec<u8> {
     key
 }
 
+/// Whether one differs from `xid` in `formatID` at most.
+fn has_parts(held: &BTreeMap<Xid, Held>, xid: &Xid) -> bool {
+    let first = Xid { format: 0, ..xid.clone() };
+    held.range(first..).next().is_some_and(|(held, _)| held.parts() == xid.parts())
+}
+
 /// The name in a key.
 fn xid_of(key: &[u8]) -> Option<Xid> {
     let mut rest = key;
@@ -291,7 +297,7 @@ impl Prepared {
     ) -> Result<Option<CommitPosition>, Box<SqlError>> {
         {
             let held = self.held.lock();
-            if held.contains_key(xid) {
+            if has_parts(&held, xid) {
                 return Err(ER_XAER_DUPID.bare());
             }
             if held.len() >= PREPARED_MAX {
@@ -323,9 +329,9 @@ impl Prepared {
         Ok(position)
     }
 
-    /// Whether one has this name.
+    /// Whether one has this name, whatever its `formatID`.
     pub(super) fn has(&self, xid: &Xid) -> bool {
-        self.held.lock().contains_key(xid)
+        has_parts(&self.held.lock(), xid)
     }
 
     /// The names.

@@ -25,22 +25,34 @@ pub struct Xid {
     pub format: u64,
 }
 
-/// The names of branches that sessions are working on.
+impl Xid {
+    /// What tells branches of a server from each other: as in MySQL two may not differ in `formatID` alone, though who ends one names it too.
+    #[must_use]
+    pub fn parts(&self) -> (&[u8], &[u8]) {
+        (&self.transaction, &self.branch)
+    }
+
+    fn owned_parts(&self) -> (Vec<u8>, Vec<u8>) {
+        (self.transaction.clone(), self.branch.clone())
+    }
+}
+
+/// The names of branches that sessions are working on, `gtrid` and `bqual`.
 #[derive(Clone, Debug, Default)]
-pub struct Xids(Arc<Mutex<HashSet<Xid>>>);
+pub struct Xids(Arc<Mutex<HashSet<(Vec<u8>, Vec<u8>)>>>);
 
 impl Xids {
     /// Takes a name until what is answered is dropped; none if a session has it.
     #[must_use]
     pub fn take(&self, xid: Xid) -> Option<XidInUse> {
-        let is_new = self.0.lock().insert(xid.clone());
+        let is_new = self.0.lock().insert(xid.owned_parts());
         is_new.then(|| XidInUse { xid, all: self.clone() })
     }
 
     /// Whether a session has it.
     #[must_use]
     pub fn has(&self, xid: &Xid) -> bool {
-        self.0.lock().contains(xid)
+        self.0.lock().contains(&xid.owned_parts())
     }
 }
 
@@ -61,7 +73,7 @@ impl XidInUse {
 
 impl Drop for XidInUse {
     fn drop(&mut self) {
-        self.all.0.lock().remove(&self.xid);
+        self.all.0.lock().remove(&self.xid.owned_parts());
     }
 }
 
@@ -73,7 +85,7 @@ pub trait PreparedTransactions {
     /// The backend's.
     fn prepared(&self) -> Result<Vec<Xid>, Box<SqlError>>;
 
-    /// Whether one has this name.
+    /// Whether one has this name, whatever its `formatID`.
     ///
     /// # Errors
     /// The backend's.

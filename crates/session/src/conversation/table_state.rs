@@ -225,7 +225,10 @@ impl<B: Backend> TableState<B> {
         variables: &SessionVariables,
         plan: &PhysicalPlan,
     ) -> Attempt<()> {
-        self.require_branch_takes(plan)?;
+        if let Err(refused) = self.require_branch_takes(plan) {
+            self.transaction.forget_statement()?;
+            return Err(refused.into());
+        }
         let mark = self.transaction.table_mark();
         let may_requeue = self.transaction.may_requeue();
         let follows_references =

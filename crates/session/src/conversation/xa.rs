@@ -64,14 +64,13 @@ pub(super) fn run<B: Backend>(
 fn start<B: Backend>(session: &mut Session<B>, xid: Xid, onto: Option<XaOnto>) -> Outcome {
     let transaction = &mut session.tables.transaction;
     if let Some(onto) = onto {
-        let resumed = transaction.branch_mut().filter(|branch| {
-            onto == XaOnto::Resume && branch.state() == BranchState::Idle && *branch.xid() == xid
-        });
-        return match resumed {
-            Some(branch) => {
+        let idle = transaction.branch_mut().filter(|branch| branch.state() == BranchState::Idle);
+        return match idle.filter(|_| onto == XaOnto::Resume) {
+            Some(branch) if *branch.xid() == xid => {
                 branch.set_state(BranchState::Active);
                 Ok(())
             }
+            Some(_) => Err(ER_XAER_NOTA.bare()),
             None => Err(ER_XAER_INVAL.bare()),
         };
     }

@@ -38,6 +38,14 @@ pub struct Reader<'v> {
 }
 
 impl Reader<'_> {
+    /// The newest committed versions and those of the same transaction, whatever the snapshot. The view keeps the old versions that this
+    /// steps over.
+    #[must_use]
+    #[inline]
+    pub fn newest(self) -> Self {
+        Self { snapshot: Csn(u64::MAX >> 1), ..self }
+    }
+
     /// Whether a version is seen. A version that only locks the row is its owner's, too, but what the owner sees is what it
     /// would see without the lock: the snapshot's version, not the newer one it locked.
     #[inline]

@@ -881,7 +881,7 @@ impl ReadView {
     #[must_use]
     #[inline]
     pub fn reader_of_newest(&self, own: TxnId) -> Reader<'_> {
-        Reader { snapshot: Csn(u64::MAX >> 1), ..self.reader_for(own) }
+        self.reader_for(own).newest()
     }
 
     /// Reads the newest version of everything, committed or not (READ UNCOMMITTED).
