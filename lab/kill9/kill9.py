@@ -10,7 +10,9 @@ the server is killed; after its restart every acknowledged move must be there, w
   3. balances and change counts of accounts follow from the present transfers alone (nothing is half there);
   4. each batch has all of its rows or none, and with --large-rows one connection writes nothing but batches of that many, each
      a transaction that takes a savepoint back in its middle and now and then all of itself;
-  5. indexes agree with tables.
+  5. indexes agree with tables;
+  6. with --xa some moves are branches of XA transactions: one whose XA PREPARE was acknowledged is prepared until its decision, which is
+     made after the restart, and then holds as any other.
 
 With --flush 2 (`innodb_flush_log_at_trx_commit`) the same holds: the system keeps what the server wrote. With --flush 0 what was
 acknowledged in the last moments may be gone; then what is left must be what was there at some moment:
@@ -50,6 +52,8 @@ LARGE_STATEMENT_ROWS = 2000
 LARGE_NOTE_CHARS = 190
 # What a transaction may be told and simply try again: lock wait timeout, deadlock.
 RETRY = {1205, 1213}
+# Another state, no such branch, and one that a deadlock has rolled back.
+XA_STATE = {1397, 1399, 1402, 1613, 1614}
 # The connection is gone: the server was killed.
 GONE = (pymysql.err.OperationalError, pymysql.err.InterfaceError, ConnectionError, OSError)
 
@@ -84,6 +88,7 @@ class Ledger:
         self.batches_sent = set()
         self.batches_kept = set()
         self.large_batches = set()
+        self.branches = {}  # id -> last step of its branch: "prepare" was sent, "prepared" acknowledged, "commit" or "rollback" sent
         self.times = {}  # (kind, id) -> [COMMIT sent, acknowledged or None], since an arbitrary start
         self.acknowledged = 0
 
@@ -122,12 +127,24 @@ class Worker(threading.Thread):
                     if error.args[0] not in RETRY:
                         raise
                     self.retries += 1
-                    cursor.execute("ROLLBACK")
+                    self.roll_back(cursor)
         except GONE as error:
             if isinstance(error, pymysql.err.OperationalError) and error.args[0] not in (2003, 2006, 2013, 1053, 1927):
                 self.problem = repr(error)
         except Exception as error:  # pylint: disable=broad-except  # reported by the main thread, fails the run
             self.problem = repr(error)
+
+    def roll_back(self, cursor):
+        """Ends what a lock wait or a deadlock cut off, be it a transaction or a branch."""
+        if not self.options.xa:
+            cursor.execute("ROLLBACK")
+            return
+        for statement in ("ROLLBACK", f"XA END '{self.next_id - 1}'", f"XA ROLLBACK '{self.next_id - 1}'"):
+            try:
+                cursor.execute(statement)
+            except pymysql.err.MySQLError as error:
+                if error.args[0] not in XA_STATE:
+                    raise
 
     def transaction(self, cursor):
         kind = self.rng.random()
@@ -146,7 +163,8 @@ class Worker(threading.Thread):
         self.next_id += 1
         source, target = rng.sample(range(1, ACCOUNTS + 1), 2)
         amount = rng.randrange(1, 100)
-        cursor.execute("BEGIN")
+        is_branch = rng.random() * 100 < self.options.xa
+        cursor.execute(f"XA START '{transfer_id}'" if is_branch else "BEGIN")
         for _ in range(4):
             cursor.execute("SELECT balance FROM account WHERE id = %s", (rng.randrange(1, ACCOUNTS + 1),))
             cursor.fetchall()
@@ -158,6 +176,9 @@ class Worker(threading.Thread):
         cursor.execute(
             "INSERT INTO transfer VALUES (%s, %s, %s, %s, %s)", (transfer_id, source, target, amount, note_for(transfer_id))
         )
+        if is_branch:
+            self.end_branch(cursor, transfer_id, (source, target, amount), rolls_back)
+            return
         if rolls_back:
             cursor.execute("ROLLBACK")
             return
@@ -171,6 +192,36 @@ class Worker(threading.Thread):
             ledger.write("acknowledged", transfer_id)
             ledger.acknowledge("commit", transfer_id)
         self.own.append(transfer_id)
+
+    def end_branch(self, cursor, transfer_id, move, rolls_back):
+        """Both phases of a move, prepared and then decided; now and then with a query between."""
+        ledger = self.ledger
+        cursor.execute(f"XA END '{transfer_id}'")
+        with ledger.lock:
+            ledger.sent[transfer_id] = move
+            ledger.branches[transfer_id] = "prepare"
+            ledger.write("prepare", transfer_id, *move)
+            ledger.send("commit", transfer_id)
+        cursor.execute(f"XA PREPARE '{transfer_id}'")
+        decision = "rollback" if rolls_back else "commit"
+        with ledger.lock:
+            ledger.branches[transfer_id] = "prepared"
+            ledger.write("prepared", transfer_id)
+        if self.rng.random() < 0.3:
+            cursor.execute("SELECT COUNT(*) FROM transfer")
+        with ledger.lock:
+            ledger.branches[transfer_id] = decision
+            ledger.write(decision, transfer_id)
+        cursor.execute(f"XA {decision} '{transfer_id}'")
+        with ledger.lock:
+            del ledger.branches[transfer_id]
+            move = ledger.sent.pop(transfer_id)
+            if not rolls_back:
+                ledger.kept[transfer_id] = move
+            ledger.write("decided", transfer_id)
+            ledger.acknowledge("commit", transfer_id)
+        if not rolls_back:
+            self.own.append(transfer_id)
 
     def archive(self, cursor):
         ledger = self.ledger
@@ -314,6 +365,41 @@ def take_losses(options, ledger, places, batches, killed, wrong):
     return len(lost)
 
 
+def decide(options, ledger, rng):
+    """Ends the branches that are prepared, as their client had begun to, or by chance; returns what is wrong."""
+    wrong = []
+    connection = connect(options)
+    cursor = connection.cursor()
+    cursor.execute("XA RECOVER")
+    prepared = {int(row[3]) for row in cursor.fetchall()}
+    for transfer_id, step in ledger.branches.items():
+        if step == "prepared" and transfer_id not in prepared:
+            wrong.append(f"branch {transfer_id}, whose XA PREPARE was acknowledged, is not prepared")
+    for transfer_id in prepared:
+        step = ledger.branches.get(transfer_id)
+        if step is None:
+            wrong.append(f"branch {transfer_id} is prepared, and was never or is decided")
+            continue
+        decision = step if step in ("commit", "rollback") else rng.choice(["commit", "rollback"])
+        cursor.execute(f"XA {decision} '{transfer_id}'")
+        move = ledger.sent.pop(transfer_id)
+        if decision == "commit":
+            ledger.kept[transfer_id] = move
+    cursor.execute("XA RECOVER")
+    if cursor.fetchall():
+        wrong.append("a branch is prepared after its decision")
+    connection.close()
+    # One that is not prepared and was to be committed is there or was cut off in its XA PREPARE; one that was to be rolled back is not there.
+    for transfer_id, step in ledger.branches.items():
+        if step == "rollback":
+            ledger.sent.pop(transfer_id, None)
+        elif step == "commit" and transfer_id in ledger.sent:
+            ledger.kept[transfer_id] = ledger.sent.pop(transfer_id)
+    count = len(prepared)
+    ledger.branches.clear()
+    return wrong, count
+
+
 def verify(options, ledger, killed):
     """Compares the server's tables with the ledger; returns the list of what is wrong, how many transfers there are, how many commits
     are lost that may be."""
@@ -418,6 +504,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=3.0, help="longest time between the first commit and the kill")
     parser.add_argument("--large-rows", type=int, default=0, help="one connection inserts this many rows in each transaction")
+    parser.add_argument("--xa", type=float, default=0, help="percentage of moves that are branches of XA transactions")
     parser.add_argument("--flush", type=int, choices=(0, 1, 2), help="innodb_flush_log_at_trx_commit of the server (default: its own)")
     parser.add_argument("--may-lose", type=float, default=1.5, help="seconds before the kill, with --flush 0")
     parser.add_argument("--connections", type=int, default=8)
@@ -430,6 +517,8 @@ def arguments():
     parser.add_argument("--work", help="folder for data, ledger and log (default: a temporary one)")
     parser.add_argument("--keep", action="store_true", help="keep the folder after success, too")
     options = parser.parse_args()
+    if options.xa and options.flush == 0:
+        parser.error("--xa needs a log that is synced or written: what --flush 0 loses is not followed through both phases")
     options.work = options.work or tempfile.mkdtemp(prefix="kill9-")
     os.makedirs(options.work, exist_ok=True)
     names = {
@@ -490,12 +579,15 @@ def main():
         unknown = len(ledger.sent) + len(ledger.moving) + len(ledger.batches_sent)
         seconds = server.start()
         starts.append(seconds)
+        undecided, branches = decide(options, ledger, rng)
         wrong, count, lost = verify(options, ledger, killed)
+        wrong = undecided + wrong
         losses += lost
         retries = sum(worker.retries for worker in workers)
         print(
             f"round {round_number:3}: killed {life:4.2f} s after the first commit, {ledger.acknowledged - before} commits acknowledged"
             f" ({unknown} cut off, {retries} retried), {count} transfers present, start-up {seconds * 1000:.0f} ms"
+            + (f", {branches} branches were prepared" if options.xa else "")
             + (f", {lost} of the last commits lost" if lost else "")
             + ("" if not wrong + problems else f", {len(wrong)} WRONG, {len(problems)} PROBLEMS"),
             flush=True,
