@@ -12,13 +12,13 @@ mod harness;
 use std::process::ExitCode;
 
 use client::{Error, Options};
-use differential::branches::Branches;
 use differential::cases::Finding;
 use differential::compare::Lenience;
 use differential::explained;
 use differential::generate::Settings;
 use differential::minimise::script_text;
 use differential::round::Pair;
+use differential::sessions::{Mix, Sessions};
 
 /// The first round's seed; each round has the next one.
 const SEED: u64 = 1_000_000;
@@ -26,8 +26,8 @@ const SEED: u64 = 1_000_000;
 const STATEMENTS: usize = 20_000;
 /// How many changes with bad values.
 const BAD_VALUES_STATEMENTS: usize = 1_500;
-/// How many statements over XA transactions.
-const BRANCH_STATEMENTS: usize = 600;
+/// How many statements over several connections, of each mix.
+const TRANSACTION_STATEMENTS: usize = 600;
 /// The number of findings that are printed.
 const SHOWN_MAX: usize = 10;
 /// The number of statements in 100,000 that may differ: those that still do, until each is repaired. It only goes down.
@@ -97,13 +97,13 @@ fn bad_values(pair: &mut Pair) -> Compared {
     all
 }
 
-/// Compares XA transactions over several connections.
-fn branches(left: &Options, right: &Options) -> Compared {
-    let branches = Branches::new(left, right, "differential_branches", false);
+/// Compares transactions over several connections.
+fn transactions(left: &Options, right: &Options, mix: Mix) -> Compared {
+    let sessions = Sessions::new(left, right, "differential_sessions", mix, false);
     let mut all = Compared::default();
     let mut seed = SEED;
-    while all.statements < BRANCH_STATEMENTS {
-        let (compared, finding) = match branches.case(seed) {
+    while all.statements < TRANSACTION_STATEMENTS {
+        let (compared, finding) = match sessions.case(seed) {
             Ok(done) => done,
             Err(error) => {
                 all.broken = Some(error);
@@ -114,7 +114,7 @@ fn branches(left: &Options, right: &Options) -> Compared {
         seed += 1;
     }
     let (done, found) = (all.statements, all.found);
-    println!("{done} statements over XA transactions, seeds {SEED} to {}: {found} differ", seed - 1);
+    println!("{done} statements of {mix:?}, seeds {SEED} to {}: {found} differ", seed - 1);
     all
 }
 
@@ -168,7 +168,9 @@ fn main() -> ExitCode {
     let mut all = rounds(&mut pair);
     if all.broken.is_none() {
         all.add(bad_values(&mut pair));
-        all.add(branches(&server.options(), &oracle));
+        for mix in [Mix::Branches, Mix::Transactions] {
+            all.add(transactions(&server.options(), &oracle, mix));
+        }
     }
     let is_alike = all.found * 100_000 <= DIFFERENCES_MAX_PER_100_000 * all.statements;
     println!("test {NAME} ... {}", if is_alike { "ok" } else { "FAILED" });

@@ -14,15 +14,14 @@
 //!
 //! Without another server: [`alone`] compares a server with itself under other plans, and with a naive [`interpreter`].
 //!
-//! [`bad_values`]: short cases of changes with values that fit their columns badly, under every `sql_mode`. [`branches`]: short cases of XA
-//! transactions over several connections.
+//! [`bad_values`]: short cases of changes with values that fit their columns badly, under every `sql_mode`. [`sessions`]: short
+//! cases of transactions over several connections.
 //!
 //! Read next: [`ast`], [`generate`], [`round`], [`minimise`].
 
 pub mod alone;
 pub mod ast;
 pub mod bad_values;
-pub mod branches;
 pub mod cases;
 pub mod collation;
 pub mod compare;
@@ -40,6 +39,7 @@ pub mod random;
 pub mod round;
 pub mod schema;
 pub mod server;
+pub mod sessions;
 pub mod temporary;
 pub mod value;
 pub mod walk;

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use client::Options;
-use differential::branches::Branches;
 use differential::compare::Lenience;
 use differential::explained;
 use differential::generate::Settings;
@@ -15,6 +14,7 @@ use differential::minimise::{minimise, script_text};
 use differential::oracle::{Oracle, Verdict};
 use differential::plan_errors::PlanErrors;
 use differential::round::{Finding, Pair};
+use differential::sessions::{Mix, Sessions};
 use differential::temporary;
 
 const USAGE: &str = "\
@@ -22,6 +22,7 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
        differential --alone mysql://USER@HOST:PORT   compare a server with itself under other plans, and with an interpreter
        differential --bad-values --left URL --right URL   changes with bad values under every sql_mode
        differential --branches --left URL --right URL     XA transactions over several connections
+       differential --transactions --left URL --right URL other transactions, with definitions and temporary tables
   --seed N          seed of the first round; each round has the next one (default 1)
   --statements N    how many statements in all (default 2000)
   --round N         statements in a round (default 200)
@@ -46,8 +47,8 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
 enum Cases {
     /// Of [`differential::bad_values`].
     BadValues,
-    /// Of [`differential::branches`].
-    Branches,
+    /// Of [`differential::sessions`].
+    Sessions(Mix),
 }
 
 struct Arguments {
@@ -97,7 +98,8 @@ fn arguments() -> Result<Arguments, String> {
             "--most" => most = number(value()?)? as usize,
             "--minimise" => is_minimising = true,
             "--bad-values" => cases = Some(Cases::BadValues),
-            "--branches" => cases = Some(Cases::Branches),
+            "--branches" => cases = Some(Cases::Sessions(Mix::Branches)),
+            "--transactions" => cases = Some(Cases::Sessions(Mix::Transactions)),
             "--out" => out = Some(PathBuf::from(value()?)),
             "--views" => reads_views = true,
             "--generated" => settings.generated = true,
@@ -357,12 +359,11 @@ fn alone(words: &[String]) -> Result<bool, String> {
     Ok(count == 0)
 }
 
-/// `--bad-values` or `--branches`, `--left URL --right URL [--seed N] [--statements N] [--no-texts]`: cases until so many statements ran.
+/// `--bad-values`, `--branches` or `--transactions`, `--left URL --right URL [--seed N] [--statements N] [--no-texts]`: cases until so many statements ran.
 fn run_cases(arguments: &Arguments, cases: Cases) -> Result<bool, String> {
     let Arguments { left, right, lenience, database, .. } = arguments;
     let mut pair = Pair::connect(left, right, database, *lenience)
         .map_err(|error| format!("cannot connect: {error}"))?;
-    let branches = Branches::new(left, right, database, lenience.texts);
     let folder = arguments.out.clone().unwrap_or_else(std::env::temp_dir);
     let (mut done, mut seed, mut counts) = (0, arguments.seed, BTreeMap::new());
     while done < arguments.statements {
@@ -371,7 +372,7 @@ fn run_cases(arguments: &Arguments, cases: Cases) -> Result<bool, String> {
                 let file = Some(folder.join(format!("{database}.load")));
                 differential::bad_values::case(&mut pair, seed, file)
             }
-            Cases::Branches => branches.case(seed),
+            Cases::Sessions(mix) => Sessions::new(left, right, database, mix, lenience.texts).case(seed),
         };
         let (compared, finding) = ran.map_err(|error| format!("case {seed}: {error}"))?;
         done += compared;

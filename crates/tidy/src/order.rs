@@ -66,7 +66,7 @@ const ORDER: &[(&str, &[Level])] = &[
             Level(&["hints"]),
             Level(&["alone", "explained", "generate", "probes"]),
             Level(&["round"]),
-            Level(&["bad_values", "branches", "minimise", "oracle"]),
+            Level(&["bad_values", "minimise", "oracle", "sessions"]),
             Level(&["plan_errors", "temporary"]),
         ],
     ),

@@ -96,6 +96,14 @@ pub fn create_table(
     } else {
         schema.table(&name).is_some()
     };
+    let catalog = context.temporary.overlay(&base);
+    let like = match &statement.like {
+        Some(like) => {
+            let (schema, name) = context.resolve(like)?;
+            Some(find_table(&catalog, &schema, &name)?)
+        }
+        None => None,
+    };
     if exists && statement.if_not_exists {
         context.warnings.push(e::ER_TABLE_EXISTS_ERROR.note(&[&name]));
         return Ok((Outcome::default(), false));
@@ -109,10 +117,7 @@ pub fn create_table(
     let kind = if statement.temporary { TableKind::Temporary } else { TableKind::Base };
     let id = change.dictionary().new_table_id();
     let template = template(id, schema.id, kind, context.session.now_micros);
-    let catalog = context.temporary.overlay(&base);
-    let (mut table, auto_increment) = if let Some(like) = &statement.like {
-        let (other_schema, other_name) = context.resolve(like)?;
-        let other = find_table(&catalog, &other_schema, &other_name)?;
+    let (mut table, auto_increment) = if let Some(other) = &like {
         let mut builder = TableBuilder::of(&other.definition);
         builder.schema = schema_name.as_str().into();
         builder.name = name.as_str().into();
@@ -380,8 +385,11 @@ pub fn rename_tables(
     // Pair after pair over the names alone, as the statement's later pairs may use names the earlier ones freed.
     let mut moved: Vec<(Arc<TableEntry>, String, String)> = Vec::new();
     for ((schema, name), (new_schema, new_name)) in &names {
-        if schema == new_schema && name == new_name {
-            find(&change.catalog, schema, name)?;
+        let Some(target) = change.catalog.schema(new_schema) else {
+            return Err(e::ER_BAD_DB_ERROR.with(&[new_schema]));
+        };
+        if target.table(new_name).is_some() || moved.iter().any(|(_, s, n)| s == new_schema && n == new_name)
+        {
             return Err(e::ER_TABLE_EXISTS_ERROR.with(&[new_name]));
         }
         let earlier = moved.iter().position(|(_, s, n)| s == schema && n == name);
@@ -395,13 +403,6 @@ pub fn rename_tables(
                 entry
             }
         };
-        let Some(target) = change.catalog.schema(new_schema) else {
-            return Err(e::ER_BAD_DB_ERROR.with(&[new_schema]));
-        };
-        if target.table(new_name).is_some() || moved.iter().any(|(_, s, n)| s == new_schema && n == new_name)
-        {
-            return Err(e::ER_TABLE_EXISTS_ERROR.with(&[new_name]));
-        }
         if entry.definition.kind == TableKind::View && *entry.definition.schema != **new_schema {
             return Err(e::ER_FORBID_SCHEMA_CHANGE.with(&[&entry.definition.schema, new_schema]));
         }

@@ -74,9 +74,7 @@ pub(crate) fn run_ddl<B: Backend>(
             branch.require_tables(|| uses_any)?;
         }
     }
-    // A read-only transaction that was open is over; only what the session says of all counts.
-    session.tables.transaction.ready_access_mode(session.variables.settings());
-    session.tables.require_writable(&session.shared, &session.account)?;
+    session.tables.require_writable_definitions(&session.shared, &session.variables, &session.account)?;
     lock_tables::require_locked_definition(&session.tables, session.names(), statement)?;
     if !keeps_transaction {
         session.tables.enter_change(&session.shared, &session.variables, false)?;

@@ -103,6 +103,7 @@ pub(crate) fn in_statement<B: Backend, R>(
     if plan.runs_programs() {
         session.lock_programs(physical)?;
     }
+    session.tables.transaction.spend_next();
     Ok(atomically(session, |session| run(session, true))?)
 }
 

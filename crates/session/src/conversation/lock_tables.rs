@@ -150,6 +150,9 @@ fn lock_named<B: Backend>(
     // What was locked before and what is open ends here, whether or not the new tables can be had.
     session.tables.commit(&session.shared, &session.variables)?;
     session.tables.wait_for_commit(reply);
+    if tables.iter().any(|table| table.write) {
+        session.tables.require_write_access(&session.variables)?;
+    }
     // What the commit said of this session is over: others may wait for what it is going to wait for.
     session.shared.leave_change();
     session.tables.release_locked(&session.shared);

@@ -94,6 +94,33 @@ impl<B: Backend> TableState<B> {
         Ok(())
     }
 
+    /// Refuses a statement that has committed what was open, and defines or locks for writing, where the session's transactions are read-only.
+    /// What SET TRANSACTION said of the next one is over by that commit.
+    ///
+    /// # Errors
+    /// 1792.
+    pub(super) fn require_writable_definitions(
+        &mut self,
+        shared: &Shared<B>,
+        variables: &SessionVariables,
+        account: &CurrentAccount,
+    ) -> Outcome {
+        self.require_write_access(variables)?;
+        self.require_writable(shared, account)
+    }
+
+    /// As [`TableState::require_writable_definitions`], of the session alone.
+    ///
+    /// # Errors
+    /// 1792.
+    pub(super) fn require_write_access(&mut self, variables: &SessionVariables) -> Outcome {
+        self.transaction.ready_access_mode(variables.settings());
+        if self.transaction.is_read_only() {
+            return Err(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
+        }
+        Ok(())
+    }
+
     /// Refuses to lock other sessions' rows FOR UPDATE in a read-only transaction.
     ///
     /// # Errors

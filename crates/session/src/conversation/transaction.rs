@@ -156,6 +156,7 @@ impl<T: SessionTransaction> TransactionState<T> {
     /// The backend has stopped.
     pub(super) fn rollback(&mut self, note: &TransactionNote) -> Outcome {
         self.open = false;
+        self.next = NextTransaction::default();
         note.set_began(0);
         self.savepoints.clear();
         self.work.roll_back()
@@ -294,6 +295,15 @@ impl<T: SessionTransaction> TransactionState<T> {
         if self.work.has_snapshot() { Ok(()) } else { self.work.take_snapshot() }
     }
 
+    /// A statement that is a transaction of its own has its tables: what SET TRANSACTION said is over. One that was refused leaves it to
+    /// the next one.
+    #[inline]
+    pub(super) fn spend_next(&mut self) {
+        if !self.open {
+            self.next = NextTransaction::default();
+        }
+    }
+
     /// A statement ends before it has read or written anything.
     ///
     /// # Errors
@@ -322,7 +332,7 @@ impl<T: SessionTransaction> TransactionState<T> {
         self.take_next(settings, read_only);
     }
 
-    /// Opens one as the one before was, for AND CHAIN.
+    /// Opens one as the one before was, for AND CHAIN and a BEGIN inside of it.
     pub(super) fn open_chained(&mut self, settings: &Settings, before: Option<Characteristics>) {
         self.open(settings, None);
         if let Some(before) = before {
@@ -331,15 +341,26 @@ impl<T: SessionTransaction> TransactionState<T> {
         }
     }
 
-    /// What SET TRANSACTION said of the open transaction; none if none is open.
-    pub(super) fn characteristics(&self) -> Option<Characteristics> {
-        self.open.then_some(Characteristics { isolation: self.isolation, read_only: self.read_only })
+    /// Isolation level and access mode of the open transaction, or of the next one.
+    pub(super) fn characteristics(&self, settings: &Settings) -> Characteristics {
+        Characteristics {
+            isolation: self.isolation_now(settings),
+            read_only: if self.open {
+                self.read_only
+            } else {
+                self.next.read_only.unwrap_or(settings.read_only)
+            },
+        }
     }
 
     fn take_next(&mut self, settings: &Settings, read_only: Option<bool>) {
-        let next = std::mem::take(&mut self.next);
-        self.isolation = next.isolation.unwrap_or(settings.isolation);
-        self.read_only = read_only.or(next.read_only).unwrap_or(settings.read_only);
+        self.follow_next(settings, read_only);
+        self.next = NextTransaction::default();
+    }
+
+    fn follow_next(&mut self, settings: &Settings, read_only: Option<bool>) {
+        self.isolation = self.next.isolation.unwrap_or(settings.isolation);
+        self.read_only = read_only.or(self.next.read_only).unwrap_or(settings.read_only);
     }
 
     /// Takes the transaction's snapshot now (WITH CONSISTENT SNAPSHOT), where it keeps one.
@@ -383,7 +404,7 @@ impl<T: SessionTransaction> TransactionState<T> {
         let Beginning { settings, control, process, may_requeue } = begin;
         if !self.open {
             if settings.autocommit {
-                self.take_next(settings, None);
+                self.follow_next(settings, None);
             } else {
                 self.open(settings, None);
             }
@@ -421,6 +442,11 @@ impl<T: SessionTransaction> TransactionState<T> {
     /// Whether it reads what others have not committed.
     pub(super) fn reads_uncommitted(&self) -> bool {
         self.isolation == Isolation::ReadUncommitted
+    }
+
+    /// The access mode that START TRANSACTION names.
+    pub(super) fn set_read_only(&mut self, read_only: bool) {
+        self.read_only = read_only;
     }
 
     /// Whether it may not write.
@@ -480,6 +506,7 @@ impl<T: SessionTransaction> TransactionState<T> {
     /// The backend has stopped.
     pub(super) fn commit(&mut self, note: &TransactionNote) -> Outcome {
         self.open = false;
+        self.next = NextTransaction::default();
         note.set_began(0);
         self.savepoints.clear();
         self.commit_work()

@@ -26,10 +26,9 @@ pub(super) fn implicit_commit_then<B: Backend>(
     run: impl FnOnce(&mut Session<B>, &mut Reply<'_>) -> Outcome,
 ) -> Outcome {
     session.tables.locks.refuse_system_table("user")?;
-    if session.tables.transaction.is_open() {
-        session.tables.commit(&session.shared, &session.variables)?;
-    }
+    session.tables.commit(&session.shared, &session.variables)?;
     session.tables.wait_for_commit(reply);
+    session.tables.require_write_access(&session.variables)?;
     session.tables.enter_change(&session.shared, &session.variables, false)?;
     lock_tables::with_backup_lock(session, |session| run(session, reply))
 }
@@ -41,13 +40,20 @@ pub(super) fn start_transaction<B: Backend>(
     reply: &mut Reply<'_>,
 ) -> Outcome {
     session.count(StatementKind::Begin);
-    if session.tables.transaction.is_open() {
+    let transaction = &session.tables.transaction;
+    let settings = session.variables.settings();
+    let before = transaction.is_open().then(|| transaction.characteristics(settings));
+    if before.is_some() {
         session.tables.commit(&session.shared, &session.variables)?;
     }
     session.tables.wait_for_commit(reply);
     session.tables.release_locked(&session.shared);
     let settings = session.variables.settings();
-    session.tables.transaction.open(settings, read_only);
+    // It commits what is open, and goes on with its isolation level, and with its access mode unless it names one.
+    session.tables.transaction.open_chained(settings, before);
+    if let Some(read_only) = read_only {
+        session.tables.transaction.set_read_only(read_only);
+    }
     if consistent_snapshot {
         let taken = session.tables.transaction.take_consistent_snapshot(settings, &session.shared.process);
         if let Err(error) = taken {
@@ -117,11 +123,11 @@ fn finish_with<B: Backend>(
     reply: &mut Reply<'_>,
     finish: impl FnOnce(&mut Session<B>) -> Outcome,
 ) -> Outcome {
-    let before = session.tables.transaction.characteristics();
+    let before = session.tables.transaction.characteristics(session.variables.settings());
     finish(session)?;
     session.tables.wait_for_commit(reply);
     if completion.chain == Some(true) {
-        session.tables.transaction.open_chained(session.variables.settings(), before);
+        session.tables.transaction.open_chained(session.variables.settings(), Some(before));
     }
     if completion.release == Some(true) {
         session.shared.control.kill(service::Kill::Connection);

@@ -301,8 +301,9 @@ fn alter(
         raise_counter(context, &table, next)?;
     }
     let warning_count = context.warnings.len();
-    let only_renames =
-        !actions.is_empty() && actions.iter().all(|action| matches!(action, A::RenameTable(_)));
+    let only_renames = old.kind != TableKind::Temporary
+        && !actions.is_empty()
+        && actions.iter().all(|action| matches!(action, A::RenameTable(_)));
     let info = match only_renames {
         true => String::new(),
         false => format!("Records: {affected_rows}  Duplicates: 0  Warnings: {warning_count}"),

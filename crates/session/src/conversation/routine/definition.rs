@@ -162,10 +162,9 @@ pub(in crate::conversation) fn define_program<B: Backend>(
     reply: &mut Reply<'_>,
     run: impl FnOnce(&mut Session<B>, &mut Reply<'_>) -> Outcome,
 ) -> Outcome {
-    session.tables.transaction.ready_access_mode(session.variables.settings());
-    session.tables.require_writable(&session.shared, &session.account)?;
     session.tables.commit(&session.shared, &session.variables)?;
     session.tables.wait_for_commit(reply);
+    session.tables.require_writable_definitions(&session.shared, &session.variables, &session.account)?;
     session.tables.enter_change(&session.shared, &session.variables, false)?;
     lock_tables::with_backup_lock(session, |session| run(session, reply))
 }
