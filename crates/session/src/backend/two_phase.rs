@@ -32,14 +32,17 @@ impl Xid {
         (&self.transaction, &self.branch)
     }
 
-    fn owned_parts(&self) -> (Vec<u8>, Vec<u8>) {
+    fn owned_parts(&self) -> Parts {
         (self.transaction.clone(), self.branch.clone())
     }
 }
 
-/// The names of branches that sessions are working on, `gtrid` and `bqual`.
+/// `gtrid` and `bqual`.
+type Parts = (Vec<u8>, Vec<u8>);
+
+/// The names of branches that sessions are working on.
 #[derive(Clone, Debug, Default)]
-pub struct Xids(Arc<Mutex<HashSet<(Vec<u8>, Vec<u8>)>>>);
+pub struct Xids(Arc<Mutex<HashSet<Parts>>>);
 
 impl Xids {
     /// Takes a name until what is answered is dropped; none if a session has it.
