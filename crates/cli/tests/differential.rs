@@ -11,7 +11,7 @@ mod harness;
 
 use std::process::ExitCode;
 
-use client::{Error, Options};
+use client::Error;
 use differential::cases::Finding;
 use differential::compare::Lenience;
 use differential::explained;
@@ -77,12 +77,16 @@ impl Compared {
     }
 }
 
-/// Compares contents, errors and counts of short cases with bad values.
-fn bad_values(pair: &mut Pair) -> Compared {
+/// Compares short cases of `what` until at least `statements` statements have run. `case` runs the one of a seed.
+fn cases(
+    what: &str,
+    statements: usize,
+    mut case: impl FnMut(u64) -> Result<(usize, Option<Finding>), Error>,
+) -> Compared {
     let mut all = Compared::default();
     let mut seed = SEED;
-    while all.statements < BAD_VALUES_STATEMENTS {
-        let (compared, finding) = match differential::bad_values::case(pair, seed, None) {
+    while all.statements < statements {
+        let (compared, finding) = match case(seed) {
             Ok(done) => done,
             Err(error) => {
                 all.broken = Some(error);
@@ -93,28 +97,7 @@ fn bad_values(pair: &mut Pair) -> Compared {
         seed += 1;
     }
     let (done, found) = (all.statements, all.found);
-    println!("{done} changes with bad values, seeds {SEED} to {}: {found} differ", seed - 1);
-    all
-}
-
-/// Compares transactions over several connections.
-fn transactions(left: &Options, right: &Options, mix: Mix) -> Compared {
-    let sessions = Sessions::new(left, right, "differential_sessions", mix, false);
-    let mut all = Compared::default();
-    let mut seed = SEED;
-    while all.statements < TRANSACTION_STATEMENTS {
-        let (compared, finding) = match sessions.case(seed) {
-            Ok(done) => done,
-            Err(error) => {
-                all.broken = Some(error);
-                break;
-            }
-        };
-        all.count(compared, finding.as_ref());
-        seed += 1;
-    }
-    let (done, found) = (all.statements, all.found);
-    println!("{done} statements of {mix:?}, seeds {SEED} to {}: {found} differ", seed - 1);
+    println!("{done} {what}, seeds {SEED} to {}: {found} differ", seed - 1);
     all
 }
 
@@ -167,9 +150,16 @@ fn main() -> ExitCode {
         Pair::connect(&server.options(), &oracle, "differential", lenience).expect("both servers answer");
     let mut all = rounds(&mut pair);
     if all.broken.is_none() {
-        all.add(bad_values(&mut pair));
-        for mix in [Mix::Branches, Mix::Transactions] {
-            all.add(transactions(&server.options(), &oracle, mix));
+        all.add(cases("changes with bad values", BAD_VALUES_STATEMENTS, |seed| {
+            differential::bad_values::case(&mut pair, seed, None)
+        }));
+        let left = server.options();
+        for (what, mix) in [
+            ("statements of XA transactions", Mix::Branches),
+            ("statements of other transactions", Mix::Transactions),
+        ] {
+            let sessions = Sessions::new(&left, &oracle, "differential_sessions", mix, false);
+            all.add(cases(what, TRANSACTION_STATEMENTS, |seed| sessions.case(seed)));
         }
     }
     let is_alike = all.found * 100_000 <= DIFFERENCES_MAX_PER_100_000 * all.statements;

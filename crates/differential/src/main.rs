@@ -359,7 +359,7 @@ fn alone(words: &[String]) -> Result<bool, String> {
     Ok(count == 0)
 }
 
-/// `--bad-values`, `--branches` or `--transactions`, `--left URL --right URL [--seed N] [--statements N] [--no-texts]`: cases until so many statements ran.
+/// `--bad-values`, `--branches` or `--transactions`, `--left URL --right URL [--seed N] [--statements N] [--no-texts]`: cases until at least `--statements` statements have run.
 fn run_cases(arguments: &Arguments, cases: Cases) -> Result<bool, String> {
     let Arguments { left, right, lenience, database, .. } = arguments;
     let mut pair = Pair::connect(left, right, database, *lenience)

@@ -66,6 +66,34 @@ impl Connections {
         self.right.send(sql);
         (self.left.read(), self.right.read())
     }
+
+    /// Their numbers on the servers.
+    fn ids(&mut self) -> [Option<String>; 2] {
+        [connection_id(&mut self.left), connection_id(&mut self.right)]
+    }
+
+    /// Waits until the servers have ended connections of these numbers.
+    fn wait_for_ends(&mut self, [left, right]: [Option<String>; 2]) {
+        left.inspect(|id| wait_for_end(&mut self.left, id));
+        right.inspect(|id| wait_for_end(&mut self.right, id));
+    }
+
+    /// The state after a statement that was answered so.
+    fn follow(&mut self, sql: &str, answer: &Answer) {
+        if !matches!(answer, Answer::Done { .. }) {
+            return;
+        }
+        let word = |text: &str| sql.starts_with(text);
+        if word("XA START") || word("XA BEGIN") {
+            self.state = State::Active;
+        } else if word("XA END") {
+            self.state = State::Idle;
+        } else if word("XA PREPARE") {
+            self.state = State::Prepared;
+        } else if word("XA COMMIT") || word("XA ROLLBACK") {
+            self.state = State::None;
+        }
+    }
 }
 
 /// How the statements of a case went.
@@ -118,15 +146,9 @@ const CONTENT: [&str; 4] = [
     "SELECT * FROM l ORDER BY id FOR UPDATE",
 ];
 
-/// Statements that have their own rules in a branch, or end a transaction elsewhere.
-const OTHERS: &[&str] = &[
-    "BEGIN",
-    "START TRANSACTION READ ONLY",
-    "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-    "COMMIT",
+/// Beginnings, ends and savepoints of transactions.
+const CONTROL: &[&str] = &[
     "COMMIT AND CHAIN",
-    "ROLLBACK",
-    "ROLLBACK RELEASE",
     "SAVEPOINT s",
     "SAVEPOINT r",
     "ROLLBACK TO s",
@@ -134,9 +156,19 @@ const OTHERS: &[&str] = &[
     "RELEASE SAVEPOINT s",
     "SET autocommit = 0",
     "SET autocommit = 1",
+    "BEGIN",
+    "START TRANSACTION READ ONLY",
+    "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+    "COMMIT",
+    "ROLLBACK",
+    "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+];
+
+/// Statements that have their own rules in a branch, or end a transaction elsewhere.
+const OTHERS: &[&str] = &[
+    "ROLLBACK RELEASE",
     "SET SESSION xa_detach_on_prepare = 0",
     "SET SESSION xa_detach_on_prepare = 1",
-    "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
     "SET SESSION TRANSACTION READ WRITE",
     "SET SESSION TRANSACTION READ ONLY",
     "SET @a = (SELECT COUNT(*) FROM t)",
@@ -166,27 +198,13 @@ const OTHERS: &[&str] = &[
     "SELECT @@autocommit, @@transaction_read_only",
 ];
 
-/// Statements around transactions.
+/// Statements around transactions, and more of the most frequent of [`CONTROL`].
 const SETTINGS: &[&str] = &[
     "BEGIN",
     "BEGIN",
-    "BEGIN",
-    "START TRANSACTION READ ONLY",
-    "START TRANSACTION WITH CONSISTENT SNAPSHOT",
     "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ WRITE",
     "COMMIT",
-    "COMMIT",
-    "COMMIT AND CHAIN",
-    "ROLLBACK",
     "ROLLBACK AND CHAIN",
-    "SAVEPOINT s",
-    "SAVEPOINT r",
-    "ROLLBACK TO s",
-    "ROLLBACK TO r",
-    "RELEASE SAVEPOINT s",
-    "SET autocommit = 0",
-    "SET autocommit = 1",
-    "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
     "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
@@ -319,7 +337,7 @@ impl Case<'_> {
             1 => format!("'{database}-a','b'"),
             2 => format!("'{database}-a','b',7"),
             3 => {
-                let digits: String = database.bytes().map(|byte| format!("{byte:02X}")).collect();
+                let digits = hexadecimal(database);
                 format!("X'{digits}2DFF','',1")
             }
             _ => self
@@ -327,6 +345,13 @@ impl Case<'_> {
                 .word(&["''", "'x','y',-1", "'x','y','z'", "NULL", "0x", "'x',NULL", "1"])
                 .to_owned(),
         }
+    }
+
+    /// A statement of either list.
+    fn one_of(&mut self, first: &[&str], second: &[&str]) -> String {
+        let at = self.random.below(first.len() + second.len());
+        let statement = first.iter().chain(second).nth(at);
+        statement.map_or_else(String::new, |sql| (*sql).to_owned())
     }
 
     /// Mostly the branch that a connection has; now and then another one.
@@ -426,7 +451,7 @@ impl Case<'_> {
         match self.random.below(100) {
             0..16 => self.change(connection),
             16..26 => self.query(),
-            26..46 => self.random.word(SETTINGS).to_owned(),
+            26..46 => self.one_of(CONTROL, SETTINGS),
             46..62 => self.random.word(TEMPORARY).to_owned(),
             62..70 => self.random.word(DEFINITIONS).to_owned(),
             70..82 => self.random.word(PREPARED).to_owned(),
@@ -440,7 +465,7 @@ impl Case<'_> {
             42..66 => self.change(connection),
             66..78 => self.query(),
             78..82 => self.random.word(&["XA RECOVER", "XA RECOVER CONVERT XID"]).to_owned(),
-            _ => self.random.word(OTHERS).to_owned(),
+            _ => self.one_of(CONTROL, OTHERS),
         }
     }
 }
@@ -451,11 +476,15 @@ fn is_refused_later(sql: &str, left: &Answer, right: &Answer) -> bool {
         && (left.error().is_some() || sql.starts_with("PREPARE"))
 }
 
+fn hexadecimal(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02X}")).collect()
+}
+
 /// The rows of XA RECOVER that belong to a database, in one order.
 fn own_branches(answer: Answer, database: &str) -> Answer {
     match answer {
         Answer::Rows { columns, mut rows, warnings } => {
-            let digits: String = database.bytes().map(|byte| format!("{byte:02X}")).collect();
+            let digits = hexadecimal(database);
             rows.retain(|row| {
                 let data = row.get(3).and_then(Option::as_deref).unwrap_or_default();
                 data.starts_with(format!("{database}-").as_bytes())
@@ -544,14 +573,9 @@ impl<'a> Sessions<'a> {
         }
         let mut connections = (0..CONNECTIONS).map(|_| self.connect()).collect::<Result<Vec<_>, _>>()?;
         let ran = self.statements(seed, &mut statements, &mut connections, &mut observer);
-        let mut ended = Vec::new();
-        for mut connection in connections {
-            ended.push((connection_id(&mut connection.left), connection_id(&mut connection.right)));
-        }
-        for (left, right) in ended {
-            left.inspect(|id| wait_for_end(&mut observer.left, id));
-            right.inspect(|id| wait_for_end(&mut observer.right, id));
-        }
+        let ended: Vec<_> = connections.iter_mut().map(Connections::ids).collect();
+        drop(connections);
+        ended.into_iter().for_each(|ids| observer.wait_for_ends(ids));
         let Ran { compared, found, is_certain } = ran?;
         // What is prepared survives its connection, and can be rolled back by any other one.
         let prepared = observer.ask("XA RECOVER CONVERT XID");
@@ -583,11 +607,9 @@ impl<'a> Sessions<'a> {
             let connection = &mut connections[number];
             if case.random.chance(3) {
                 statements.push(format!("/* connection {number} ends, and is made again */"));
-                let (left, right) =
-                    (connection_id(&mut connection.left), connection_id(&mut connection.right));
+                let ids = connection.ids();
                 *connection = self.connect()?;
-                left.inspect(|id| wait_for_end(&mut observer.left, id));
-                right.inspect(|id| wait_for_end(&mut observer.right, id));
+                observer.wait_for_ends(ids);
                 continue;
             }
             if connection.state == State::None {
@@ -622,24 +644,5 @@ impl<'a> Sessions<'a> {
             }
         }
         Ok(Ran { compared: STATEMENTS, found: None, is_certain: true })
-    }
-}
-
-impl Connections {
-    /// The state after a statement that was answered so.
-    fn follow(&mut self, sql: &str, answer: &Answer) {
-        if !matches!(answer, Answer::Done { .. }) {
-            return;
-        }
-        let word = |text: &str| sql.starts_with(text);
-        if word("XA START") || word("XA BEGIN") {
-            self.state = State::Active;
-        } else if word("XA END") {
-            self.state = State::Idle;
-        } else if word("XA PREPARE") {
-            self.state = State::Prepared;
-        } else if word("XA COMMIT") || word("XA ROLLBACK") {
-            self.state = State::None;
-        }
     }
 }

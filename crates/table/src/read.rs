@@ -233,10 +233,10 @@ impl Table {
         batch: &mut Batch,
         matched: &mut Vec<u32>,
     ) -> Result<(), StoreError> {
-        let reader = self.reader(reader);
         let Some(entries) = &self.indexes[index].entries else {
             return self.get_rows(keys, reader, zone, columns, batch, matched);
         };
+        let reader = self.reader(reader);
         let key_slices: Vec<&[u8]> = keys.iter().collect();
         let mut found: Vec<(u32, Vec<u8>)> = Vec::with_capacity(key_slices.len());
         self.store.get_many(&self.indexes[index].tree, &key_slices, reader, |number, value| {

@@ -105,7 +105,7 @@ impl<B: Backend> TableState<B> {
         variables: &SessionVariables,
         account: &CurrentAccount,
     ) -> Outcome {
-        self.require_write_access(variables)?;
+        self.transaction.ready_access_mode(variables.settings());
         self.require_writable(shared, account)
     }
 

@@ -180,7 +180,7 @@ impl<T: SessionTransaction> TransactionState<T> {
 
     /// XA START: opens a transaction that is a branch.
     pub(super) fn open_branch(&mut self, settings: &Settings, branch: Branch) {
-        self.open(settings, None);
+        self.open(settings);
         self.branch = Some(Box::new(branch));
     }
 
@@ -325,16 +325,17 @@ impl<T: SessionTransaction> TransactionState<T> {
     }
 
     /// Opens a transaction with the characteristics SET TRANSACTION asked for.
-    pub(super) fn open(&mut self, settings: &Settings, read_only: Option<bool>) {
+    pub(super) fn open(&mut self, settings: &Settings) {
         self.open = true;
         self.created_temporary = false;
         self.dropped_temporary = false;
-        self.take_next(settings, read_only);
+        self.follow_next(settings);
+        self.next = NextTransaction::default();
     }
 
     /// Opens one as the one before was, for AND CHAIN and a BEGIN inside of it.
     pub(super) fn open_chained(&mut self, settings: &Settings, before: Option<Characteristics>) {
-        self.open(settings, None);
+        self.open(settings);
         if let Some(before) = before {
             self.isolation = before.isolation;
             self.read_only = before.read_only;
@@ -353,14 +354,9 @@ impl<T: SessionTransaction> TransactionState<T> {
         }
     }
 
-    fn take_next(&mut self, settings: &Settings, read_only: Option<bool>) {
-        self.follow_next(settings, read_only);
-        self.next = NextTransaction::default();
-    }
-
-    fn follow_next(&mut self, settings: &Settings, read_only: Option<bool>) {
+    fn follow_next(&mut self, settings: &Settings) {
         self.isolation = self.next.isolation.unwrap_or(settings.isolation);
-        self.read_only = read_only.or(self.next.read_only).unwrap_or(settings.read_only);
+        self.read_only = self.next.read_only.unwrap_or(settings.read_only);
     }
 
     /// Takes the transaction's snapshot now (WITH CONSISTENT SNAPSHOT), where it keeps one.
@@ -404,9 +400,9 @@ impl<T: SessionTransaction> TransactionState<T> {
         let Beginning { settings, control, process, may_requeue } = begin;
         if !self.open {
             if settings.autocommit {
-                self.follow_next(settings, None);
+                self.follow_next(settings);
             } else {
-                self.open(settings, None);
+                self.open(settings);
             }
         }
         self.rows_examined = 0;

@@ -139,7 +139,7 @@ pub(super) fn savepoint<B: Backend>(session: &mut Session<B>, name: &str, reply:
     session.count(StatementKind::Savepoint);
     let settings = session.variables.settings();
     if !session.tables.transaction.is_open() && !settings.autocommit {
-        session.tables.transaction.open(settings, None);
+        session.tables.transaction.open(settings);
     }
     // With autocommit and no transaction a savepoint ends with its own statement.
     if let Some(branch) = session.tables.transaction.branch_mut() {
