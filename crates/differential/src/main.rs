@@ -271,6 +271,10 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             if is_proven(by_order, "the order of checks", &finding, &from, &mut of_order, &mut failure) {
                 return;
             }
+            let by_table = plan_errors.of_temporary_tables(&finding, is_asked);
+            if is_proven(by_table, "a temporary table", &finding, &from, &mut of_plan, &mut failure) {
+                return;
+            }
             let mut finding = match &mut cutter {
                 Some(cutter) => minimise(cutter, finding),
                 None => finding,
@@ -291,13 +295,31 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                     Err(error) => failure = Some(error.to_string()),
                 }
                 let from = format!("seed {seed}, cut down");
-                let by_plan = plan_errors.unneeded(&finding);
+                let by_plan = plan_errors.plan(&finding).and_then(|plan| match plan {
+                    Some(plan) => Ok(Some(plan)),
+                    None => plan_errors.unneeded(&finding),
+                });
                 if is_proven(by_plan, "the plan", &finding, &from, &mut of_plan, &mut failure) {
+                    return;
+                }
+                let by_values = plan_errors.evaluated(&finding);
+                if is_proven(
+                    by_values,
+                    "what is evaluated",
+                    &finding,
+                    &from,
+                    &mut of_evaluation,
+                    &mut failure,
+                ) {
                     return;
                 }
                 // Both errors of a large statement are seldom found by cutting it once.
                 let by_order = plan_errors.first(&finding);
                 if is_proven(by_order, "the order of checks", &finding, &from, &mut of_order, &mut failure) {
+                    return;
+                }
+                let by_table = plan_errors.of_temporary_tables(&finding, is_asked);
+                if is_proven(by_table, "a temporary table", &finding, &from, &mut of_plan, &mut failure) {
                     return;
                 }
             }

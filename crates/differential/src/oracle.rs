@@ -24,6 +24,8 @@ use crate::server::{Answer, Server};
 use crate::value::Value;
 use crate::walk;
 
+mod groups;
+
 /// How a statement is asked again.
 pub(crate) enum Variant {
     /// Under this value of `optimizer_switch`.
@@ -73,6 +75,10 @@ pub(crate) enum Variant {
     RowsBesideDates,
     /// With the texts of UCS-2, UTF-16 and UTF-32 columns in utf8mb4: MySQL takes the bytes of the others for documents and formats.
     NarrowTexts,
+    /// With items that are written as a key of GROUP BY as keys, too: [`groups`].
+    EqualKeys,
+    /// With documents in PARTITION BY and GROUP BY ... WITH ROLLUP as their texts.
+    DocumentsAsTexts,
 }
 
 /// What the right server says when it is asked again.
@@ -108,12 +114,14 @@ impl Variant {
             Variant::InlinedCtes => "CTEs as derived tables",
             Variant::RowsBesideDates => "a < date as (a, 0) < (date, 0)",
             Variant::NarrowTexts => "wide texts in utf8mb4",
+            Variant::EqualKeys => "items written as a key are keys",
+            Variant::DocumentsAsTexts => "documents of groups and partitions as texts",
         }
     }
 }
 
 /// Every variant, those that most often show a contradiction first.
-pub(crate) const VARIANTS: [Variant; 31] = [
+pub(crate) const VARIANTS: [Variant; 33] = [
     Variant::Switch("DEFAULT"),
     Variant::Switch("derived_merge=off"),
     Variant::Switch("hypergraph_optimizer=on"),
@@ -147,6 +155,8 @@ pub(crate) const VARIANTS: [Variant; 31] = [
     Variant::InlinedCtes,
     Variant::RowsBesideDates,
     Variant::NarrowTexts,
+    Variant::EqualKeys,
+    Variant::DocumentsAsTexts,
 ];
 
 /// More of them for descriptions of columns: those that most often show one come first.
@@ -456,6 +466,11 @@ pub(crate) fn varied(
         Variant::Assigned => Some((RESET.to_owned(), with_assigned(statement)?, is_prepared)),
         Variant::InlinedCtes => Some((RESET.to_owned(), inlined(statement)?, is_prepared)),
         Variant::RowsBesideDates => Some((RESET.to_owned(), rows_beside_dates(statement)?, is_prepared)),
+        Variant::EqualKeys => Some((RESET.to_owned(), groups::with_equal_items(statement)?, is_prepared)),
+        Variant::DocumentsAsTexts => {
+            let varied = groups::with_texts_of_documents(statement, &script.tables)?;
+            Some((RESET.to_owned(), varied, is_prepared))
+        }
     }
 }
 
@@ -524,7 +539,25 @@ fn with_assigned(statement: &Statement) -> Option<Statement> {
     (varied != *statement).then_some(varied)
 }
 
-/// The query with its CTEs as derived tables; nothing if it has none, or one that is recursive or names its columns.
+/// Gives the query of a CTE the column names that the CTE has; false if its first SELECT shows other columns.
+fn names_own_columns(cte: &mut Cte) -> bool {
+    fn first(query: &mut Query) -> &mut Select {
+        match &mut query.body {
+            Body::Select(select) => select,
+            Body::Set { left, .. } => first(left),
+        }
+    }
+    let items = &mut first(&mut cte.query).items;
+    if !cte.columns.is_empty() && items.len() != cte.columns.len() {
+        return false;
+    }
+    for (item, name) in items.iter_mut().zip(cte.columns.drain(..)) {
+        item.alias = Some(name);
+    }
+    true
+}
+
+/// The query with its CTEs as derived tables; nothing if it has none, or one that is recursive or shows other columns than it names.
 fn inlined(statement: &Statement) -> Option<Statement> {
     fn inline(query: &mut Query, known: &[Cte]) {
         walk::query_tables(query, &mut |source| {
@@ -539,7 +572,7 @@ fn inlined(statement: &Statement) -> Option<Statement> {
     let mut varied = statement.clone();
     let query = query_of(&mut varied)?;
     let mut ctes = std::mem::take(&mut query.with);
-    if ctes.is_empty() || query.is_recursive || ctes.iter().any(|cte| !cte.columns.is_empty()) {
+    if ctes.is_empty() || query.is_recursive || !ctes.iter_mut().all(names_own_columns) {
         return None;
     }
     for at in 0..ctes.len() {

@@ -19,11 +19,12 @@
 //! expressions that stand only in arms of CASE, IF and COALESCE or in select lists above WHERE is not left out so: it must not evaluate them
 //! for values and rows that are not asked for.
 //!
-//! What is left may depend on which expressions are evaluated, another count: [`evaluated`], or on which of two errors is found first: [`first`].
+//! What is left may depend on which expressions are evaluated, another count: [`evaluated`], or on which of two errors is found first: [`first`]. Two
+//! more come of temporary tables: errors of values that one holds ([`stored`]), and digits of averages ([`digits`]).
 
 use client::{Error, Options};
 
-use crate::ast::{Expr, Rows, Statement};
+use crate::ast::{Expr, Rows, Source, Statement};
 use crate::compare::{self, Difference, Kind, Lenience};
 use crate::oracle::{self, Variant};
 use crate::probes::{self, Probe};
@@ -32,8 +33,10 @@ use crate::server::{Answer, Server};
 use crate::value::{Value, Writer};
 use crate::walk;
 
+mod digits;
 mod evaluated;
 mod first;
+mod stored;
 
 /// Errors of strict mode that conversions and functions give: a bad value, a division by zero, a date out of range, a logarithm that there is
 /// none of, a document that is no number.
@@ -45,10 +48,10 @@ pub const ROW_ERRORS: [u16; 7] = [1048, 1062, 1264, 1265, 1364, 1366, 3140];
 /// Those of [`ROW_ERRORS`] that a temporary table gives as well, where a subquery is looked up in it.
 const STORED_ERRORS: [u16; 3] = [1264, 1265, 1366];
 
-/// Errors that an expression's values give in queries as well: what a character set does not hold, documents and paths that are none or do not
+/// Errors that an expression's values give in queries as well: constants beside dates that are none, what a character set does not hold, documents and paths that are none or do not
 /// fit, also in columns of JSON_TABLE, numbers out of range, operands that do not fit.
-pub const VALUE_ERRORS: [u16; 15] =
-    [1411, 1690, 3064, 3141, 3143, 3144, 3146, 3153, 3155, 3156, 3513, 3665, 3666, 3669, 3854];
+pub const VALUE_ERRORS: [u16; 16] =
+    [1411, 1525, 1690, 3064, 3141, 3143, 3144, 3146, 3153, 3155, 3156, 3513, 3665, 3666, 3669, 3854];
 
 /// Values that replace an expression that fails: a condition is unknown, false and true.
 const VALUES: [Value; 3] = [Value::Null, Value::Int(0), Value::Int(1)];
@@ -140,6 +143,25 @@ impl PlanErrors {
         let meets_both = |warnings: &Vec<String>| tells(warnings, left) && tells(warnings, right);
         let is_order = warned.iter().all(meets_both);
         Ok(is_order.then(|| format!("both warn of both texts of {number} without strict mode")))
+    }
+
+    /// What shows that the difference comes of the right server's temporary tables, if something does. `is_asked`: the servers can be asked
+    /// for it in tables.
+    ///
+    /// # Errors
+    /// A connection broke and did not come back.
+    pub fn of_temporary_tables(
+        &mut self,
+        finding: &Finding,
+        is_asked: bool,
+    ) -> Result<Option<String>, Error> {
+        if !is_asked {
+            return Ok(None);
+        }
+        match self.stored(finding)? {
+            Some(why) => Ok(Some(why)),
+            None => self.digits(finding),
+        }
     }
 
     /// What shows that the error is of expressions whose values the answer does not need, if something does.
@@ -342,7 +364,17 @@ impl PlanErrors {
         for table in changed_tables(statement) {
             answers.push(self.pair.ask(&format!("SELECT * FROM {table}")));
         }
-        Ok(agree(&answers, statement).then_some(warned))
+        // A row that both refuse all the same is refused with the error that one of them gave.
+        let refuses_row = |number: u16| {
+            let (left, right) = finding.difference.errors;
+            ROW_ERRORS.contains(&number) && [left, right].contains(&Some(number))
+        };
+        let refused = answers[0].0.error().filter(|number| answers[0].1.error() == Some(*number));
+        let does_same = match refused {
+            Some(number) => refuses_row(number) && agree(&answers[1..], statement),
+            None => agree(&answers, statement),
+        };
+        Ok(does_same.then_some(warned))
     }
 
     fn answer(
@@ -391,10 +423,18 @@ pub fn may_depend_on_plan(difference: &Difference, statement: &Statement) -> boo
         |number: &u16| EVALUATION_ERRORS.contains(number) || is_delete && STORED_ERRORS.contains(number);
     let is_known = |number: &u16| is_of_evaluation(number) || ROW_ERRORS.contains(number);
     let numbers: Vec<u16> = [difference.errors.0, difference.errors.1].into_iter().flatten().collect();
+    // Two tables are changed in the order in which their rows are read.
+    let is_of_order = numbers.len() == 2 && changes_join(statement);
     is_change
         && difference.kind == Kind::Error
-        && numbers.iter().any(is_of_evaluation)
+        && (is_of_order || numbers.iter().any(is_of_evaluation))
         && numbers.iter().all(is_known)
+}
+
+/// Whether it changes rows of a join.
+fn changes_join(statement: &Statement) -> bool {
+    let (Statement::Update { from, .. } | Statement::Delete { from, .. }) = statement else { return false };
+    matches!(from, Source::Join { .. })
 }
 
 /// Whether the difference is one in errors that only values give.
@@ -482,7 +522,6 @@ fn without_strictness(mode: &Answer) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ast::Source;
 
     fn done(affected: u64) -> Answer {
         Answer::Done { affected, insert_id: 0, warnings: 1, info: Vec::new() }
@@ -583,9 +622,9 @@ mod tests {
         assert!(is_one(Some(3854), None, &query));
         assert!(is_one(None, Some(3513), &delete()));
         assert!(is_one(Some(1292), None, &delete()));
-        // A query warns of 1292; names, groups, collations and dates beside constants are checked whatever the values.
-        for (left, right) in [(Some(1292), None), (Some(1055), None), (None, Some(1267)), (None, Some(1525))]
-        {
+        assert!(is_one(None, Some(1525), &query));
+        // A query warns of 1292; names, groups and collations are checked whatever the values.
+        for (left, right) in [(Some(1292), None), (Some(1055), None), (None, Some(1267))] {
             assert!(!is_one(left, right, &query), "{left:?} {right:?}");
         }
         assert!(!is_one(Some(3854), Some(1055), &query));

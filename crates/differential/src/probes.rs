@@ -146,10 +146,7 @@ struct Gather {
 /// Which argument is the first that this function evaluates only if those before it ask for it, or not at all.
 fn first_arm(form: &forms::Form) -> Option<usize> {
     let is_one = |names: &[&str]| names.iter().any(|name| form.template.starts_with(name));
-    // What is never NULL is not asked whether it is.
-    let asks_for_null =
-        ["({} IS NULL)", "({} IS NOT NULL)", "({} IS UNKNOWN)", "ISNULL({})"].contains(&form.template);
-    if asks_for_null || is_one(&["CHARSET(", "COLLATION(", "COERCIBILITY("]) {
+    if is_one(&["CHARSET(", "COLLATION(", "COERCIBILITY("]) {
         return Some(0);
     }
     is_one(&["IF(", "IFNULL(", "COALESCE("]).then_some(1)

@@ -3,25 +3,28 @@
 //! A statement that is wrong in two ways is refused with either error: the manual defines no order in which names, groups, collations, constants
 //! and values are checked. Such a difference is counted by itself (`depends on the order of checks`). It is one if
 //!
-//! 1. both servers refuse the statement, each with one of [`CHECKED_ERRORS`] or [`VALUE_ERRORS`], and they are two;
+//! 1. both servers refuse the statement, each with one of [`CHECKED_ERRORS`] or [`VALUE_ERRORS`], of a change also of [`EVALUATION_ERRORS`], and
+//!    they are two;
 //! 2. of each error there is a statement, cut out of this one, that both servers refuse with it, in the words that it was given in, or if it is
 //!    one of groups, with all lists of GROUP BY as they are: what is cut must not make the error.
 //!
 //! So each server knows both errors.
 
-use super::{PlanErrors, VALUE_ERRORS};
-use crate::ast::Statement;
+use super::{EVALUATION_ERRORS, PlanErrors, VALUE_ERRORS};
+use crate::ast::{Expr, Statement};
 use crate::compare::{Difference, Kind};
 use crate::oracle;
-use crate::round::Finding;
+use crate::round::{Finding, changed_tables};
 use crate::server::Answer;
+use crate::value::Value;
 use crate::walk;
 
-/// Errors that are found without a row: of groups, rows of operands, collations, constants beside dates, functions of characters and bytes.
-const CHECKED_ERRORS: [u16; 9] = [1055, 1140, 1241, 1267, 1270, 1271, 1525, 3065, 3995];
+/// Errors that are found without a row: of names, groups, tables that are changed and read, rows of operands, collations, constants beside dates, functions of characters and bytes.
+const CHECKED_ERRORS: [u16; 13] =
+    [1054, 1055, 1093, 1140, 1146, 1241, 1267, 1270, 1271, 1525, 3065, 3602, 3995];
 
 /// Those of them that a statement with other groups may have.
-const GROUP_ERRORS: [u16; 3] = [1055, 1140, 3065];
+const GROUP_ERRORS: [u16; 4] = [1055, 1140, 3065, 3602];
 
 /// Statements that are asked at most.
 const ASKED_MAX: usize = 300;
@@ -46,6 +49,7 @@ impl PlanErrors {
         loop {
             let mut candidates = Vec::new();
             walk::smaller_statement(&smallest, &mut |smaller| candidates.push(smaller));
+            candidates.extend(with_plain_items(&smallest));
             candidates.sort_by_cached_key(|candidate| candidate.sql().len());
             let mut next = None;
             for candidate in candidates {
@@ -110,11 +114,36 @@ impl PlanErrors {
 /// Whether both servers refuse the statement, with two errors that neither rows nor definitions give.
 fn may_depend_on_order(difference: &Difference, statement: &Statement) -> bool {
     let (Some(left), Some(right)) = difference.errors else { return false };
-    let is_checked = |number: &u16| CHECKED_ERRORS.contains(number) || VALUE_ERRORS.contains(number);
+    let is_change = !changed_tables(statement).is_empty();
+    let is_checked = |number: &u16| {
+        CHECKED_ERRORS.contains(number)
+            || VALUE_ERRORS.contains(number)
+            || is_change && EVALUATION_ERRORS.contains(number)
+    };
     difference.kind == Kind::Error
         && left != right
         && [left, right].iter().all(is_checked)
         && !matches!(statement, Statement::Alter { .. } | Statement::Plain(_))
+}
+
+/// The statements that have 1 in place of an item of a select list: it may be the error's, and no smaller expression be without it.
+fn with_plain_items(statement: &Statement) -> Vec<Statement> {
+    let one = Expr::literal(Value::Int(1));
+    let mut count = 0;
+    walk::statement_selects(&mut statement.clone(), &mut |select| count += select.items.len());
+    let varied = (0..count).map(|chosen| {
+        let (mut varied, mut at) = (statement.clone(), 0);
+        walk::statement_selects(&mut varied, &mut |select| {
+            for item in &mut select.items {
+                if at == chosen {
+                    item.expr = one.clone();
+                }
+                at += 1;
+            }
+        });
+        varied
+    });
+    varied.filter(|varied| varied != statement).collect()
 }
 
 fn message(answer: &Answer) -> Option<&str> {
@@ -150,7 +179,7 @@ mod tests {
         assert!(is_one(Some(1055), Some(1267)));
         assert!(is_one(Some(1525), Some(3854)));
         for (left, right) in
-            [(Some(1055), None), (None, Some(1267)), (Some(1054), Some(1267)), (Some(1267), Some(1062))]
+            [(Some(1055), None), (None, Some(1267)), (Some(1064), Some(1267)), (Some(1267), Some(1062))]
         {
             assert!(!is_one(left, right), "{left:?} {right:?}");
         }
