@@ -19,8 +19,8 @@
 //! expressions that stand only in arms of CASE, IF and COALESCE or in select lists above WHERE is not left out so: it must not evaluate them
 //! for values and rows that are not asked for.
 //!
-//! What is left may depend on which expressions are evaluated, another count: [`evaluated`], or on which of two errors is found first: [`first`]. Two
-//! more come of temporary tables: errors of values that one holds ([`stored`]), and digits of averages ([`digits`]).
+//! What is left may depend on which expressions are evaluated, another count: [`evaluated`], or on which of two errors is found first:
+//! [`first`]. Two more come of temporary tables: errors of values that one holds ([`stored`]), and digits of averages ([`digits`]).
 
 use client::{Error, Options};
 
@@ -48,8 +48,8 @@ pub const ROW_ERRORS: [u16; 7] = [1048, 1062, 1264, 1265, 1364, 1366, 3140];
 /// Those of [`ROW_ERRORS`] that a temporary table gives as well, where a subquery is looked up in it.
 const STORED_ERRORS: [u16; 3] = [1264, 1265, 1366];
 
-/// Errors that an expression's values give in queries as well: constants beside dates that are none, what a character set does not hold, documents and paths that are none or do not
-/// fit, also in columns of JSON_TABLE, numbers out of range, operands that do not fit.
+/// Errors that an expression's values give in queries as well: constants beside dates that are none, what a character set does not hold,
+/// documents and paths that are none or do not fit, also in columns of JSON_TABLE, numbers out of range, operands that do not fit.
 pub const VALUE_ERRORS: [u16; 16] =
     [1411, 1525, 1690, 3064, 3141, 3143, 3144, 3146, 3153, 3155, 3156, 3513, 3665, 3666, 3669, 3854];
 

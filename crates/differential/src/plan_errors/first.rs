@@ -19,7 +19,8 @@ use crate::server::Answer;
 use crate::value::Value;
 use crate::walk;
 
-/// Errors that are found without a row: of names, groups, tables that are changed and read, rows of operands, collations, constants beside dates, functions of characters and bytes.
+/// Errors that are found without a row: of names, groups, tables that are changed and read, rows of operands, collations, constants beside
+/// dates, functions of characters and bytes.
 const CHECKED_ERRORS: [u16; 13] =
     [1054, 1055, 1093, 1140, 1146, 1241, 1267, 1270, 1271, 1525, 3065, 3602, 3995];
 

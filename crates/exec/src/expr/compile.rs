@@ -1178,7 +1178,11 @@ impl Compiler {
             }
             F::Xor => Node::Xor(Box::new(self.truth(&args[0])?), Box::new(self.truth(&args[1])?)),
             F::Not => Node::Not(Box::new(self.truth(&args[0])?)),
-            F::IsNull | F::IsNullFunction if is_never_null(&args[0]) => Node::Const(int_column(Some(0))),
+            F::IsNull | F::IsNullFunction
+                if matches!(option, CallOption::NeverNull) || is_never_null(&args[0]) =>
+            {
+                Node::Const(int_column(Some(0)))
+            }
             F::IsNull | F::IsNullFunction => Node::IsNull(Box::new(self.compile(&args[0])?)),
             F::IsTrue | F::IsFalse => {
                 Node::Is { node: Box::new(self.truth(&args[0])?), wanted: function == F::IsTrue }
@@ -1257,9 +1261,17 @@ impl Compiler {
                 let filled = DataType::char(result.length, result.collation);
                 self.converted(&args[0], Target::Cast(filled))?
             }
+            // A value among FLOAT ones is as exact as it was; only its text is a FLOAT's.
+            F::Cast if matches!(option, CallOption::Common) && result.kind == TypeKind::Float => {
+                self.converted(&args[0], Target::Double)?
+            }
             F::Cast => self.converted(&args[0], Target::Cast(result.clone()))?,
             F::ConvertUsing if matches!(option, CallOption::Lossless) => {
-                self.converted(&args[0], Target::Lossless(result.collation))?
+                let target = match args[0].kind {
+                    ExprKind::Param(_) => Target::ParameterText(result.collation),
+                    _ => Target::Lossless(result.collation),
+                };
+                self.converted(&args[0], target)?
             }
             F::ConvertUsing => self.converted(&args[0], Target::Characters(result.collation))?,
             F::Collate => self.converted(&args[0], Target::Text(result.collation))?,

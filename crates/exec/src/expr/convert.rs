@@ -43,6 +43,8 @@ pub(super) enum Target {
     WellFormed(CollationId),
     /// Text in the character set; what that does not hold is error 3854.
     Lossless(CollationId),
+    /// As above, of a parameter: bytes behind its last character are left out.
+    ParameterText(CollationId),
     /// Text as CONVERT gives it: NULL for bytes that are none.
     Characters(CollationId),
     /// Packed fields.
@@ -149,6 +151,7 @@ impl Target {
             | Target::ShortTime
             | Target::WellFormed(_)
             | Target::Lossless(_)
+            | Target::ParameterText(_)
             | Target::Characters(_)
             | Target::ValidCharacters(_)
             | Target::JsonText
@@ -217,7 +220,11 @@ impl Target {
     /// A text, whatever the value is.
     pub(super) fn is_text(&self) -> bool {
         match self {
-            Target::Text(_) | Target::Characters(_) | Target::Lossless(_) | Target::WellFormed(_) => true,
+            Target::Text(_)
+            | Target::Characters(_)
+            | Target::Lossless(_)
+            | Target::ParameterText(_)
+            | Target::WellFormed(_) => true,
             Target::Cast(to) => to.is_string(),
             _ => false,
         }
@@ -264,7 +271,7 @@ impl Target {
                         || *to == CollationId::BINARY)
             }
             // Bytes may be no characters.
-            Target::Characters(to) | Target::Lossless(to) => {
+            Target::Characters(to) | Target::Lossless(to) | Target::ParameterText(to) => {
                 from.is_string() && (from.collation.charset() == to.charset() || *to == CollationId::BINARY)
             }
             Target::DateTime
@@ -928,6 +935,20 @@ pub(super) fn cell(
         }
         Target::WellFormed(collation) => push_well_formed(cell, from, *collation, out),
         Target::Lossless(collation) => push_lossless(cell, from, *collation, out)?,
+        Target::ParameterText(collation) => {
+            let characters = match cell {
+                Cell::Bytes(text) if from.is_string() => {
+                    let valid = from
+                        .collation
+                        .charset()
+                        .validate(text)
+                        .map_or_else(|bad| bad.position, |()| text.len());
+                    Cell::Bytes(&text[..valid])
+                }
+                other => other,
+            };
+            push_lossless(characters, from, *collation, out)?;
+        }
         Target::Characters(collation) => push_characters(cell, from, *collation, ctx, out),
         Target::ComparedDate(name) => {
             let mode = ctx.settings.date_mode();
@@ -1205,7 +1226,10 @@ fn push_characters(
 /// As [`push_text`]; bytes that are no characters are error 3854.
 fn push_valid(cell: Cell<'_>, from: &DataType, collation: CollationId, out: &mut Column) -> SqlResult<()> {
     let charset = collation.charset();
-    let bytes = text_of(cell, from);
+    let text = text_of(cell, from);
+    // MySQL fills up what is half a unit, but not what is less than one of UTF-32.
+    let bytes =
+        if charset.min_bytes_per_char() == 2 { charset.whole_units(&text) } else { Cow::Borrowed(&text[..]) };
     if charset.validate(&bytes).is_err() {
         let mut shown = String::new();
         for &byte in &bytes[..bytes.len().min(SHOWN_BYTES_MAX)] {

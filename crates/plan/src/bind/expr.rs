@@ -342,6 +342,20 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
+    /// Whether MySQL knows that what is computed cannot be NULL, and does not compute it where that is asked. The row above the groups of ROLLUP
+    /// may have NULL in place of a column.
+    fn is_never_null(&self, operand: &Expr) -> bool {
+        let is_computed = match &operand.kind {
+            ExprKind::Call { .. } => true,
+            ExprKind::Subquery(subquery) => matches!(subquery.kind, SubqueryKind::Exists),
+            _ => false,
+        };
+        is_computed
+            && !operand.may_be_null()
+            && !self.blocks.iter().any(|block| block.has_rollup)
+            && crate::rewrite::is_repeatable(operand)
+    }
+
     /// An operand of which the truth is asked: JSON is compared with the JSON integer 0 (3986), unlike in IF and CASE.
     fn truth(&mut self, expr: Expr) -> PlanResult<Expr> {
         if expr.data_type.kind != TypeKind::Json {
@@ -436,7 +450,11 @@ impl<'a> Binder<'a> {
                 if function != FunctionId::IsNull {
                     operand = self.truth(operand)?;
                 }
-                let call = self.call(function, vec![operand])?;
+                let is_false = function == FunctionId::IsNull && self.is_never_null(&operand);
+                let mut call = self.call(function, vec![operand])?;
+                if let (true, ExprKind::Call { option, .. }) = (is_false, &mut call.kind) {
+                    *option = CallOption::NeverNull;
+                }
                 self.negate(call, *negated)
             }
             Ast::Like { expr, pattern, escape, negated } => {
@@ -1258,6 +1276,8 @@ impl<'a> Binder<'a> {
         };
         let charset = if operand.data_type.is_string() || operand.data_type.members.is_some() {
             operand.data_type.collation.charset()
+        } else if function::is_column_of_bits(&operand) {
+            types::charset::Charset::Binary
         } else {
             self.types.connection_collation.charset()
         };

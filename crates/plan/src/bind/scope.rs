@@ -186,6 +186,8 @@ pub(crate) struct Block {
     pub(crate) is_grouped: bool,
     /// GROUP BY is written in it, without ROLLUP or with its groups in a temporary table.
     pub(crate) is_plainly_grouped: bool,
+    /// GROUP BY ... WITH ROLLUP.
+    pub(crate) has_rollup: bool,
     /// A derived table: does not see the tables of the block around it.
     pub(crate) skips_parent: bool,
     /// What is bound is part of a join with USING or NATURAL.
@@ -235,6 +237,7 @@ impl Block {
             in_aggregate: false,
             is_grouped: false,
             is_plainly_grouped: false,
+            has_rollup: false,
             skips_parent: false,
             is_within_common: false,
             holds_errors: false,

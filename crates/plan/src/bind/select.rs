@@ -33,6 +33,22 @@ pub(crate) struct BoundQuery {
     pub(crate) outer: Vec<ColumnId>,
 }
 
+/// The truth of a constant.
+fn is_true(constant: &types::Value) -> bool {
+    use types::Value;
+    match constant {
+        Value::Null => false,
+        Value::Int(number) => *number != 0,
+        Value::UInt(number) => *number != 0,
+        Value::Double(number) => *number != 0.0,
+        Value::Decimal(number) => !number.is_zero(),
+        Value::Bytes { bytes, collation } => {
+            types::number::parse_double(&collation.charset().readable(bytes)).value != 0.0
+        }
+        _ => true,
+    }
+}
+
 impl<'a> Binder<'a> {
     pub(crate) fn query(&mut self, query: &'a Query<'a>) -> PlanResult<BoundQuery> {
         self.query_in(query, false)
@@ -157,6 +173,7 @@ impl<'a> Binder<'a> {
             self.bind_calc_found_rows()?;
         }
         self.block().holds_errors = true;
+        self.block().has_rollup = matches!(select.grouping, ast::GroupingKind::Rollup);
         let mut tree = self.from(select.from)?;
         let is_fixed = self.may_have_hints && self.note_hints(select.span, select.hints);
         if select.options.straight_join || is_fixed {
@@ -200,6 +217,13 @@ impl<'a> Binder<'a> {
             ast::GroupingKind::Rollup => true,
             ast::GroupingKind::Cube => return Err(PlanError::not_supported("CUBE")),
         };
+        if rollup && let Logical::Filter { conditions, .. } = &mut tree {
+            // A condition that no row can meet leaves the constants of the row above the groups as they are.
+            let is_false = |condition: &Expr| self.constant(condition).is_some_and(|value| !is_true(&value));
+            if conditions.iter().any(is_false) {
+                conditions.push(Expr::literal(types::Value::Int(0)));
+            }
+        }
         let mut keys: Vec<(ColumnId, Expr)> = Vec::new();
         let mut has_repeated = false;
         let mut unrecognized = Vec::new();

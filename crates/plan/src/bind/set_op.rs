@@ -197,7 +197,11 @@ impl<'a> Binder<'a> {
                 } else {
                     let mut expr = expr;
                     let member = if side == 0 { &mut left.plan } else { &mut right.plan };
-                    let digits = match expr.as_column().and_then(|id| item_of(member, id)) {
+                    let item = expr.as_column().and_then(|id| item_of(member, id));
+                    let is_computed = item.as_ref().is_some_and(|item| {
+                        matches!(item.kind, ExprKind::Call { .. } | ExprKind::Case { .. })
+                    });
+                    let digits = match item {
                         Some(item) if data_type.is_string() => function::keep_stored_scale(item),
                         _ => StoredDigits::OfType,
                     };
@@ -209,7 +213,7 @@ impl<'a> Binder<'a> {
                     } else if data_type.is_temporal() {
                         super::stored::in_set(expr, member, &data_type)
                     } else {
-                        stored(expr, &data_type)
+                        stored(expr, &data_type, is_computed)
                     };
                     let cut = match digits {
                         StoredDigits::OfType => None,
@@ -541,9 +545,19 @@ fn fills(from: &DataType, to: &DataType, is_stored: bool, pads: bool) -> bool {
     }
 }
 
-/// A column's value as one of `to`, the type of the set operation's column.
-fn stored(expr: Expr, to: &DataType) -> Expr {
+/// A column's value as one of `to`, the type of the set operation's column. `is_computed`: its member computes it.
+fn stored(expr: Expr, to: &DataType, is_computed: bool) -> Expr {
     if !matches!(to.kind, TypeKind::Char | TypeKind::VarChar) {
+        // BIT values that are computed are numbers in a TEXT, FLOAT values have the digits of a DOUBLE.
+        let number = match expr.data_type.kind {
+            TypeKind::Bit => Some(DataType::BIGINT_UNSIGNED),
+            TypeKind::Float if expr.data_type.scale == SCALE_NOT_FIXED => Some(DataType::DOUBLE),
+            _ => None,
+        };
+        let expr = match number.filter(|_| is_computed && to.is_string()) {
+            Some(number) => function::cast(expr, number),
+            None => expr,
+        };
         return function::cast(expr, to.clone());
     }
     // MySQL fills the set operation's rows with the numbers that YEAR and FLOAT are.

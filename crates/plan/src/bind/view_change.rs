@@ -476,6 +476,9 @@ impl<'a> Binder<'a> {
                 }
                 None if self.derived_tables.contains(&need.table) => {}
                 None if through.is_some() => return prevents(shown),
+                // MySQL reads the changed table in VALUES under another name than its own.
+                None if operation == "INSERT"
+                    && !catalog::names_equal(&self.tables[need.table.0 as usize].alias, &read.name) => {}
                 None => return Err(super::change::target_is_read(shown)),
             }
         }

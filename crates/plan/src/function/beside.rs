@@ -220,6 +220,38 @@ fn time_given(value: &Value, data_type: &DataType) -> Option<Time> {
     }
 }
 
+/// A constant beside a TIME column is a time with as many digits as the column keeps: 9:59:59.6 is ten o'clock beside a TIME. A literal that is
+/// a TIME stays what it is.
+fn constants_beside_times(function: FunctionId, args: &mut [Expr], context: &TypeContext) {
+    use FunctionId as F;
+    let pairs: &[(usize, usize)] = match function {
+        F::Eq | F::NullSafeEq | F::Ne | F::Lt | F::Le | F::Gt | F::Ge => &[(0, 1), (1, 0)],
+        F::NullIf => &[(0, 1)],
+        _ => return,
+    };
+    for &(column, constant) in pairs {
+        let of = &args[column].data_type;
+        if of.kind != TypeKind::Time || !matches!(args[column].kind, ExprKind::Column(_)) {
+            continue;
+        }
+        let scale = of.scale;
+        let value = &args[constant];
+        let is_converted = match value.data_type.kind {
+            TypeKind::DateTime | TypeKind::Timestamp => true,
+            // A literal is a text that is cast, and never NULL.
+            TypeKind::Time => match value.kind {
+                ExprKind::Call { function: F::Cast, .. } => value.nullable,
+                _ => !matches!(value.kind, ExprKind::Literal(_) | ExprKind::Param(_)),
+            },
+            _ => false,
+        };
+        if is_converted && value.is_constant() && !holds_value_of_client(value, context) {
+            let value = std::mem::replace(&mut args[constant], Expr::null());
+            args[constant] = super::cast(value, DataType::time(scale));
+        }
+    }
+}
+
 /// STRCMP and NULLIF make a literal beside a BIGINT column a BIGINT, if that changes no digit. A text that is none is the number that it
 /// begins with.
 fn constants_beside_bigints(function: FunctionId, args: &mut [Expr]) {
@@ -305,6 +337,7 @@ pub(super) fn convert(function: FunctionId, args: &mut [Expr], context: &TypeCon
     bytes_beside_characters(function, args, context);
     constants_beside_years(function, args, context);
     given_beside_times(function, args);
+    constants_beside_times(function, args, context);
     constants_beside_bigints(function, args);
     if function == FunctionId::Field {
         texts_of_field(args, context);

@@ -386,9 +386,16 @@ fn not_convertible(bytes: &[u8], from: Charset, to: Charset) -> Box<PlanError> {
     )
 }
 
+/// A column that is a BIT has bytes; what is computed of one is a number, and has the connection's character set.
+pub(crate) fn is_column_of_bits(expr: &Expr) -> bool {
+    expr.data_type.kind == TypeKind::Bit && matches!(expr.kind, ExprKind::Column(_))
+}
+
 pub(super) fn explicit(expr: Expr, collation: CollationId, context: &TypeContext) -> PlanResult<Expr> {
     let charset = if is_text(&expr.data_type) {
         expr.data_type.collation.charset()
+    } else if is_column_of_bits(&expr) {
+        Charset::Binary
     } else if expr.data_type.kind == TypeKind::Json {
         Charset::Utf8mb4
     } else if expr.data_type.kind == TypeKind::Null {

@@ -388,6 +388,28 @@ pub(crate) fn summed_bytes(data_type: &DataType, is_column: bool) -> DataType {
     DataType { length: integer_digits(data_type).max(1), ..DataType::BIGINT_UNSIGNED }
 }
 
+/// A choice of parameters and NULLs, whose type is VARBINARY however long it is.
+fn chooses_parameter_or_null(expr: &Expr) -> bool {
+    let arms: Vec<&Expr> = match &expr.kind {
+        ExprKind::Call { function: FunctionId::IfNull | FunctionId::Coalesce, args, .. } => {
+            args.iter().collect()
+        }
+        ExprKind::Call { function: FunctionId::If, args, .. } => args[1..].iter().collect(),
+        ExprKind::Case { whens, otherwise } => {
+            whens.iter().map(|(_, then)| then).chain(otherwise.as_deref()).collect()
+        }
+        _ => return false,
+    };
+    let is_null = |arm: &Expr| matches!(arm.kind, ExprKind::Literal(Value::Null));
+    let is_parameter = |arm: &Expr| match &arm.kind {
+        ExprKind::Call { function: FunctionId::Cast, args, option: CallOption::Common } => {
+            matches!(args[0].kind, ExprKind::Param(_))
+        }
+        kind => matches!(kind, ExprKind::Param(_)),
+    };
+    arms.iter().all(|arm| is_null(arm) || is_parameter(arm)) && arms.iter().any(|arm| is_parameter(arm))
+}
+
 /// 3995: a pattern does not search bytes for text or text for bytes.
 fn check_regexp_charsets(args: &[Expr], name: &str) -> PlanResult<()> {
     let is_binary = |arg: &Expr| arg.data_type.is_binary_string() || arg.data_type.kind == TypeKind::Bit;
@@ -397,7 +419,7 @@ fn check_regexp_charsets(args: &[Expr], name: &str) -> PlanResult<()> {
     let is_varbinary = |arg: &Expr| {
         let data_type = &arg.data_type;
         data_type.is_binary_string()
-            && data_type.kind == TypeKind::VarChar
+            && (data_type.kind == TypeKind::VarChar || chooses_parameter_or_null(arg))
             && !matches!(arg.kind, ExprKind::Param(_))
     };
     // Of subject and pattern, a literal follows such bytes before the replacement is looked at.
@@ -901,6 +923,10 @@ pub(super) fn infer(
             }
             None => fresh(UNKNOWN_CHARS),
         },
+        // The text of NULL is one of the connection's.
+        F::Quote if args[0].data_type.kind == TypeKind::Null => {
+            Typed { coercibility: Coercibility::Ignorable, ..fresh(4) }
+        }
         F::Quote => build_of(args, &|widths| widths[0] * 2 + 2)?,
         F::Soundex => {
             let chars = chars_of(args, 0).max(4);
@@ -1108,6 +1134,12 @@ pub(super) fn infer(
         },
 
         F::JsonSearch => {
+            // The texts of a document are compared in another binary collation than what JSON_VALUE gives.
+            if args[2].data_type.is_string() && args[2].data_type.collation == CollationId::UTF8MB4_0900_BIN {
+                let text = Value::Bytes { bytes: Vec::new(), collation: CollationId::UTF8MB4_BIN };
+                let mut compared = [Expr::literal(text), args[2].clone()];
+                collate::aggregate(&mut compared, "like", context, Purpose::Compare)?;
+            }
             // A column's collation decides, literals are looked for as they are.
             let of = &args[2];
             let is_own = of.coercibility <= Coercibility::Implicit

@@ -40,6 +40,7 @@ use types::{CollationId, DataType, TypeKind};
 
 pub use crate::function_table::{ALL, FunctionId, Stability};
 pub(crate) use beside::{documents_beside_bigints, years_of_parameters};
+pub(crate) use collate::is_column_of_bits;
 pub use infer::{Typed, bits_of};
 pub(crate) use infer::{aggregate_type, computed, digits_of_sum, summed_bytes, summed_temporal};
 pub(crate) use merge::{common_type, one_type};

@@ -7,7 +7,7 @@ use super::FunctionId;
 use super::shape::integer_digits;
 use crate::expr::{CallOption, Expr, ExprKind, SubqueryKind};
 use crate::logical::Logical;
-use types::data_type::SCALE_NOT_FIXED;
+use types::data_type::{FRACTION_DIGITS_MAX, SCALE_NOT_FIXED};
 use types::{DataType, TypeKind};
 
 /// Takes the casts to a common scale away from the decimal that is shown or becomes a text.
@@ -74,7 +74,7 @@ pub(crate) fn keep_document_scale(expr: &mut Expr) {
 pub(crate) enum StoredDigits {
     /// Those of the value's type.
     OfType,
-    /// Six, or none where they are zeros: a parameter that is a TIME, UNIX_TIMESTAMP of a parameter.
+    /// Six, or none where they are zeros: a parameter that is a TIME, UNIX_TIMESTAMP of a parameter or of six digits.
     SixOrNone,
     /// None: a parameter that is a DATETIME.
     None,
@@ -94,7 +94,8 @@ pub(crate) fn keep_stored_scale(expr: &mut Expr) -> StoredDigits {
             }
         }
         ExprKind::Call { function: F::UnixTimestamp, args, .. }
-            if args.iter().any(|arg| matches!(arg.kind, ExprKind::Param(_))) =>
+            if expr.data_type.scale == FRACTION_DIGITS_MAX
+                || args.iter().any(|arg| matches!(arg.kind, ExprKind::Param(_))) =>
         {
             StoredDigits::SixOrNone
         }

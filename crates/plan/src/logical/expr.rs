@@ -127,6 +127,8 @@ pub enum CallOption {
     /// A cast to a DATE or DATETIME as a statement writes it: NULL for dates that the session's mode does not have. To a TIME: what a column
     /// keeps of a text that it is compared with.
     Checked,
+    /// IS NULL of what cannot be NULL, which is not computed.
+    NeverNull,
     /// A conversion of a value to the one type of all that CASE, IF or COALESCE may give.
     Common,
     /// A conversion to another character set that the statement does not write: 3854 for what the set does not hold.

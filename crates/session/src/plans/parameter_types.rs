@@ -181,12 +181,27 @@ impl ParameterClass {
     }
 }
 
-/// Whether the character set of `holder` has all characters of a text. Bytes, also those of a text that is none, are taken as they are.
+/// Whether the character set of `holder` has all characters of a text. Bytes are taken as they are, also those of a text of the same
+/// character set; in another one a text ends before a character that is cut off.
 pub(crate) fn is_held(bytes: &[u8], from: CollationId, holder: CollationId) -> bool {
     let (from, to) = (from.charset(), holder.charset());
     from == Charset::Binary
         || convert_strict(from, bytes, to, &mut Vec::new()).is_ok()
-        || from.validate(bytes).is_err()
+        || from.validate(bytes).is_err_and(|bad| {
+            let (characters, rest) = bytes.split_at(bad.position);
+            from == to || is_cut_off(rest) && convert_strict(from, characters, to, &mut Vec::new()).is_ok()
+        })
+}
+
+/// Whether a text in UTF-8 ends within what may be a character: MySQL leaves that out where it converts a parameter.
+fn is_cut_off(rest: &[u8]) -> bool {
+    let length = match rest.first() {
+        Some(0xf0..) => 4,
+        Some(0xe0..) => 3,
+        Some(0xc2..) => 2,
+        _ => 1,
+    };
+    rest.len() < length
 }
 
 /// Whether a text reads as a number where one is wanted; other values do.

@@ -166,8 +166,10 @@ pub fn store_copied(
             }
             _ => {
                 let mut number = Column::new(DataType::BIGINT.physical());
-                store(cell, of(from), &DataType::BIGINT, options, &mut number);
-                store(number.cell(0), of(&DataType::BIGINT), to, options, out)
+                let unfit = store(cell, of(from), &DataType::BIGINT, options, &mut number);
+                let issue = store(number.cell(0), of(&DataType::BIGINT), to, options, out);
+                // What is no number in a document is an issue of its own.
+                unfit.filter(|_| from.kind == TypeKind::Json).or(issue)
             }
         },
         Way::Refused => {

@@ -180,7 +180,8 @@ impl MovingFrame {
                 let limit = limit_of(reader.at(rows, row)?, (*limit, *is_unsigned), self.key.0);
                 match limit {
                     Limit::OfPeers => at.peers_start,
-                    // The date lies beyond all dates: MySQL finds no row that is not before it.
+                    // The date lies beyond all dates: MySQL's search takes it for larger than all keys where these rise, and for smaller where they fall.
+                    Limit::Beyond if self.descending => *found,
                     Limit::Beyond => u64::MAX,
                     Limit::At(limit) => {
                         let search = Search { key: self.key, descending: self.descending, is_first: true };
@@ -219,6 +220,7 @@ impl MovingFrame {
                 let limit = limit_of(reader.at(rows, row)?, (*limit, *is_unsigned), self.key.0);
                 let last = match limit {
                     Limit::OfPeers => at.peers_end,
+                    Limit::Beyond if self.descending => Some(*found),
                     Limit::Beyond => at.partition_end,
                     Limit::At(limit) => {
                         let search = Search { key: self.key, descending: self.descending, is_first: false };
