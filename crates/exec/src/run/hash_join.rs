@@ -376,6 +376,12 @@ impl<'p> HashJoin<'p> {
         Ok(partitions)
     }
 
+    /// Nothing to find: an inner or semi join is empty, NOT IN with a NULL inside too.
+    fn is_hopeless(&self) -> bool {
+        let is_empty = !self.partitioned && self.build.kept.len() == 0;
+        is_empty && self.pairs.needs_partner() || self.null_aware && self.right_has_null
+    }
+
     /// Moves the right rows in memory to partitions on disk.
     fn partition_build(&mut self, partitions: &mut Partitions) -> SqlResult<()> {
         let new = Build::new(&self.right_keys);
@@ -649,12 +655,11 @@ impl Operator for HashJoin<'_> {
                     self.partitioned = true;
                     self.partition_left(partitions, limit, ctx)?;
                 }
+                None if self.is_hopeless() => {}
                 None => self.left.start(ctx)?,
             }
         }
-        // Nothing to find: an inner or semi join is empty, NOT IN with a NULL inside too.
-        let hopeless = !self.partitioned && self.build.kept.len() == 0 && self.pairs.needs_partner();
-        if hopeless || (self.null_aware && self.right_has_null) {
+        if self.is_hopeless() {
             return Ok(false);
         }
         let mut key = Vec::new();

@@ -17,7 +17,7 @@ use crate::error::{PlanError, PlanResult};
 use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind};
 use crate::function::{self, FunctionId};
 use crate::logical::{
-    AggregateFunction, ColumnInfo, JoinKind, Logical, OutputColumn, OutputSource, TableIndex,
+    AggregateCall, AggregateFunction, ColumnInfo, JoinKind, Logical, OutputColumn, OutputSource, TableIndex,
 };
 
 /// References to common table expressions beyond the first of each, in a whole statement: each of them is bound by itself, and those inside
@@ -236,19 +236,20 @@ impl<'a> Binder<'a> {
         self.keep_aggregates(&bound.plan);
         self.materialize_derived(&bound.plan, &bound.outer, &mut bound.output);
         store_values(&mut bound.plan, &mut self.columns);
-        self.store_rolled_up_members(bound);
+        self.store_members(bound);
     }
 
-    /// A member of ENUM or SET by which ROLLUP groups is kept as its text.
-    fn store_rolled_up_members(&mut self, bound: &mut super::select::BoundQuery) {
-        let mut keys = Vec::new();
-        find_rolled_up_members(&bound.plan, &mut keys);
+    /// A member of ENUM or SET by which ROLLUP groups is kept as its text, and one that MIN or MAX gives, which compare texts, as the member.
+    fn store_members(&mut self, bound: &mut super::select::BoundQuery) {
+        let mut stored = Vec::new();
+        self.find_stored_members(&bound.plan, &mut stored);
         let mut items = Vec::new();
-        for column in bound.output.iter_mut().filter(|column| keys.contains(&column.id)) {
-            let member = self.column_expr(column.id);
-            let to = DataType::varchar(member.data_type.length, member.data_type.collation);
-            let coercibility = member.coercibility;
-            let text = Expr { coercibility, ..function::cast(member, to.clone()) };
+        for column in &mut bound.output {
+            let Some((_, to)) = stored.iter().find(|(id, _)| *id == column.id) else { continue };
+            let to = to.clone();
+            let value = self.column_expr(column.id);
+            let coercibility = value.coercibility;
+            let kept = Expr { coercibility, ..function::cast(value, to.clone()) };
             let id = self.new_column(&column.name, to.clone(), true);
             if let Some(held) = self.temporary_columns.get(&column.id) {
                 let held = TemporaryColumn { data_type: to.clone(), flags: held.flags, source: held.source };
@@ -256,12 +257,55 @@ impl<'a> Binder<'a> {
             }
             self.materialized_columns.insert(id);
             (column.id, column.data_type) = (id, to);
-            items.push((id, text));
+            items.push((id, kept));
         }
         if !items.is_empty() {
             let input = std::mem::replace(&mut bound.plan, Logical::OneRow);
             bound.plan = Logical::Project { input: Box::new(input), items };
         }
+    }
+
+    /// The columns that a temporary table keeps as another type than the query gives them, with that type: members of ENUM and SET by which ROLLUP
+    /// groups, and those of which MIN or MAX gives the text.
+    fn find_stored_members(&self, plan: &Logical, found: &mut Vec<(ColumnId, DataType)>) {
+        match plan {
+            Logical::Limit { input, .. }
+            | Logical::Sort { input, .. }
+            | Logical::Filter { input, .. }
+            | Logical::Distinct { input, .. }
+            | Logical::Window { input, .. } => self.find_stored_members(input, found),
+            Logical::Project { input, items } => {
+                self.find_stored_members(input, found);
+                for (id, item) in items {
+                    let of = item.as_column().and_then(|of| found.iter().find(|(column, _)| *column == of));
+                    if let Some((_, to)) = of.filter(|(column, _)| column != id).cloned() {
+                        found.push((*id, to));
+                    }
+                }
+            }
+            Logical::Aggregate { keys, calls, rollup, .. } => {
+                if *rollup {
+                    let members = keys.iter().filter(|(_, key)| key.data_type.members.is_some());
+                    found.extend(members.map(|(id, key)| {
+                        let of = &key.data_type;
+                        (*id, DataType::varchar(of.length, of.collation))
+                    }));
+                }
+                let members =
+                    calls.iter().filter_map(|(id, call)| Some((*id, self.extreme_member(call)?.clone())));
+                found.extend(members);
+            }
+            _ => {}
+        }
+    }
+
+    /// The type of the members of ENUM or SET of which MIN or MAX of a column gives the text.
+    pub(super) fn extreme_member<'c>(&self, call: &'c AggregateCall) -> Option<&'c DataType> {
+        let is_extreme = matches!(call.function, AggregateFunction::Min | AggregateFunction::Max);
+        let Some((FunctionId::Cast, [of])) = call.args.first().filter(|_| is_extreme)?.as_call() else {
+            return None;
+        };
+        (of.data_type.members.is_some() && self.is_field(of)).then_some(&of.data_type)
     }
 
     /// A text that an aggregate gives is a column of the temporary table, which holds its collation as strongly as any column. Only MIN
@@ -668,22 +712,6 @@ fn store_values(plan: &mut Logical, columns: &mut [ColumnInfo]) {
 /// What a query in FROM gives has all digits of its type, merged or not.
 fn keep_digits(plan: &mut Logical) {
     plan.result_items().iter_mut().for_each(|(_, item)| function::keep_all_digits(item));
-}
-
-/// The keys of ROLLUP that are members of ENUM or SET.
-fn find_rolled_up_members(plan: &Logical, found: &mut Vec<ColumnId>) {
-    match plan {
-        Logical::Limit { input, .. }
-        | Logical::Sort { input, .. }
-        | Logical::Filter { input, .. }
-        | Logical::Project { input, .. }
-        | Logical::Window { input, .. } => find_rolled_up_members(input, found),
-        Logical::Aggregate { keys, rollup: true, .. } => {
-            let members = keys.iter().filter(|(_, key)| key.data_type.members.is_some());
-            found.extend(members.map(|(id, _)| *id));
-        }
-        _ => {}
-    }
 }
 
 /// Output columns under the names of a column list, if there is one.

@@ -609,6 +609,12 @@ impl<'a> Binder<'a> {
             column.flags = held.flags;
             column.source = held.source;
         }
+        // CREATE TABLE ... SELECT keeps the members of which MIN or MAX gives the text.
+        let aggregates = self.blocks.last().map_or(&[][..], |block| &block.aggregates);
+        let extreme = aggregates.iter().find(|(aggregate, _)| *aggregate == id);
+        if let Some(of) = extreme.and_then(|(_, call)| self.extreme_member(call)) {
+            column.created_type = Some(of.clone());
+        }
         column
     }
 

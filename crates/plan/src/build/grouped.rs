@@ -20,7 +20,7 @@ use crate::passes::is_quiet;
 use crate::physical::Node;
 use crate::rewrite::{conjuncts, is_repeatable, substitute};
 
-use super::join::hashes_alike;
+use super::join::{Joining, hashes_alike};
 use super::{Builder, Needed};
 
 /// Answers of a subquery that are remembered while it runs.
@@ -89,7 +89,8 @@ impl Builder<'_> {
         needed: &Needed,
     ) -> Node {
         let JoinedGroups { groups, on, value } = joined;
-        let node = self.join_nodes(JoinKind::Left, node, groups, &on, false);
+        let joining = Joining { conditions: &on, share: self.conditions_selectivity(&on) };
+        let node = self.join_nodes(JoinKind::Left, node, groups, joining, false);
         self.project_node(node, &[&(column, value)], needed)
     }
 

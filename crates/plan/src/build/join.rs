@@ -33,6 +33,14 @@ pub(super) struct Ways {
     pub(super) lookup_cost: Option<f64>,
 }
 
+/// The conditions of a join, and the share of the pairs of rows that meet them all: what joins of other relations have said already is
+/// not counted a second time.
+#[derive(Clone, Copy)]
+pub(super) struct Joining<'c> {
+    pub(super) conditions: &'c [Expr],
+    pub(super) share: f64,
+}
+
 impl Ways {
     /// The cheapest way, and what it costs without the left side.
     pub(super) fn cheapest(&self) -> (Way, f64) {
@@ -170,11 +178,15 @@ impl Builder<'_> {
         for condition in conditions {
             conjuncts(condition.clone(), &mut conjuncted);
         }
+        let joining = Joining { conditions: &conjuncted, share: self.conditions_selectivity(&conjuncted) };
         match leaf_of(right) {
-            Some((table, own)) => self.join_leaf(kind, left, table, own, &conjuncted, needed),
+            Some((table, own)) => {
+                let right_rows = self.table_rows(table) * self.conditions_selectivity(own);
+                self.join_leaf(kind, left, table, own, right_rows, joining, needed)
+            }
             None => {
                 let right = self.build(right, needed);
-                self.join_nodes(kind, left, right, &conjuncted, false)
+                self.join_nodes(kind, left, right, joining, false)
             }
         }
     }
@@ -208,16 +220,18 @@ impl Builder<'_> {
         self.node(Op::LoopJoin { kind, left, right, conditions, outer }, output, rows, cost)
     }
 
-    /// Joins a table by whatever is cheapest.
+    /// Joins a table of which `right_rows` rows meet its `own` conditions by whatever is cheapest.
     pub(super) fn join_leaf(
         &mut self,
         kind: JoinKind,
         left: Node,
         table: TableIndex,
         own: &[Expr],
-        joins: &[Expr],
+        right_rows: f64,
+        joining: Joining<'_>,
         needed: &Needed,
     ) -> Node {
+        let joins = joining.conditions;
         let mut all = own.to_vec();
         all.extend_from_slice(joins);
         let lookup = if joins.is_empty() { None } else { self.lookup(table, &all, needed) };
@@ -225,7 +239,7 @@ impl Builder<'_> {
         let ways = Ways {
             kind,
             left_rows: left.rows,
-            right_rows: whole.rows.max(0.01),
+            right_rows: right_rows.min(whole.rows).max(0.01),
             right_cost: whole.cost,
             may_hash: joins.iter().any(|condition| self.may_hash(condition)),
             lookup_cost: lookup.as_ref().map(|lookup| lookup.cost),
@@ -237,30 +251,37 @@ impl Builder<'_> {
             self.trace_join(table, &ways, way);
         }
         match (way, lookup) {
-            (Way::Lookup, Some(lookup)) => self.lookup_join(kind, left, table, own, joins, &lookup, needed),
+            (Way::Lookup, Some(lookup)) => {
+                let pairs = left.rows * ways.right_rows * joining.share;
+                self.lookup_join(kind, left, table, own, joins, &lookup, pairs, needed)
+            }
             _ => {
                 let right = self.scan(table, own, needed, None).0;
                 let straight = kind == JoinKind::Straight;
-                self.join_nodes(kind, left, right, joins, straight)
+                self.join_nodes(kind, left, right, joining, straight)
             }
         }
     }
 
-    /// Joins a table by an index, in the order of the left rows. `None`: there is no such index.
+    /// Joins a table of which `right_rows` rows meet its `own` conditions by an index, in the order of the left rows. `None`: there is no such
+    /// index.
     pub(super) fn join_in_order(
         &mut self,
         kind: JoinKind,
         left: Node,
         table: TableIndex,
         own: &[Expr],
-        joins: &[Expr],
+        right_rows: f64,
+        joining: Joining<'_>,
         needed: &Needed,
     ) -> Option<Node> {
-        let all = [own, joins].concat();
+        let all = [own, joining.conditions].concat();
         let lookup = self.lookup(table, &all, needed)?;
-        Some(self.lookup_join(kind, left, table, own, joins, &lookup, needed))
+        let pairs = left.rows * right_rows * joining.share;
+        Some(self.lookup_join(kind, left, table, own, joining.conditions, &lookup, pairs, needed))
     }
 
+    /// `pairs`: how many pairs of rows meet all conditions.
     fn lookup_join(
         &mut self,
         kind: JoinKind,
@@ -269,6 +290,7 @@ impl Builder<'_> {
         own: &[Expr],
         joins: &[Expr],
         lookup: &Candidate,
+        pairs: f64,
         needed: &Needed,
     ) -> Node {
         let mut all = own.to_vec();
@@ -288,9 +310,6 @@ impl Builder<'_> {
             }
             if position < own.len() { &mut filter } else { &mut conditions }.push(condition.clone());
         }
-        let left_selectivity =
-            self.conditions_selectivity(&filter) * self.conditions_selectivity(&conditions);
-        let matched = left.rows * lookup.rows * left_selectivity;
         let filter = self.translate(&filter, &table_columns);
         let mut both = left.columns.clone();
         both.extend(&table_columns);
@@ -310,7 +329,7 @@ impl Builder<'_> {
             rows_read,
         };
         let kind = if kind == JoinKind::Straight { JoinKind::Inner } else { kind };
-        let rows = joined_rows(kind, left.rows, matched);
+        let rows = joined_rows(kind, left.rows, pairs);
         let output =
             if matches!(kind, JoinKind::Semi | JoinKind::Anti) { left.columns.clone() } else { both };
         let cost = left.cost + left.rows * lookup.cost;
@@ -323,7 +342,7 @@ impl Builder<'_> {
         kind: JoinKind,
         left: Node,
         right: Node,
-        conditions: &[Expr],
+        joining: Joining<'_>,
         straight: bool,
     ) -> Node {
         // The smaller side of an inner join is kept.
@@ -335,14 +354,13 @@ impl Builder<'_> {
         let kind = if kind == JoinKind::Straight { JoinKind::Inner } else { kind };
         let mut keys = Vec::new();
         let mut rest = Vec::new();
-        for condition in conditions {
+        for condition in joining.conditions {
             match self.hash_key(condition, &left.columns, &right.columns) {
                 Some(key) => keys.push(key),
                 None => rest.push(condition.clone()),
             }
         }
-        let matched = left.rows * right.rows * self.conditions_selectivity(conditions);
-        let rows = joined_rows(kind, left.rows, matched);
+        let rows = joined_rows(kind, left.rows, left.rows * right.rows * joining.share);
         let mut both = left.columns.clone();
         both.extend(&right.columns);
         let rest = self.translate(&rest, &both);

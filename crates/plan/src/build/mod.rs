@@ -11,6 +11,7 @@
 mod access;
 mod change;
 mod dives;
+mod equated;
 mod estimate;
 mod generated;
 mod group_order;
@@ -19,6 +20,7 @@ mod guards;
 mod join;
 mod join_group;
 mod join_order;
+mod skew;
 mod traced;
 mod unique;
 mod window;
@@ -43,7 +45,7 @@ use crate::trace;
 
 use access::RowOrder;
 use group_order::{RequiredGroups, makes_groups};
-use join::leaf_of;
+use join::{Joining, leaf_of};
 
 /// Number of columns of a set that are copied in about the time of one step.
 const COLUMNS_PER_STEP: usize = 4096;
@@ -698,7 +700,9 @@ impl<'b> Builder<'b> {
             let first = self.first_by_index(input, keys, &[call], &needed)?;
             let one = self.aggregate_node(first, keys, &[call], false, false);
             all = Some(match all {
-                Some(left) => self.join_nodes(JoinKind::Inner, left, one, &[], true),
+                Some(left) => {
+                    self.join_nodes(JoinKind::Inner, left, one, Joining { conditions: &[], share: 1.0 }, true)
+                }
                 None => one,
             });
         }
