@@ -166,7 +166,7 @@ impl Builder<'_> {
             && (!is_equality || !of().any(has_parameter) || self.is_skewed(table, asked))
     }
 
-    pub(super) fn is_skewed(&self, table: TableIndex, asked: Asked) -> bool {
+    fn is_skewed(&self, table: TableIndex, asked: Asked) -> bool {
         let column = match asked {
             Asked::Column(column) => column,
             Asked::Index(index) => {

@@ -60,7 +60,7 @@ impl Relation<'_> {
     }
 
     /// Share of the pairs of it and the relations on the left that meet the conditions by which it is joined.
-    fn share(&self, joins: &Joins, left: u64, own: u64) -> f64 {
+    fn share(&self, joins: &[JoinCondition], left: u64, own: u64) -> f64 {
         match &self.attached {
             Some(attached) => attached.share,
             None => share_between(joins, left, own),
@@ -106,20 +106,11 @@ impl JoinCondition {
     }
 }
 
-/// The conditions over several relations of a group.
-struct Joins {
-    conditions: Vec<JoinCondition>,
-    /// Two relations, as bits, and how many times as many pairs as the conditions say there are once both are joined.
-    skews: Vec<(u64, f64)>,
-}
-
 /// Share of the pairs of two sets of relations that meet the conditions between them. Equalities that others imply say nothing more.
-fn share_between(joins: &Joins, left: u64, right: u64) -> f64 {
-    let is_between = |set: u64| set & !(left | right) == 0 && set & left != 0 && set & right != 0;
-    let skews = joins.skews.iter().filter(|(relations, _)| is_between(*relations));
-    let mut share: f64 = skews.map(|(_, factor)| factor).product();
+fn share_between(joins: &[JoinCondition], left: u64, right: u64) -> f64 {
+    let mut share = 1.0;
     let mut implied = false;
-    for join in joins.conditions.iter().filter(|join| join.applies(left, right)) {
+    for join in joins.iter().filter(|join| join.applies(left, right)) {
         match join.equated {
             None => share *= join.share,
             Some(_) => implied = true,
@@ -130,8 +121,8 @@ fn share_between(joins: &Joins, left: u64, right: u64) -> f64 {
     }
     let is_within =
         |join: &JoinCondition| join.relations_read & !left == 0 || join.relations_read & !right == 0;
-    let known = joins.conditions.iter().filter(|join| is_within(join)).filter_map(|join| join.equated);
-    let between = joins.conditions.iter().filter(|join| join.applies(left, right));
+    let known = joins.iter().filter(|join| is_within(join)).filter_map(|join| join.equated);
+    let between = joins.iter().filter(|join| join.applies(left, right));
     share * equated::share(known, between.filter_map(|join| Some((join.equated?, join.share))))
 }
 
@@ -225,7 +216,7 @@ impl Builder<'_> {
         &mut self,
         in_order: &InOrder<'_>,
         relations: &[Relation<'_>],
-        joins: &Joins,
+        joins: &[JoinCondition],
         needed: &Needed,
     ) -> Option<Node> {
         let (first, others) = in_order.relations.split_first()?;
@@ -237,7 +228,7 @@ impl Builder<'_> {
         }
         let mut set = 1u64 << first;
         for &at in others {
-            let applying = joins.conditions.iter().filter(|join| join.applies(set, 1 << at));
+            let applying = joins.iter().filter(|join| join.applies(set, 1 << at));
             let conditions: Vec<Expr> = applying.map(|join| join.condition.clone()).collect();
             let relation = &relations[at];
             let (table, own) = relation.leaf.as_ref()?;
@@ -332,7 +323,11 @@ impl Builder<'_> {
     }
 
     /// Gives conditions on one relation alone to it. The others are of joins, or asked above all.
-    fn place(&self, conditions: Vec<Expr>, relations: &mut [Relation<'_>]) -> (Joins, Vec<Expr>) {
+    fn place(
+        &self,
+        conditions: Vec<Expr>,
+        relations: &mut [Relation<'_>],
+    ) -> (Vec<JoinCondition>, Vec<Expr>) {
         let (mut joins, mut rest) = (Vec::new(), Vec::new());
         let mut narrowed = 0;
         for condition in conditions {
@@ -356,7 +351,6 @@ impl Builder<'_> {
                 joins.push(JoinCondition { relations_read, condition, share, hashed, equated: None });
             }
         }
-        let skews = self.skews_between(&joins, relations);
         for join in &mut joins {
             // Equal to the same constant each by itself: that they are equal says nothing more.
             if is_of_fixed_columns(&join.condition, relations) {
@@ -364,7 +358,11 @@ impl Builder<'_> {
             }
         }
         self.share_together(&mut joins, relations);
-        for (at, pair) in equated::implied(joins.iter().map(|join| equal_columns(&join.condition))) {
+        let equalities = joins.iter().map(|join| match join.condition.as_call() {
+            Some((FunctionId::Eq, [a, b])) => Some((a.as_column()?, b.as_column()?)),
+            _ => None,
+        });
+        for (at, pair) in equated::implied(equalities) {
             joins[at].equated = Some(pair);
         }
         for (at, relation) in relations.iter_mut().enumerate() {
@@ -381,30 +379,7 @@ impl Builder<'_> {
                 relation.rows = (relation.rows * self.conditions_selectivity(&relation.above)).max(0.01);
             }
         }
-        (Joins { conditions: joins, skews }, rest)
-    }
-
-    /// What [`Builder::skews`] finds of the conditions of joins, by relations.
-    fn skews_between(&self, joins: &[JoinCondition], relations: &[Relation<'_>]) -> Vec<(u64, f64)> {
-        let relation_of = |id: ColumnId| relations.iter().position(|relation| relation.columns.contains(&id));
-        let equalities: Vec<_> =
-            joins.iter().filter_map(|join| Some((equal_columns(&join.condition)?, join.share))).collect();
-        let own = |id: ColumnId| {
-            let relation = relation_of(id).map(|at| &relations[at]);
-            let conditions = relation.filter(|of| of.attached.is_none()).and_then(|of| of.leaf.as_ref());
-            let reads_it_alone = |condition: &&Expr| {
-                let (mut any, mut only) = (false, true);
-                condition.each_column(&mut |column| {
-                    any = true;
-                    only &= column == id;
-                });
-                any && only
-            };
-            conditions.map_or_else(Vec::new, |(_, own)| own.iter().filter(reads_it_alone).cloned().collect())
-        };
-        let skews = self.skews(&equalities, own).into_iter();
-        let by_relation = |((a, b), factor)| Some((1 << relation_of(a)? | 1 << relation_of(b)?, factor));
-        skews.filter_map(by_relation).collect()
+        (joins, rest)
     }
 
     /// Conditions on the same two relations have one share together.
@@ -443,7 +418,7 @@ impl Builder<'_> {
         &mut self,
         order: Order,
         relations: &mut [Relation<'_>],
-        joins: &Joins,
+        joins: &[JoinCondition],
         needed: &Needed,
     ) -> (Node, u64) {
         let (left, right) = match order {
@@ -452,7 +427,7 @@ impl Builder<'_> {
         };
         let (left, left_set) = self.ordered_node(*left, relations, joins, needed);
         let applicable = |right: u64| -> Vec<Expr> {
-            let applying = joins.conditions.iter().filter(|join| join.applies(left_set, right));
+            let applying = joins.iter().filter(|join| join.applies(left_set, right));
             applying.map(|join| join.condition.clone()).collect()
         };
         let at = match *right {
@@ -569,12 +544,6 @@ fn is_of_fixed_columns(condition: &Expr, relations: &[Relation<'_>]) -> bool {
     fixed(a).is_some_and(|constant| fixed(b) == Some(constant))
 }
 
-/// The two columns that a condition says to be equal.
-fn equal_columns(condition: &Expr) -> Option<equated::Pair> {
-    let Some((FunctionId::Eq, [a, b])) = condition.as_call() else { return None };
-    Some((a.as_column()?, b.as_column()?))
-}
-
 /// Which relations a condition reads, as bits.
 fn relations_read(condition: &Expr, relations: &[Relation<'_>]) -> u64 {
     let mut bits = 0;
@@ -629,7 +598,7 @@ const LATE_FACTOR: f64 = 3.0;
 struct Group<'g, 'b, 't> {
     builder: &'g Builder<'b>,
     relations: &'g [Relation<'t>],
-    joins: &'g Joins,
+    joins: &'g [JoinCondition],
     needed: &'g Needed,
     /// For each relation those that hints want before it; empty: there are no hints.
     before: Vec<u64>,
@@ -647,7 +616,7 @@ impl Costs<'_, '_, '_> {
         let relation = &group.relations[at];
         let (table, own) = relation.leaf.as_ref()?;
         let bit = 1u64 << at;
-        let applying = || group.joins.conditions.iter().filter(|join| join.applies(left, bit));
+        let applying = || group.joins.iter().filter(|join| join.applies(left, bit));
         let read = match &relation.attached {
             Some(_) => 0,
             None => applying().fold(0, |read, join| read | join.relations_read),
@@ -727,7 +696,7 @@ impl Steps for Costs<'_, '_, '_> {
                     .as_ref()
                     .is_some_and(|attached| attached.needs & !other == 0)
         };
-        self.group.joins.conditions.iter().any(|join| join.applies(left, right))
+        self.group.joins.iter().any(|join| join.applies(left, right))
             || attaches(right, left)
             || attaches(left, right)
     }
@@ -742,10 +711,8 @@ impl Steps for Costs<'_, '_, '_> {
         let attached = right.only().and_then(|at| relations[at].attached.as_ref());
         let joins = self.group.joins;
         let share = share_between(joins, left.set, right.set);
-        let mut may_hash = joins
-            .conditions
-            .iter()
-            .any(|join| join.applies(left.set, right.set) && join.may_hash(left.set, right.set));
+        let mut may_hash =
+            joins.iter().any(|join| join.applies(left.set, right.set) && join.may_hash(left.set, right.set));
         let (kind, rows) = match attached {
             Some(attached) if attached.needs & !left.set != 0 => return None,
             Some(attached) => {

@@ -20,7 +20,6 @@ mod guards;
 mod join;
 mod join_group;
 mod join_order;
-mod skew;
 mod traced;
 mod unique;
 mod window;
