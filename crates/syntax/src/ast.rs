@@ -368,3 +368,11 @@ pub struct Completion {
     /// `RELEASE` (true), `NO RELEASE` (false), neither: `completion_type` decides.
     pub release: Option<bool>,
 }
+
+impl Completion {
+    /// What it says, and where it says nothing what `by_default` says.
+    #[must_use]
+    pub fn or(self, by_default: Self) -> Self {
+        Self { chain: self.chain.or(by_default.chain), release: self.release.or(by_default.release) }
+    }
+}

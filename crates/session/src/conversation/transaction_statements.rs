@@ -123,7 +123,9 @@ fn finish_with<B: Backend>(
     reply: &mut Reply<'_>,
     finish: impl FnOnce(&mut Session<B>) -> Outcome,
 ) -> Outcome {
-    let before = session.tables.transaction.characteristics(session.variables.settings());
+    let settings = session.variables.settings();
+    let completion = completion.or(settings.completion);
+    let before = session.tables.transaction.characteristics(settings);
     finish(session)?;
     session.tables.wait_for_commit(reply);
     if completion.chain == Some(true) {

@@ -310,6 +310,7 @@ pub mod known {
         collation_connection,
         collation_database,
         collation_server,
+        completion_type,
         connect_timeout,
         default_table_encryption,
         connection_control_failed_connections_threshold,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use syntax::ast::Completion;
 use types::charset::Charset;
 use types::collation::CollationId;
 use types::locale::LocaleId;
@@ -29,6 +30,8 @@ pub struct Settings {
     pub sql_mode: SqlModes,
     /// `autocommit`.
     pub autocommit: bool,
+    /// `completion_type`: what COMMIT and ROLLBACK do besides where they do not say it.
+    pub completion: Completion,
     /// `transaction_isolation`.
     pub isolation: Isolation,
     /// `transaction_read_only`.
@@ -107,6 +110,7 @@ impl Settings {
             // A stored value passed its check, so it parses.
             sql_mode: SqlModes::parse(variables.text(known::sql_mode())).unwrap_or_default(),
             autocommit: variables.boolean(known::autocommit()),
+            completion: completion(variables.text(known::completion_type())),
             isolation: Isolation::from_name(variables.text(known::transaction_isolation())),
             read_only: variables.boolean(known::transaction_read_only()),
             client_charset: charset(known::character_set_client()),
@@ -162,6 +166,11 @@ impl Settings {
             log_off: variables.boolean(known::sql_log_off()),
         }
     }
+}
+
+/// The value of `completion_type`.
+fn completion(name: &str) -> Completion {
+    Completion { chain: Some(name == "CHAIN"), release: Some(name == "RELEASE") }
 }
 
 /// The settings that results are described by, as one number.
