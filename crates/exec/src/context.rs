@@ -107,15 +107,19 @@ pub struct ExecContext<'a> {
     pub long_values: Vec<LongParameter>,
     /// Rows of the last step of each recursive CTE.
     pub(crate) working: Vec<Arc<MaterializedRows>>,
-    /// Rows and calls per plan node, if EXPLAIN ANALYZE wants them.
+    /// Rows and calls per plan node, if they are counted ([`ExecContext::count_nodes`]).
     pub node_counters: Vec<NodeCounter>,
+    /// And how long each takes.
+    pub(crate) times_nodes: bool,
 }
 
-/// What EXPLAIN ANALYZE shows of a node.
+/// What was counted of a node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodeCounter {
     /// Times it was started.
     pub loops: u64,
+    /// How often it was read to its end.
+    pub ends: u64,
     /// Rows it gave, over all loops.
     pub rows: u64,
     /// Microseconds spent in it and below.
@@ -128,6 +132,15 @@ pub struct NodeCounter {
     pub(crate) waits_since: Option<u64>,
     /// Some of its rows were spilled to disk.
     pub spilled: bool,
+}
+
+impl NodeCounter {
+    /// The rows that it gave each time it was started, if it was always read to its end.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "an average")]
+    pub fn rows_a_loop(&self) -> Option<f64> {
+        (self.loops > 0 && self.ends == self.loops).then(|| self.rows as f64 / self.loops as f64)
+    }
 }
 
 /// How INSERT, UPDATE and DELETE treat values.
@@ -207,7 +220,14 @@ impl<'a> ExecContext<'a> {
             long_values: Vec::new(),
             working: Vec::new(),
             node_counters: Vec::new(),
+            times_nodes: false,
         }
+    }
+
+    /// Has the rows of the plan's nodes counted, and with `timed` how long they take (EXPLAIN ANALYZE).
+    pub fn count_nodes(&mut self, node_count: u32, timed: bool) {
+        self.node_counters = vec![NodeCounter::default(); node_count as usize];
+        self.times_nodes = timed;
     }
 
     /// Which version of rows consistent reads see.

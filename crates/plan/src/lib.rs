@@ -42,6 +42,7 @@ mod cost;
 mod document;
 mod error;
 pub mod explain;
+pub mod feedback;
 pub mod function;
 mod function_table;
 pub mod logical;
@@ -59,6 +60,7 @@ mod triggers;
 
 pub use build::{Options, optimize, optimize_for};
 pub use error::{PlanError, PlanResult};
+pub use feedback::Feedback;
 pub use function::FunctionId;
 pub use logical::expr::{self, ColumnId, Expr, ExprKind};
 pub use physical::PhysicalPlan;

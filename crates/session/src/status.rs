@@ -110,6 +110,8 @@ pub struct Counters {
     pub plan_cache_hits: Counter,
     /// Statements that were planned (`Plan_cache_misses`).
     pub plan_cache_misses: Counter,
+    /// Plans whose estimates a run has shown to be wrong by 100 times (`Plans_misestimated`).
+    pub plans_misestimated: Counter,
     /// Statements of clients whose text was parsed; the others had a plan or a tree from before (`Statements_parsed`).
     pub statements_parsed: Counter,
     /// Temporary files, at most one a statement.
@@ -136,6 +138,7 @@ impl Default for Counters {
             prepared_statement_count: Gauge::new(),
             plan_cache_hits: Counter::new(),
             plan_cache_misses: Counter::new(),
+            plans_misestimated: Counter::new(),
             statements_parsed: Counter::new(),
             created_tmp_files: Counter::new(),
             spill_bytes_written: Counter::new(),
@@ -170,6 +173,7 @@ impl Counters {
             ("Max_used_connections", self.max_used_connections.get()),
             ("Plan_cache_hits", self.plan_cache_hits.get()),
             ("Plan_cache_misses", self.plan_cache_misses.get()),
+            ("Plans_misestimated", self.plans_misestimated.get()),
             ("Prepared_stmt_count", self.prepared_statement_count.get()),
             ("Queries", self.queries.get()),
             ("Spill_bytes_written", self.spill_bytes_written.get()),

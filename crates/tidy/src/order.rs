@@ -144,7 +144,7 @@ const ORDER: &[(&str, &[Level])] = &[
             Level(&["bind"]),
             Level(&["physical"]),
             Level(&["constants"]),
-            Level(&["explain", "row_accesses", "safe_updates", "triggers"]),
+            Level(&["explain", "feedback", "row_accesses", "safe_updates", "triggers"]),
             Level(&["passes"]),
             Level(&["build"]),
         ],
@@ -230,6 +230,7 @@ const ORDER: &[(&str, &[Level])] = &[
             Level(&[
                 "account_names",
                 "execution",
+                "feedback",
                 "locks",
                 "memory",
                 "prepared",

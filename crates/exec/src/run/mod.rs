@@ -140,6 +140,7 @@ impl<'p> Source<'p> {
         let more = self.measured(ctx, |source, ctx| source.operator.next(ctx, &mut source.batch))?;
         if let Some(counter) = ctx.node_counters.get_mut(self.number as usize) {
             counter.rows += self.batch.row_count as u64;
+            counter.ends += u64::from(!more);
             if let Some(since) = counter.waits_since.take() {
                 counter.first_micros += counter.micros - since;
             }
@@ -147,13 +148,15 @@ impl<'p> Source<'p> {
         Ok(more)
     }
 
-    /// Runs a part of the operator and counts what it takes (EXPLAIN ANALYZE).
-    #[cold]
+    /// Runs a part of the operator and counts what it takes, if that is asked for (EXPLAIN ANALYZE).
     fn measured<R>(
         &mut self,
         ctx: &mut ExecContext<'_>,
         run: impl FnOnce(&mut Self, &mut ExecContext<'_>) -> SqlResult<R>,
     ) -> SqlResult<R> {
+        if !ctx.times_nodes {
+            return run(self, ctx);
+        }
         let before = ctx.eval.session.clock_utc_micros();
         let examined = ctx.rows_examined;
         let above = std::mem::take(&mut ctx.node_spilled);

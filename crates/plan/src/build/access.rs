@@ -9,6 +9,7 @@ use types::{DataType, TypeKind, Value};
 
 use crate::cost;
 use crate::expr::{ColumnId, Expr, ExprKind};
+use crate::feedback::TableSet;
 use crate::function::FunctionId;
 use crate::logical::{BoundTable, SortKey, TableIndex};
 use crate::physical::{Access, Asked, EarlyRanges, KeyValue, Node, Op, RangeEnd, RangePlan, Scan};
@@ -143,6 +144,8 @@ impl Builder<'_> {
             Some(rows) if consumed.is_empty() => rows,
             _ => read_rows * self.conditions_selectivity(&filter),
         };
+        let counted = self.feedback.and_then(|feedback| feedback.rows_of(TableSet::of(table)));
+        let rows = counted.unwrap_or(rows);
         let reads_first = bound.hints.as_ref().is_some_and(|hints| hints.reads_first);
         let early = match read_rows >= EARLY_ROWS_MIN && !(reads_first && access.index.is_some()) {
             true => {

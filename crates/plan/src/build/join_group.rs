@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use crate::cost;
 use crate::document::{Document, texts};
 use crate::expr::{ColumnId, Expr};
+use crate::feedback::TableSet;
 use crate::function::FunctionId;
 use crate::logical::{BoundTable, JoinKind, JoinOrderPlace, Logical, SortKey, TableIndex};
 use crate::physical::Node;
@@ -24,9 +25,12 @@ use crate::trace;
 use super::access::RowOrder;
 use super::equated;
 use super::join::{Joining, Ways, joined_rows, leaf_of};
+use super::join_conditions::{JoinCondition, JoinConditions};
 use super::join_order::{self, Order, Side, Steps};
 use super::{Builder, Needed, unique};
 
+/// A relation or join is expected to have this many rows at least, so that orders of those that may be empty differ.
+const LEAST_ROWS: f64 = 0.01;
 /// Relations of one group: each is one of 64 bits. Derived tables inside each other may join more than one query block may name.
 const RELATIONS_MAX: usize = 64;
 
@@ -60,10 +64,10 @@ impl Relation<'_> {
     }
 
     /// Share of the pairs of it and the relations on the left that meet the conditions by which it is joined.
-    fn share(&self, joins: &[JoinCondition], left: u64, own: u64) -> f64 {
+    fn share(&self, joins: &JoinConditions, left: u64, own: u64) -> f64 {
         match &self.attached {
-            Some(attached) => attached.share,
-            None => share_between(joins, left, own),
+            Some(attached) => attached.share * joins.correction(left, own),
+            None => joins.share(left, own),
         }
     }
 }
@@ -77,53 +81,6 @@ struct Attached {
     may_hash: bool,
     /// Share of the pairs that meet them.
     share: f64,
-}
-
-/// A condition over several relations.
-struct JoinCondition {
-    /// Which, as bits.
-    relations_read: u64,
-    condition: Expr,
-    /// Share of the pairs that meet it.
-    share: f64,
-    /// What the sides of an equality read, if a hash table finds equal ones.
-    hashed: Option<(u64, u64)>,
-    /// The columns of an equality that others may imply.
-    equated: Option<equated::Pair>,
-}
-
-impl JoinCondition {
-    /// Whether it can be asked when these are joined, and not before.
-    fn applies(&self, left: u64, right: u64) -> bool {
-        self.relations_read & !(left | right) == 0
-            && self.relations_read & left != 0
-            && self.relations_read & right != 0
-    }
-
-    fn may_hash(&self, left: u64, right: u64) -> bool {
-        self.hashed
-            .is_some_and(|(a, b)| a & !left == 0 && b & !right == 0 || a & !right == 0 && b & !left == 0)
-    }
-}
-
-/// Share of the pairs of two sets of relations that meet the conditions between them. Equalities that others imply say nothing more.
-fn share_between(joins: &[JoinCondition], left: u64, right: u64) -> f64 {
-    let mut share = 1.0;
-    let mut implied = false;
-    for join in joins.iter().filter(|join| join.applies(left, right)) {
-        match join.equated {
-            None => share *= join.share,
-            Some(_) => implied = true,
-        }
-    }
-    if !implied {
-        return share;
-    }
-    let is_within =
-        |join: &JoinCondition| join.relations_read & !left == 0 || join.relations_read & !right == 0;
-    let known = joins.iter().filter(|join| is_within(join)).filter_map(|join| join.equated);
-    let between = joins.iter().filter(|join| join.applies(left, right));
-    share * equated::share(known, between.filter_map(|join| Some((join.equated?, join.share))))
 }
 
 type Attaching = (JoinKind, Vec<Expr>);
@@ -216,7 +173,7 @@ impl Builder<'_> {
         &mut self,
         in_order: &InOrder<'_>,
         relations: &[Relation<'_>],
-        joins: &[JoinCondition],
+        joins: &JoinConditions,
         needed: &Needed,
     ) -> Option<Node> {
         let (first, others) = in_order.relations.split_first()?;
@@ -228,15 +185,15 @@ impl Builder<'_> {
         }
         let mut set = 1u64 << first;
         for &at in others {
-            let applying = joins.iter().filter(|join| join.applies(set, 1 << at));
-            let conditions: Vec<Expr> = applying.map(|join| join.condition.clone()).collect();
+            let conditions = joins.exprs_between(set, 1 << at);
             let relation = &relations[at];
             let (table, own) = relation.leaf.as_ref()?;
             let (kind, on, above) = relation.joined_by(conditions);
             let joining = Joining { conditions: &on, share: relation.share(joins, set, 1 << at) };
             node = self.join_in_order(kind, node, *table, own, relation.rows, joining, needed)?;
-            node = self.filter_node(node, &above);
             set |= 1 << at;
+            node = self.with_counted_rows(node, relations, set);
+            node = self.filter_node(node, &above);
         }
         Some(node)
     }
@@ -257,7 +214,7 @@ impl Builder<'_> {
             }
         };
         let (attached, above) = (None, Vec::new());
-        Relation { tree, leaf, columns, attached, above, rows: rows.max(0.01), cost, node: built }
+        Relation { tree, leaf, columns, attached, above, rows: rows.max(LEAST_ROWS), cost, node: built }
     }
 
     fn attached(&self, kind: JoinKind, on: Vec<Expr>, at: usize, relations: &[Relation<'_>]) -> Attached {
@@ -323,11 +280,7 @@ impl Builder<'_> {
     }
 
     /// Gives conditions on one relation alone to it. The others are of joins, or asked above all.
-    fn place(
-        &self,
-        conditions: Vec<Expr>,
-        relations: &mut [Relation<'_>],
-    ) -> (Vec<JoinCondition>, Vec<Expr>) {
+    fn place(&self, conditions: Vec<Expr>, relations: &mut [Relation<'_>]) -> (JoinConditions, Vec<Expr>) {
         let (mut joins, mut rest) = (Vec::new(), Vec::new());
         let mut narrowed = 0;
         for condition in conditions {
@@ -373,13 +326,51 @@ impl Builder<'_> {
                 && narrowed & (1 << at) != 0
             {
                 let rows = self.table_rows(*table) * self.conditions_selectivity(own);
-                relation.rows = relation.rows.min(rows).max(0.01);
+                relation.rows = relation.rows.min(rows).max(LEAST_ROWS);
             }
             if !relation.above.is_empty() {
-                relation.rows = (relation.rows * self.conditions_selectivity(&relation.above)).max(0.01);
+                relation.rows =
+                    (relation.rows * self.conditions_selectivity(&relation.above)).max(LEAST_ROWS);
             }
         }
+        let mut joins = JoinConditions::new(joins);
+        if self.feedback.is_some() {
+            self.take_feedback(&mut joins, relations);
+        }
         (joins, rest)
+    }
+
+    /// Takes over what was counted when the statement ran before: first of single relations, then of smaller joins and of larger ones.
+    #[cold]
+    fn take_feedback(&self, joins: &mut JoinConditions, relations: &mut [Relation<'_>]) {
+        let Some(feedback) = self.feedback else { return };
+        let tables: Vec<TableSet> =
+            relations.iter().map(|relation| TableSet::read_by(relation.tree)).collect();
+        for (relation, tables) in relations.iter_mut().zip(&tables) {
+            if let (Some(_), Some(rows)) = (&relation.leaf, feedback.rows_of(*tables)) {
+                relation.rows = rows.max(LEAST_ROWS);
+            }
+        }
+        let all = tables.iter().fold(TableSet::default(), |all, tables| all.union(*tables));
+        let mut counted: Vec<(u64, f64)> = feedback
+            .within(all)
+            .filter_map(|(set, rows)| Some((relations_of(set, &tables)?, rows)))
+            .filter(|(relations, _)| relations.count_ones() > 1)
+            .collect();
+        counted.sort_by_key(|(relations, _)| (relations.count_ones(), *relations));
+        for (set, rows) in counted {
+            if let Some(estimated) = estimated_rows(set, relations, joins) {
+                joins.correct(set, estimated, rows.max(LEAST_ROWS));
+            }
+        }
+    }
+
+    /// The join of these relations, with the rows that it had when the statement ran before, if that is known.
+    fn with_counted_rows(&self, node: Node, relations: &[Relation<'_>], set: u64) -> Node {
+        match self.feedback.and_then(|feedback| feedback.rows_of(tables_of(relations, set))) {
+            Some(rows) => Node { rows, ..node },
+            None => node,
+        }
     }
 
     /// Conditions on the same two relations have one share together.
@@ -418,7 +409,7 @@ impl Builder<'_> {
         &mut self,
         order: Order,
         relations: &mut [Relation<'_>],
-        joins: &[JoinCondition],
+        joins: &JoinConditions,
         needed: &Needed,
     ) -> (Node, u64) {
         let (left, right) = match order {
@@ -426,22 +417,19 @@ impl Builder<'_> {
             Order::Join(left, right) => (left, right),
         };
         let (left, left_set) = self.ordered_node(*left, relations, joins, needed);
-        let applicable = |right: u64| -> Vec<Expr> {
-            let applying = joins.iter().filter(|join| join.applies(left_set, right));
-            applying.map(|join| join.condition.clone()).collect()
-        };
         let at = match *right {
             Order::Relation(at) => at,
             right @ Order::Join(..) => {
                 let (right, right_set) = self.ordered_node(right, relations, joins, needed);
-                let conditions = applicable(right_set);
-                let share = share_between(joins, left_set, right_set);
+                let conditions = joins.exprs_between(left_set, right_set);
+                let share = joins.share(left_set, right_set);
                 let joining = Joining { conditions: &conditions, share };
                 let node = self.join_nodes(JoinKind::Inner, left, right, joining, false);
-                return (node, left_set | right_set);
+                let set = left_set | right_set;
+                return (self.with_counted_rows(node, relations, set), set);
             }
         };
-        let conditions = applicable(1 << at);
+        let conditions = joins.exprs_between(left_set, 1 << at);
         let set = left_set | 1 << at;
         let relation = &mut relations[at];
         let (kind, conditions, above) = relation.joined_by(conditions);
@@ -453,6 +441,7 @@ impl Builder<'_> {
                 self.join_nodes(kind, left, right, joining, false)
             }
         };
+        let node = self.with_counted_rows(node, relations, set);
         (self.filter_node(node, &above), set)
     }
 
@@ -555,6 +544,55 @@ fn relations_read(condition: &Expr, relations: &[Relation<'_>]) -> u64 {
     bits
 }
 
+/// The relations of which these are all the tables, as bits.
+fn relations_of(set: TableSet, tables: &[TableSet]) -> Option<u64> {
+    let within = |of: &TableSet| *of != TableSet::default() && set.union(*of) == set;
+    let found = tables.iter().enumerate().filter(|(_, of)| within(of));
+    let relations = found.fold(0u64, |relations, (at, _)| relations | 1 << at);
+    let all = tables.iter().filter(|of| within(of)).fold(TableSet::default(), |all, of| all.union(*of));
+    (all == set).then_some(relations)
+}
+
+/// The tables of these relations.
+fn tables_of(relations: &[Relation<'_>], set: u64) -> TableSet {
+    let within = relations.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0);
+    within.fold(TableSet::default(), |tables, (_, relation)| tables.union(TableSet::read_by(relation.tree)))
+}
+
+/// Rows of a join of two sets of relations, each with its rows. None: what the right one, attached, needs is not on the left.
+fn rows_of_join(
+    (left, left_rows): (u64, f64),
+    (right, right_rows): (u64, f64),
+    attached: Option<&Attached>,
+    joins: &JoinConditions,
+) -> Option<f64> {
+    let share = joins.share(left, right);
+    let rows = match attached {
+        Some(attached) if attached.needs & !left != 0 => return None,
+        Some(attached) => {
+            joined_rows(attached.kind, left_rows, left_rows * right_rows * attached.share) * share
+        }
+        None => left_rows * right_rows * share,
+    };
+    Some(rows.max(LEAST_ROWS))
+}
+
+/// Rows of the join of these relations by what is known so far: those of inner joins first, then what is attached to them.
+fn estimated_rows(set: u64, relations: &[Relation<'_>], joins: &JoinConditions) -> Option<f64> {
+    let within = || relations.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0);
+    let inner = within().filter(|(_, relation)| relation.attached.is_none());
+    let attached = within().filter(|(_, relation)| relation.attached.is_some());
+    let mut joined: Option<(u64, f64)> = None;
+    for (at, relation) in inner.chain(attached) {
+        let own = (1u64 << at, relation.rows);
+        joined = Some(match joined {
+            None => own,
+            Some(left) => (left.0 | own.0, rows_of_join(left, own, relation.attached.as_ref(), joins)?),
+        });
+    }
+    joined.map(|(_, rows)| rows)
+}
+
 /// Whether the relations have an order in which each comes behind those that it must.
 fn can_be_ordered(before: &[u64], needs: &[u64]) -> bool {
     let all = (0..before.len()).fold(0u64, |set, at| set | 1 << at);
@@ -598,7 +636,7 @@ const LATE_FACTOR: f64 = 3.0;
 struct Group<'g, 'b, 't> {
     builder: &'g Builder<'b>,
     relations: &'g [Relation<'t>],
-    joins: &'g [JoinCondition],
+    joins: &'g JoinConditions,
     needed: &'g Needed,
     /// For each relation those that hints want before it; empty: there are no hints.
     before: Vec<u64>,
@@ -616,10 +654,9 @@ impl Costs<'_, '_, '_> {
         let relation = &group.relations[at];
         let (table, own) = relation.leaf.as_ref()?;
         let bit = 1u64 << at;
-        let applying = || group.joins.iter().filter(|join| join.applies(left, bit));
         let read = match &relation.attached {
             Some(_) => 0,
-            None => applying().fold(0, |read, join| read | join.relations_read),
+            None => group.joins.between(left, bit).fold(0, |read, join| read | join.relations_read),
         };
         if read == 0 && relation.attached.is_none() {
             return None;
@@ -628,7 +665,7 @@ impl Costs<'_, '_, '_> {
             let mut conditions = own.clone();
             match &relation.attached {
                 Some(attached) => conditions.extend_from_slice(&attached.conditions),
-                None => conditions.extend(applying().map(|join| join.condition.clone())),
+                None => conditions.extend(group.joins.exprs_between(left, bit)),
             }
             group.builder.lookup(*table, &conditions, group.needed).map(|lookup| lookup.cost)
         })
@@ -696,7 +733,7 @@ impl Steps for Costs<'_, '_, '_> {
                     .as_ref()
                     .is_some_and(|attached| attached.needs & !other == 0)
         };
-        self.group.joins.iter().any(|join| join.applies(left, right))
+        self.group.joins.between(left, right).next().is_some()
             || attaches(right, left)
             || attaches(left, right)
     }
@@ -708,19 +745,12 @@ impl Steps for Costs<'_, '_, '_> {
         {
             return None;
         }
-        let attached = right.only().and_then(|at| relations[at].attached.as_ref());
         let joins = self.group.joins;
-        let share = share_between(joins, left.set, right.set);
-        let mut may_hash =
-            joins.iter().any(|join| join.applies(left.set, right.set) && join.may_hash(left.set, right.set));
-        let (kind, rows) = match attached {
-            Some(attached) if attached.needs & !left.set != 0 => return None,
-            Some(attached) => {
-                may_hash = attached.may_hash;
-                let rows = joined_rows(attached.kind, left.rows, left.rows * right.rows * attached.share);
-                (attached.kind, rows * share)
-            }
-            None => (JoinKind::Inner, left.rows * right.rows * share),
+        let attached = right.only().and_then(|at| relations[at].attached.as_ref());
+        let rows = rows_of_join((left.set, left.rows), (right.set, right.rows), attached, joins)?;
+        let (kind, may_hash) = match attached {
+            Some(attached) => (attached.kind, attached.may_hash),
+            None => (JoinKind::Inner, joins.may_hash(left.set, right.set)),
         };
         let ways = Ways {
             kind,
@@ -731,7 +761,7 @@ impl Steps for Costs<'_, '_, '_> {
             lookup_cost: right.only().and_then(|at| self.lookup(at, left.set)),
         };
         let (_, cost) = ways.cheapest();
-        let joined = Side { set: left.set | right.set, rows: rows.max(0.01), cost: left.cost + cost };
+        let joined = Side { set: left.set | right.set, rows, cost: left.cost + cost };
         if trace::features().is_some_and(|features| features.greedy_search) {
             self.trace_considered(left, right, &joined);
         }

@@ -18,6 +18,7 @@ mod group_order;
 mod grouped;
 mod guards;
 mod join;
+mod join_conditions;
 mod join_group;
 mod join_order;
 mod traced;
@@ -35,6 +36,7 @@ use crate::constants::{Constants, NoConstants};
 use crate::cost;
 use crate::document::texts;
 use crate::expr::{ColumnId, Expr, ExprKind, SubqueryKind};
+use crate::feedback::Feedback;
 use crate::function::FunctionId;
 use crate::logical::{AggregateFunction, Bound, BoundKind, JoinKind, Logical, SortKey, TableIndex};
 use crate::passes::{self, Switches};
@@ -68,6 +70,8 @@ pub struct Options {
     pub references: Arc<References>,
     /// Lists of this many equalities or more are estimated from statistics, without a dive for each; 0: none is.
     pub dive_limit: usize,
+    /// What was counted when the statement ran before.
+    pub feedback: Option<Arc<Feedback>>,
 }
 
 impl Default for Options {
@@ -78,6 +82,7 @@ impl Default for Options {
             catalog_version: 0,
             references: Arc::default(),
             dive_limit: DIVE_LIMIT,
+            feedback: None,
         }
     }
 }
@@ -237,6 +242,8 @@ pub(crate) struct Builder<'b> {
     constants: &'b dyn Constants,
     /// [`Options::dive_limit`].
     dive_limit: usize,
+    /// [`Options::feedback`], if it is of these tables.
+    feedback: Option<&'b Feedback>,
     /// What was found out about each table, when it was first asked for: one plan uses one version.
     collected: Vec<OnceCell<Option<Arc<CollectedStatistics>>>>,
     /// Indexed generated columns of each table, once they are asked for.
@@ -255,7 +262,7 @@ pub(crate) struct Builder<'b> {
 const NO_POSITION: u32 = u32::MAX;
 
 impl<'b> Builder<'b> {
-    fn new(bound: &'b Bound, options: &Options, constants: &'b dyn Constants) -> Builder<'b> {
+    fn new(bound: &'b Bound, options: &'b Options, constants: &'b dyn Constants) -> Builder<'b> {
         Builder {
             bound,
             switches: options.switches,
@@ -263,6 +270,7 @@ impl<'b> Builder<'b> {
             pads_chars: options.pads_chars,
             constants,
             dive_limit: options.dive_limit,
+            feedback: options.feedback.as_deref().filter(|feedback| feedback.is_of(&bound.tables)),
             collected: bound.tables.iter().map(|_| OnceCell::new()).collect(),
             expressions: bound.tables.iter().map(|_| generated::IndexedExpressions::new()).collect(),
             dives: RefCell::default(),

@@ -19,6 +19,7 @@ use types::{Value, ValueRef};
 
 use super::Session;
 use super::current_account::CurrentAccount;
+use super::feedback;
 use super::function_state::FunctionState;
 use super::ground::Lent;
 use super::results::LastResults;
@@ -224,16 +225,23 @@ pub(super) fn with_context_of<B: Backend, R>(
     context.eval.snapshot = Some(&snapshot);
     context.eval.transaction = Some(&mut rows);
     context_settings.put(&mut context);
+    if feedback::is_due(plan, session.variables.settings()) {
+        context.count_nodes(plan.physical().node_count, false);
+    }
     if !session.running.long_values().is_empty() && !session.routines.are_running() {
         context.long_values = session.running.long_values().to_vec();
     }
     let result = run(plan.prepared(), &mut context);
     let examined = context.rows_examined;
     let spilled = context.spill_counts();
+    let counters = std::mem::take(&mut context.node_counters);
     // What holds the transaction ends before the transaction goes on.
     drop(context);
     drop((rows, snapshot));
     count(session, examined, &spilled);
+    if result.is_ok() {
+        feedback::end(session, plan, &counters);
+    }
     let released = if borrows_view { session.tables.transaction.park() } else { Ok(()) };
     let total = warnings.total();
     session.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, rules);
@@ -352,6 +360,7 @@ fn over<B: Backend, R>(
     let mut warnings = Warnings::new(rules.kept_max);
     let context_settings = ContextSettings::of(session, plan, (limits, change, lock_wait));
     let process = session.shared.process.entry();
+    let counts_nodes = feedback::is_due(plan, session.variables.settings());
     let entered = plan.runs_programs().then(|| session.routines.firing().enter(plan.physical()));
     let mut calling = Calling { session, now_micros: lent.now_micros };
     let eval = EvalContext {
@@ -367,14 +376,21 @@ fn over<B: Backend, R>(
     context.eval.snapshot = Some(lent.snapshot);
     context.eval.transaction = Some(&mut *lent.rows);
     context_settings.put(&mut context);
+    if counts_nodes {
+        context.count_nodes(plan.physical().node_count, false);
+    }
     let result = run(plan.prepared(), &mut context);
     let examined = context.rows_examined;
     let spilled = context.spill_counts();
+    let counters = std::mem::take(&mut context.node_counters);
     drop(context);
     if let Some(mark) = entered {
         session.routines.firing().leave(mark);
     }
     count(session, examined, &spilled);
+    if result.is_ok() {
+        feedback::end(session, plan, &counters);
+    }
     let total = warnings.total();
     session.diagnostics.extend_counted(warnings.entries().iter().cloned(), total, rules);
     result

@@ -170,7 +170,12 @@ fn of_statement<B: Backend>(
     let (mut plan, values) = match explained {
         Some(explained) => explained,
         None => (
-            session.planner().plan_statement(asked.statement, asked.sql, asked.parameters)?,
+            session.planner().plan_explained(
+                asked.statement,
+                asked.sql,
+                asked.span.of(asked.sql),
+                asked.parameters,
+            )?,
             asked.parameters.iter().map(|value| value.to_value()).collect(),
         ),
     };
@@ -266,11 +271,11 @@ fn analyze<B: Backend>(
     parameters: &[ValueRef<'_>],
     reply: &mut Reply<'_>,
 ) -> Attempt<Vec<Actual>> {
-    let node_count = plan.physical().node_count as usize;
+    let node_count = plan.physical().node_count;
     let counters = execution::run_limited(session, plan, |session, plan| {
         execution::in_statement(session, plan, false, |session, in_transaction| {
             let counters = context::with_context(session, plan, parameters, |prepared, context| {
-                context.node_counters = vec![exec::NodeCounter::default(); node_count];
+                context.count_nodes(node_count, true);
                 exec::run_source(prepared, context)?;
                 Ok(std::mem::take(&mut context.node_counters))
             })?;

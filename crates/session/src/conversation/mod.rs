@@ -38,6 +38,7 @@ pub mod event_run;
 mod events;
 mod execution;
 pub mod explain;
+mod feedback;
 mod firings;
 mod function_state;
 mod functions;

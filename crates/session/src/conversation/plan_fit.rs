@@ -32,7 +32,8 @@ impl PlanFit<'_> {
     fn is_current<B: Backend>(&self, plan: &CachedPlan<B>, values: &[ValueRef<'_>]) -> bool {
         self.settings_fit(plan)
             && plan.takes(values)
-            && (plan.is_always_best() || is_plan_for(self.variables, plan.physical(), values))
+            && (plan.is_always_best()
+                || !plan.estimate_check().is_wrong() && is_plan_for(self.variables, plan.physical(), values))
     }
 
     /// Whether this session would have made such a plan now: beside what may change under a plan, what a prepared statement keeps from
@@ -44,7 +45,7 @@ impl PlanFit<'_> {
     /// Whether a cached plan may run now, with parameters of the types it was made for.
     #[inline]
     pub(super) fn takes_any<B: Backend>(&self, plan: &CachedPlan<B>) -> bool {
-        self.settings_fit(plan) && plan.physical().sizes_hold()
+        self.settings_fit(plan) && plan.physical().sizes_hold() && !plan.estimate_check().is_wrong()
     }
 
     #[inline(always)]
@@ -72,6 +73,19 @@ impl PlanFit<'_> {
         (self.names.database.map(|name| &**name), settings.results_charset).hash(&mut hasher);
         values.iter().for_each(|value| ParameterClass::of(value).hash(&mut hasher));
         hasher.finish()
+    }
+}
+
+/// By what a statement is known whose rows are counted: its database, and a normalized text or one with its own literals.
+pub(super) fn counted_key(database: Option<&str>, literals: Option<&Digested<'_>>, text: &[u8]) -> u64 {
+    let hasher = foldhash::fast::FixedState::default();
+    match literals {
+        Some(digested) => hasher.hash_one(("normalized", database, digested.hash)),
+        None => {
+            let text = text.trim_ascii();
+            let text = text.strip_suffix(b";").unwrap_or(text).trim_ascii_end();
+            hasher.hash_one(("text", database, text))
+        }
     }
 }
 

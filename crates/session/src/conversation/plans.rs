@@ -155,6 +155,8 @@ struct BindSession<'a, B: Backend> {
     is_execution: bool,
     /// A statement is prepared, which reports that.
     is_prepared: bool,
+    /// Its text, where more was sent: that of a statement that is explained.
+    own_text: Option<&'a [u8]>,
 }
 
 impl<'a, B: Backend> BindSession<'a, B> {
@@ -169,6 +171,7 @@ impl<'a, B: Backend> BindSession<'a, B> {
             for_all_values: false,
             is_execution: false,
             is_prepared: false,
+            own_text: None,
         }
     }
 
@@ -432,6 +435,21 @@ impl<'a, B: Backend> Planner<'a, B> {
         self.plan_bound(statement, text, &self.names.catalog(), &bind)
     }
 
+    /// Plans a statement that is explained, the part `own_text` of what was sent, as it would be planned by itself.
+    ///
+    /// # Errors
+    /// As [`Self::plan_statement`].
+    pub(super) fn plan_explained(
+        &self,
+        statement: &Statement<'_>,
+        text: &[u8],
+        own_text: &[u8],
+        values: &[ValueRef<'_>],
+    ) -> Result<PlanHandle<B>, Box<SqlError>> {
+        let bind = BindSession { own_text: Some(own_text), ..BindSession::new(self, Some(values)) };
+        self.plan_bound(statement, text, &self.names.catalog(), &bind)
+    }
+
     /// Plans a prepared statement for an execution of it.
     ///
     /// # Errors
@@ -555,6 +573,12 @@ impl<'a, B: Backend> Planner<'a, B> {
         let (mut derived, mut warnings) = (DerivedTypes::default(), Vec::new());
         let is_traced =
             bind.begins_time && self.traces.is_due(self.variables) && !self.routines.are_running();
+        let counted_key = plan_fit::counted_key(
+            self.names.database.map(|name| &**name),
+            bind.literals,
+            bind.own_text.unwrap_or(text),
+        );
+        let uses_feedback = self.variables.settings().optimizer_feedback;
         let mut run = || {
             plan::progress::stoppable(|| {
                 let (mut bound, types) =
@@ -567,6 +591,7 @@ impl<'a, B: Backend> Planner<'a, B> {
                     switches: self.variables.settings().optimizer_switch.plan_switches(),
                     pads_chars: self.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
                     dive_limit: self.variables.unsigned(known::eq_range_index_dive_limit()) as usize,
+                    feedback: self.shared.plans.counted.find(counted_key).filter(|_| uses_feedback),
                     ..plan::Options::new(catalog)
                 };
                 let settings = estimate_settings(self.variables);
@@ -593,6 +618,7 @@ impl<'a, B: Backend> Planner<'a, B> {
             max_execution_ms,
             is_warned_of: !warnings.is_empty(),
             is_traced,
+            counted_key,
             bytes: env::memory::command_bytes().0.saturating_sub(bytes_before),
         };
         let plan = CachedPlan::new(prepared, made_for, self.variables.settings());

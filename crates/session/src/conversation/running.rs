@@ -28,6 +28,8 @@ pub(crate) struct RunningStatement {
     deadline: Cell<Option<Box<Deadline>>>,
     /// Its clock, if it was queued.
     queued: Option<Box<QueuedClock>>,
+    /// By which factor the worst estimate of its plans was wrong, where that is enough to plan again.
+    misestimated_by: f64,
 }
 
 impl std::fmt::Debug for RunningStatement {
@@ -87,8 +89,8 @@ impl RunningStatement {
     #[inline]
     pub(super) fn end(&mut self) {
         self.free_text();
-        if self.deadline.get_mut().is_some() || self.queued.is_some() {
-            self.drop_clocks();
+        if self.deadline.get_mut().is_some() || self.queued.is_some() || self.misestimated_by > 0.0 {
+            self.drop_details();
         }
     }
 
@@ -108,6 +110,16 @@ impl RunningStatement {
         self.queued.as_mut().map(|queued| queued.go_on(core))
     }
 
+    /// An estimate of its plan was wrong by this factor.
+    pub(super) fn note_misestimated(&mut self, factor: f64) {
+        self.misestimated_by = self.misestimated_by.max(factor);
+    }
+
+    /// By which factor the worst estimate was wrong; 0: none was by much.
+    pub(super) fn misestimated_by(&self) -> f64 {
+        self.misestimated_by
+    }
+
     /// How long it was queued, in microseconds.
     pub(super) fn queued_micros(&self) -> u64 {
         self.queued.as_ref().map_or(0, |queued| queued.micros())
@@ -120,9 +132,10 @@ impl RunningStatement {
         }
     }
 
-    /// It ended before it was planned again, or after it was queued.
+    /// It ended before it was planned again, or after it was queued, or was estimated wrong.
     #[cold]
-    fn drop_clocks(&mut self) {
+    fn drop_details(&mut self) {
+        self.misestimated_by = 0.0;
         self.deadline.set(None);
         self.queued = None;
     }

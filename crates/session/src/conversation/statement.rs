@@ -143,6 +143,7 @@ fn log_slow<B: Backend>(
         lock_micros: lock_micros.saturating_add(session.running.queued_micros()),
         rows_sent: session.results.found_rows(),
         rows_examined: examined,
+        misestimated_by: session.running.misestimated_by(),
         database: None,
     };
     session.query_log.write_slow(&session.shared.core, &event, session.database.as_ref(), text);

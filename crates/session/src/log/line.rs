@@ -101,6 +101,8 @@ pub struct SlowEvent<'a> {
     pub rows_sent: u64,
     /// Rows read.
     pub rows_examined: u64,
+    /// By which factor the worst estimate of its plan was wrong; 0: none was by much.
+    pub misestimated_by: f64,
     /// The database to name in a `use`, if it differs from the entry before of the same connection.
     pub database: Option<&'a [u8]>,
 }
@@ -113,7 +115,7 @@ impl SlowEvent<'_> {
         print(
             line,
             format_args!(
-                "\n# User@Host: {}[{}] @ {} [{}]  Id: {:5}\n# Query_time: {}.{:06}  Lock_time: {}.{:06} Rows_sent: {}  Rows_examined: {}\n",
+                "\n# User@Host: {}[{}] @ {} [{}]  Id: {:5}\n# Query_time: {}.{:06}  Lock_time: {}.{:06} Rows_sent: {}  Rows_examined: {}",
                 self.user,
                 self.user,
                 self.host,
@@ -127,6 +129,10 @@ impl SlowEvent<'_> {
                 self.rows_examined
             ),
         );
+        if self.misestimated_by > 0.0 {
+            print(line, format_args!("  Misestimated_by: {:.0}", self.misestimated_by));
+        }
+        line.push(b'\n');
         if let Some(database) = self.database {
             line.extend_from_slice(b"use ");
             line.extend_from_slice(database);
@@ -161,6 +167,7 @@ mod tests {
             lock_micros: 0,
             rows_sent: 0,
             rows_examined: 0,
+            misestimated_by: 0.0,
             database: Some(b"sbtest"),
         };
         event.write_to(&&b"SET NAMES utf8mb4"[..], 100, &mut line);

@@ -8,6 +8,7 @@
 //! classes of the parameters, about how large the tables were.
 
 pub(crate) mod digest_cache;
+pub(crate) mod feedback;
 pub(crate) mod parameter_types;
 pub mod shared;
 
@@ -31,6 +32,7 @@ use crate::status::StatementKind;
 use crate::variables::optimizer_switch::OptimizerSwitch;
 use crate::variables::settings::Settings;
 use crate::variables::sql_mode::SqlModes;
+use feedback::EstimateCheck;
 use parameter_types::ParameterClass;
 
 /// A plan that can run again, with what it depends on. It does not change, and may be many sessions' ([`PlanHandle`]).
@@ -58,6 +60,10 @@ pub(crate) struct CachedPlan<B: Backend> {
     max_execution_ms: Option<u64>,
     /// PREPARE warns of its text, of which the plan says nothing.
     is_warned_of: bool,
+    /// By what its statement is known where rows are counted ([`feedback`]).
+    counted_key: u64,
+    /// What runs have shown of its estimates.
+    estimate_check: EstimateCheck,
     /// Memory that it takes.
     bytes: u64,
 }
@@ -74,6 +80,8 @@ pub(crate) struct MadeFor {
     pub(crate) is_warned_of: bool,
     /// It was traced: the next execution is, too.
     pub(crate) is_traced: bool,
+    /// By what its statement is known where rows are counted.
+    pub(crate) counted_key: u64,
     /// What making it took of memory.
     pub(crate) bytes: u64,
 }
@@ -163,6 +171,8 @@ impl<B: Backend> CachedPlan<B> {
             point: None,
             max_execution_ms: made_for.max_execution_ms,
             is_warned_of: made_for.is_warned_of,
+            counted_key: made_for.counted_key,
+            estimate_check: EstimateCheck::default(),
             bytes: made_for.bytes,
             prepared,
         };
@@ -260,6 +270,17 @@ impl<B: Backend> CachedPlan<B> {
     #[inline]
     pub(crate) fn is_always_best(&self) -> bool {
         self.physical().is_always_best()
+    }
+
+    /// By what its statement is known where rows are counted.
+    pub(crate) fn counted_key(&self) -> u64 {
+        self.counted_key
+    }
+
+    /// What runs have shown of its estimates.
+    #[inline]
+    pub(crate) fn estimate_check(&self) -> &EstimateCheck {
+        &self.estimate_check
     }
 
     /// Whether lengths and scales of its results are those that it would have under these settings.

@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 
 use super::CachedPlan;
 use super::digest_cache::DigestCache;
+use super::feedback::CountedStatements;
 use crate::backend::Backend;
 
 /// Parts in which the plans lie, each with a lock and limits of its own: [`digest_cache::ENTRIES_MAX`](super::digest_cache::ENTRIES_MAX),
@@ -126,11 +127,13 @@ pub(crate) enum Known<P> {
 #[derive(Debug)]
 pub struct SharedPlans<B: Backend> {
     parts: [Mutex<Part<B>>; PARTS],
+    /// What runs have said of them.
+    pub(crate) counted: CountedStatements,
 }
 
 impl<B: Backend> Default for SharedPlans<B> {
     fn default() -> Self {
-        Self { parts: std::array::from_fn(|_| Mutex::default()) }
+        Self { parts: std::array::from_fn(|_| Mutex::default()), counted: CountedStatements::default() }
     }
 }
 

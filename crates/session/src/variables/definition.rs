@@ -374,6 +374,7 @@ pub mod known {
         net_read_timeout,
         net_write_timeout,
         end_markers_in_json,
+        optimizer_feedback,
         optimizer_switch,
         optimizer_trace,
         optimizer_trace_features,

@@ -42,6 +42,8 @@ pub struct Settings {
     pub connection_collation: CollationId,
     /// `optimizer_switch`.
     pub optimizer_switch: OptimizerSwitch,
+    /// `optimizer_feedback`: rows of joins are counted, and used where their statement is planned again.
+    pub optimizer_feedback: bool,
     /// `div_precision_increment`.
     pub div_precision_increment: u8,
     /// `lc_time_names`.
@@ -116,6 +118,7 @@ impl Settings {
             client_charset: charset(known::character_set_client()),
             connection_collation: CollationId::from_name(variables.text(known::collation_connection()))
                 .unwrap_or(CollationId::UTF8MB4_0900_AI_CI),
+            optimizer_feedback: variables.boolean(known::optimizer_feedback()),
             optimizer_switch: OptimizerSwitch::of(variables.get(known::optimizer_switch())),
             locale,
             div_precision_increment,
