@@ -353,6 +353,10 @@ pub static IS_NULL: &Form = &form("({} IS NULL)", "a", CONDITION);
 pub static PLUS: &Form = &form("({} + {})", "ii", INTEGER);
 /// As its condition, but no server knows before it reads rows.
 pub static UNKNOWN: &Form = &form("({} XOR RAND() > 2)", "c", CONDITION);
+/// As its operand, but no server knows it before it reads rows.
+pub static UNKNOWN_VALUE: &Form = &form("IF(RAND() < 2, {}, NULL)", "a", None);
+/// The number of a member of ENUM or SET.
+pub static NUMBER: &Form = &form("({} + 0)", "a", INTEGER);
 /// `a < b`.
 pub static LESS: &Form = &form("({} < {})", "xx", CONDITION);
 /// `VALUES(column)` in ON DUPLICATE KEY UPDATE.

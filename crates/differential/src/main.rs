@@ -185,6 +185,8 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let mut done = 0;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    // Of each kind with its errors, how many stay when all that can be proven is.
+    let mut standing: BTreeMap<String, usize> = BTreeMap::new();
     let mut explained_count = 0;
     let mut contradictions: BTreeMap<String, usize> = BTreeMap::new();
     let mut plan_errors = PlanErrors::connect(left, right, &format!("{database}_plans"))
@@ -206,12 +208,11 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 return;
             }
             let key = format!("{:?} {:?}", finding.difference.kind, finding.difference.errors);
-            let seen = seen.entry(key).or_insert(0);
-            *seen += 1;
+            *seen.entry(key.clone()).or_insert(0) += 1;
             let kind = format!("{:?}", finding.difference.kind);
             let is_wanted =
                 arguments.kinds.as_ref().is_none_or(|kinds| kinds.split(',').any(|wanted| wanted == kind));
-            if *seen > arguments.most || !is_wanted {
+            if standing.get(&key).is_some_and(|count| *count >= arguments.most) || !is_wanted {
                 *counts.entry(format!("{:?}", finding.difference.kind)).or_default() += 1;
                 return;
             }
@@ -326,6 +327,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             let kind = format!("{:?}", finding.difference.kind);
             let count = counts.entry(kind.clone()).or_default();
             *count += 1;
+            *standing.entry(key).or_default() += 1;
             match &arguments.out {
                 Some(folder) => {
                     let written = write_finding(folder, &format!("{kind}-{seed}-{count}.sql"), &finding);

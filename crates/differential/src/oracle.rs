@@ -25,6 +25,7 @@ use crate::value::Value;
 use crate::walk;
 
 mod groups;
+mod hidden;
 
 /// How a statement is asked again.
 pub(crate) enum Variant {
@@ -79,6 +80,14 @@ pub(crate) enum Variant {
     EqualKeys,
     /// With documents in PARTITION BY and GROUP BY ... WITH ROLLUP as their texts.
     DocumentsAsTexts,
+    /// With EXISTS as a count: [`hidden`].
+    ExistsAsCounts,
+    /// With calls of constants that are computed for each row.
+    UnknownConstants,
+    /// With calls that are arguments as subqueries.
+    ArgumentsOfSubqueries,
+    /// With numbers in place of ENUM and SET values in orders of windows.
+    NumbersOfMembers,
 }
 
 /// What the right server says when it is asked again.
@@ -116,12 +125,16 @@ impl Variant {
             Variant::NarrowTexts => "wide texts in utf8mb4",
             Variant::EqualKeys => "items written as a key are keys",
             Variant::DocumentsAsTexts => "documents of groups and partitions as texts",
+            Variant::ExistsAsCounts => "EXISTS as COUNT(*) > 0",
+            Variant::UnknownConstants => "constants as IF(RAND() < 2, constant, NULL)",
+            Variant::ArgumentsOfSubqueries => "f(g(x)) as f((SELECT g(x) FROM ...))",
+            Variant::NumbersOfMembers => "windows ordered by numbers of members",
         }
     }
 }
 
 /// Every variant, those that most often show a contradiction first.
-pub(crate) const VARIANTS: [Variant; 33] = [
+pub(crate) const VARIANTS: [Variant; 37] = [
     Variant::Switch("DEFAULT"),
     Variant::Switch("derived_merge=off"),
     Variant::Switch("hypergraph_optimizer=on"),
@@ -157,6 +170,10 @@ pub(crate) const VARIANTS: [Variant; 33] = [
     Variant::NarrowTexts,
     Variant::EqualKeys,
     Variant::DocumentsAsTexts,
+    Variant::ExistsAsCounts,
+    Variant::UnknownConstants,
+    Variant::ArgumentsOfSubqueries,
+    Variant::NumbersOfMembers,
 ];
 
 /// More of them for descriptions of columns: those that most often show one come first.
@@ -467,6 +484,19 @@ pub(crate) fn varied(
         Variant::InlinedCtes => Some((RESET.to_owned(), inlined(statement)?, is_prepared)),
         Variant::RowsBesideDates => Some((RESET.to_owned(), rows_beside_dates(statement)?, is_prepared)),
         Variant::EqualKeys => Some((RESET.to_owned(), groups::with_equal_items(statement)?, is_prepared)),
+        Variant::ExistsAsCounts => {
+            Some((RESET.to_owned(), hidden::with_exists_as_counts(statement)?, is_prepared))
+        }
+        Variant::UnknownConstants => {
+            Some((RESET.to_owned(), hidden::with_unknown_constants(statement)?, is_prepared))
+        }
+        Variant::ArgumentsOfSubqueries => {
+            Some((RESET.to_owned(), hidden::with_arguments_of_subqueries(statement)?, is_prepared))
+        }
+        Variant::NumbersOfMembers => {
+            let varied = groups::with_numbers_of_members(statement, &script.tables)?;
+            Some((RESET.to_owned(), varied, is_prepared))
+        }
         Variant::DocumentsAsTexts => {
             let varied = groups::with_texts_of_documents(statement, &script.tables)?;
             Some((RESET.to_owned(), varied, is_prepared))

@@ -667,6 +667,8 @@ pub struct UpdatePlan {
     pub ignore: bool,
     /// A key that the scan walks may change, or several tables: collect all rows first.
     pub collect_first: bool,
+    /// The source joins tables, also derived ones: a row may come several times.
+    pub joins_tables: bool,
 }
 
 /// A table that UPDATE changes.

@@ -4,6 +4,8 @@
 //!    expressions that are written alike (1055).
 //! 2. [`with_texts_of_documents`]: documents that ROLLUP groups by, or partitions, as their texts. MySQL sorts all arrays and all objects alike, so
 //!    that equal ones do not stand together.
+//! 3. [`with_numbers_of_members`]: ENUM and SET values that windows are ordered by as numbers, by which they are ordered. MIN and MAX of the same
+//!    column are the first or last value then in MySQL, and the least or greatest text otherwise.
 
 use std::collections::HashSet;
 
@@ -41,7 +43,7 @@ pub(super) fn with_texts_of_documents(statement: &Statement, tables: &[Table]) -
     let mut others = HashSet::new();
     walk::statement_selects(&mut varied, &mut |select| {
         if let Some(from) = &select.from {
-            no_documents(from, tables, &mut others);
+            columns_of(from, tables, &|of| !matches!(of, Type::Json), &mut others);
         }
     });
     let as_text = |expr: &mut Expr| {
@@ -69,17 +71,51 @@ pub(super) fn with_texts_of_documents(statement: &Statement, tables: &[Table]) -
     (varied != *statement).then_some(varied)
 }
 
-/// The columns of tables that hold no documents, by alias and name.
-fn no_documents(source: &Source, tables: &[Table], found: &mut HashSet<(String, String)>) {
+/// The statement with windows that are ordered by numbers of members in place of members; nothing if there is none.
+pub(super) fn with_numbers_of_members(statement: &Statement, tables: &[Table]) -> Option<Statement> {
+    let mut varied = statement.clone();
+    let mut members = HashSet::new();
+    walk::statement_selects(&mut varied, &mut |select| {
+        if let Some(from) = &select.from {
+            columns_of(from, tables, &|of| matches!(of, Type::Enum(_) | Type::Set(_)), &mut members);
+        }
+    });
+    let as_number = |expr: &mut Expr| {
+        if let Expr::Column { relation, name } = expr
+            && members.contains(&(relation.clone(), name.clone()))
+        {
+            let member = std::mem::replace(expr, Expr::Row(Vec::new()));
+            *expr = Expr::Call { form: forms::NUMBER, arguments: vec![member] };
+        }
+    };
+    walk::statement_selects(&mut varied, &mut |select: &mut Select| {
+        let keys = select.windows.iter_mut().flat_map(|(_, window)| &mut window.order);
+        keys.for_each(|(key, _)| as_number(key));
+    });
+    walk::statement_expressions(&mut varied, &mut |expr| {
+        if let Expr::Window { window, .. } = expr {
+            window.order.iter_mut().for_each(|(key, _)| as_number(key));
+        }
+    });
+    (varied != *statement).then_some(varied)
+}
+
+/// The columns of tables of types that `is_meant`, by alias and name.
+fn columns_of(
+    source: &Source,
+    tables: &[Table],
+    is_meant: &dyn Fn(&Type) -> bool,
+    found: &mut HashSet<(String, String)>,
+) {
     match source {
         Source::Table { name, alias, .. } => {
             let columns = tables.iter().filter(|table| table.name == *name).flat_map(|table| &table.columns);
-            let others = columns.filter(|column| !matches!(column.column_type, Type::Json));
-            found.extend(others.map(|column| (alias.clone(), column.name.clone())));
+            let meant = columns.filter(|column| is_meant(&column.column_type));
+            found.extend(meant.map(|column| (alias.clone(), column.name.clone())));
         }
         Source::Join { left, right, .. } => {
-            no_documents(left, tables, found);
-            no_documents(right, tables, found);
+            columns_of(left, tables, is_meant, found);
+            columns_of(right, tables, is_meant, found);
         }
         Source::Derived { .. } | Source::JsonTable { .. } => {}
     }

@@ -197,7 +197,6 @@ pub(super) fn run(
 ) -> SqlResult<Changed> {
     let mut source = Source::new(plan, &update.source, programs)?;
     // A join may give a row several times; one table's own rows come once.
-    let several = update.collect_first && plan.tables.len() > 1;
     let mut targets = Vec::with_capacity(update.targets.len());
     let compiled_keys = &compiled.foreign_keys;
     for (target, compiled) in update.targets.iter().zip(&compiled.targets) {
@@ -219,7 +218,7 @@ pub(super) fn run(
                 })
                 .collect(),
             view_check: compiled.view_check.as_ref().map(view_check::Compiled::running).unwrap_or_default(),
-            seen: several.then(|| DistinctKeys::new(update.source.shapes(), &RowKeys::default())),
+            seen: update.joins_tables.then(|| DistinctKeys::new(update.source.shapes(), &RowKeys::default())),
             warned: Vec::new(),
         });
     }

@@ -1265,6 +1265,14 @@ impl Compiler {
             F::Cast if matches!(option, CallOption::Common) && result.kind == TypeKind::Float => {
                 self.converted(&args[0], Target::Double)?
             }
+            // A DECIMAL is longer than its type says: the zero before the point is not counted.
+            F::Cast
+                if matches!(option, CallOption::Common)
+                    && result.is_string()
+                    && args[0].data_type.kind == TypeKind::Decimal =>
+            {
+                self.converted(&args[0], Target::Text(result.collation))?
+            }
             F::Cast => self.converted(&args[0], Target::Cast(result.clone()))?,
             F::ConvertUsing if matches!(option, CallOption::Lossless) => {
                 let target = match args[0].kind {

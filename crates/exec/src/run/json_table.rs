@@ -15,8 +15,10 @@ use service::error::{ER_JT_VALUE_OUT_OF_RANGE, ER_MISSING_JSON_TABLE_VALUE, ER_W
 use smallvec::SmallVec;
 use types::convert::{self, Given, Origin, Severity};
 use types::json::{Json, Kind, Path, View};
+use types::temporal::parse;
 use types::{Batch, Cell, CollationId, Column, DataType, Physical, TypeKind, Value};
 
+use super::pad::{is_padded, pad, pads};
 use super::{Operator, Source};
 use crate::context::{ExecContext, MaterializedCursor, MaterializedRows};
 use crate::error::coded;
@@ -191,6 +193,10 @@ impl Maker<'_> {
 
     fn flush(&mut self, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
         if self.full.row_count > 0 {
+            if pads(ctx.eval.settings) {
+                let chars = self.full.columns.iter_mut().zip(self.types).filter(|(_, of)| is_padded(of));
+                chars.for_each(|(column, of)| pad(column, of));
+            }
             self.made.push(&self.full, ctx.limits.temporary_bytes, ctx)?;
             self.full.clear();
         }
@@ -332,7 +338,9 @@ fn store(
                 Kind::Opaque => text.extend_from_slice(value.opaque().1),
                 _ => types::json::unquote(&bytes, &mut text),
             }
-            if text.is_empty() && data_type.is_temporal() {
+            // A number with an exponent is no time.
+            let is_no_time = data_type.kind == TypeKind::Time && parse::has_exponent(&text);
+            if is_no_time || text.is_empty() && data_type.is_temporal() {
                 return Err(out_of_range(column));
             }
             let of_text = DataType::varchar(text.len() as u32, CollationId::UTF8MB4_BIN);

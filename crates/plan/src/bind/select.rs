@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use catalog::names_equal;
 use syntax::ast::{self, Limit, OrderItem, Query, QueryBody, Select, SelectItem, SetOp, TableRef};
-use types::DataType;
+use types::data_type::SCALE_NOT_FIXED;
+use types::{DataType, TypeKind};
 
 use super::first_error::first_of;
 use super::scope::{Alias, AliasRule, ScopeColumns};
@@ -470,6 +471,10 @@ impl<'a> Binder<'a> {
                             && let Some(bits) = function::bits_of(&bound)
                         {
                             column.created_type = Some(DataType::bit(bits));
+                        }
+                        if is_sum_of_doubles(&bound) {
+                            let wide = DataType { length: DOUBLE_SUM_WIDTH, ..bound.data_type.clone() };
+                            column.created_type = Some(wide);
                         }
                         if matches!(bound.kind, ExprKind::Subquery(_)) {
                             column.source = OutputSource::Value;
@@ -1003,6 +1008,19 @@ fn with_windows(
         tree = Logical::Project { input: Box::new(tree), items: late };
     }
     tree
+}
+
+/// The width of a column that CREATE TABLE ... SELECT makes of what is computed of DOUBLE values with fixed digits.
+const DOUBLE_SUM_WIDTH: u32 = 22;
+
+/// Arithmetic whose result is a DOUBLE with fixed digits of its fraction.
+fn is_sum_of_doubles(expr: &Expr) -> bool {
+    use FunctionId as F;
+    matches!(
+        expr.kind,
+        ExprKind::Call { function: F::Add | F::Sub | F::Mul | F::Div | F::Mod | F::Neg | F::Abs, .. }
+    ) && expr.data_type.kind == TypeKind::Double
+        && expr.data_type.scale != SCALE_NOT_FIXED
 }
 
 /// What COALESCE and its like give of BIT values is bits again where the rows are stored in a temporary table.

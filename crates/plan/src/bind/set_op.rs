@@ -219,6 +219,7 @@ impl<'a> Binder<'a> {
                         StoredDigits::OfType => None,
                         StoredDigits::SixOrNone => Some((FunctionId::RTrim, text(NO_FRACTION, &data_type))),
                         StoredDigits::None => Some((FunctionId::Left, Expr::int(DATETIME_CHARS))),
+                        StoredDigits::Within(chars) => Some((FunctionId::Left, Expr::int(i64::from(chars)))),
                     };
                     if let Some((function, arg)) = cut {
                         let cut = self.call(function, vec![cast, arg])?;
@@ -547,7 +548,13 @@ fn fills(from: &DataType, to: &DataType, is_stored: bool, pads: bool) -> bool {
 
 /// A column's value as one of `to`, the type of the set operation's column. `is_computed`: its member computes it.
 fn stored(expr: Expr, to: &DataType, is_computed: bool) -> Expr {
-    if !matches!(to.kind, TypeKind::Char | TypeKind::VarChar) {
+    // A longer text lies in a TEXT there.
+    let is_char = match to.kind {
+        TypeKind::Char => true,
+        TypeKind::VarChar => to.length <= super::temporary::VARCHAR_CHARS_MAX,
+        _ => false,
+    };
+    if !is_char {
         // BIT values that are computed are numbers in a TEXT, FLOAT values have the digits of a DOUBLE.
         let number = match expr.data_type.kind {
             TypeKind::Bit => Some(DataType::BIGINT_UNSIGNED),

@@ -10,7 +10,7 @@ use types::{CollationId, DataType, TypeKind};
 use super::Binder;
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
 use crate::function::{self, FunctionId as F};
-use crate::logical::{AggregateFunction, InsertRows, Logical};
+use crate::logical::{AggregateCall, AggregateFunction, InsertRows, Logical};
 
 /// Characters of the longest text of a date: `-838:59:59.000000` is shorter.
 const DATE_TEXT_CHARS: u32 = 26;
@@ -20,7 +20,17 @@ pub(super) fn given(mut expr: Expr, to: &DataType) -> Expr {
     if to.is_string() && expr.data_type.kind == TypeKind::Decimal {
         function::keep_stored_scale(&mut expr);
     }
+    if is_year_for_chars(&expr, to) {
+        return function::cast(expr, DataType::BIGINT);
+    }
     if differs(&expr.data_type, to) && is_general(&expr) { as_text(expr) } else { expr }
+}
+
+/// A YEAR column gives a CHAR or VARCHAR the number that it is: `0` for 0000.
+fn is_year_for_chars(expr: &Expr, to: &DataType) -> bool {
+    expr.data_type.kind == TypeKind::Year
+        && matches!(to.kind, TypeKind::Char | TypeKind::VarChar)
+        && expr.as_column().is_some()
 }
 
 /// A value of a member of a set operation, in the column of times and dates that all members share: of a TIME that such an expression
@@ -93,7 +103,7 @@ fn computes_general(tree: &Logical, wanted: ColumnId) -> bool {
 }
 
 /// A key of ORDER BY as MySQL sorts by it. A member of ENUM or SET that such an expression gives is sorted by its text; a column, MIN, MAX
-/// and a subquery give its place. `item` finds what computes a column, `rows` are those that are sorted.
+/// and a subquery give its place, but MIN and MAX of such an expression its text. `item` finds what computes a column, `rows` are those that are sorted.
 pub(super) fn sorted<'t>(key: Expr, item: impl Fn(ColumnId) -> Option<&'t Expr>, rows: &'t Logical) -> Expr {
     let of = &key.data_type;
     let is_by_text = matches!(of.kind, TypeKind::Enum | TypeKind::Set)
@@ -132,9 +142,18 @@ fn column_gives_text(rows: &Logical, wanted: ColumnId) -> bool {
             column_gives_text(left, wanted) || column_gives_text(right, wanted)
         }
         Logical::Project { input, items } => find(items, input),
-        Logical::Aggregate { input, keys, .. } => find(keys, input),
+        Logical::Aggregate { input, keys, calls, .. } => match calls.iter().find(|(id, _)| *id == wanted) {
+            Some((_, call)) => gives_text_of_group(call),
+            None => find(keys, input),
+        },
         _ => false,
     }
+}
+
+/// MIN and MAX of what such an expression gives are texts; of a column they are members.
+fn gives_text_of_group(call: &AggregateCall) -> bool {
+    matches!(call.function, AggregateFunction::Min | AggregateFunction::Max)
+        && call.args.first().is_some_and(is_general)
 }
 
 impl Binder<'_> {
@@ -149,8 +168,9 @@ impl Binder<'_> {
         for (id, &ordinal) in ids.iter_mut().zip(columns) {
             let to = &table.columns[ordinal].data_type;
             let value = self.column_expr(*id);
-            if differs(&value.data_type, to) && computes_general(tree, *id) {
-                let text = as_text(value);
+            let is_year = is_year_for_chars(&value, to);
+            if is_year || differs(&value.data_type, to) && computes_general(tree, *id) {
+                let text = if is_year { function::cast(value, DataType::BIGINT) } else { as_text(value) };
                 let name = self.columns[id.0 as usize].name.clone();
                 *id = self.new_column(&name, text.data_type.clone(), true);
                 items.push((*id, text));

@@ -24,7 +24,7 @@ use crate::rewrite::is_repeatable;
 /// Integers with fewer digits and sign are INT in a temporary table, others BIGINT.
 const INT_DIGITS: u32 = 10;
 /// Longer texts are BLOB or TEXT in a temporary table.
-const VARCHAR_CHARS_MAX: u32 = 512;
+pub(super) const VARCHAR_CHARS_MAX: u32 = 512;
 
 /// The description of a column of a temporary table, beside the type that expressions compute with.
 #[derive(Clone, Debug)]

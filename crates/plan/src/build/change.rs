@@ -171,7 +171,8 @@ impl Builder<'_> {
         let source = self.change_source(&update.source, &needed);
         let mut targets = Vec::new();
         // A derived table may read what is changed.
-        let mut collect_first = update.multi_table || self.bound.tables.len() > 1;
+        let joins_tables = update.multi_table || self.bound.tables.len() > 1;
+        let mut collect_first = joins_tables;
         for &target in &update.targets {
             let table = &self.bound.tables[target.0 as usize];
             let assignments = self.assignments(&update.assignments, target, &source.columns);
@@ -191,7 +192,7 @@ impl Builder<'_> {
         let queries = update.row_queries.iter();
         let row_queries =
             queries.map(|query| self.row_query(&query.tree, query.column, &source.columns)).collect();
-        UpdatePlan { source, targets, row_queries, ignore: update.ignore, collect_first }
+        UpdatePlan { source, targets, row_queries, ignore: update.ignore, collect_first, joins_tables }
     }
 
     pub(crate) fn delete(&mut self, delete: &BoundDelete) -> DeletePlan {

@@ -64,6 +64,9 @@ pub(crate) fn one_type(values: &mut [Expr], operation: &str, context: &TypeConte
     })
 }
 
+/// Bytes of the longest BIT.
+const BIT_CHARS: u32 = 8;
+
 /// A number beside NULL: as wide as any of its kind, and signed.
 pub(super) fn beside_null(data_type: DataType) -> DataType {
     match data_type.kind {
@@ -73,6 +76,15 @@ pub(super) fn beside_null(data_type: DataType) -> DataType {
         TypeKind::Decimal => DataType { unsigned: false, ..data_type },
         _ => data_type,
     }
+}
+
+/// The bytes of a BIT, read as latin1.
+pub(crate) fn bits_as_characters(bits: Expr) -> Expr {
+    let nullable = bits.nullable;
+    let bytes = super::cast(bits, DataType::varchar(BIT_CHARS, CollationId::BINARY));
+    let kind =
+        ExprKind::Call { function: FunctionId::Cast, args: vec![bytes], option: CallOption::Characters };
+    Expr::new(kind, DataType::varchar(BIT_CHARS, CollationId::LATIN1_SWEDISH_CI), nullable)
 }
 
 /// Converts one arm to the common type where the physical values would differ.
@@ -91,7 +103,12 @@ fn convert_arm(arm: &mut Expr, to: &DataType) {
         _ => from.kind == to.kind,
     };
     if !same {
-        let inner = std::mem::replace(arm, Expr::null());
+        let mut inner = std::mem::replace(arm, Expr::null());
+        // Bits of a column are bytes; those that IF or CASE gives are a text of bytes.
+        let is_chosen = inner.data_type.kind == TypeKind::Bit && inner.as_column().is_none();
+        if is_chosen && to.is_string() && !to.is_binary_string() {
+            inner = bits_as_characters(inner);
+        }
         // A value beside BINARY columns is not filled up with zero bytes.
         let is_binary = to.kind == TypeKind::Char && to.is_binary_string();
         let to = if is_binary { DataType { kind: TypeKind::VarChar, ..to.clone() } } else { to.clone() };

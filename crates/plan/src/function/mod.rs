@@ -43,7 +43,7 @@ pub(crate) use beside::{documents_beside_bigints, years_of_parameters};
 pub(crate) use collate::is_column_of_bits;
 pub use infer::{Typed, bits_of};
 pub(crate) use infer::{aggregate_type, computed, digits_of_sum, summed_bytes, summed_temporal};
-pub(crate) use merge::{common_type, one_type};
+pub(crate) use merge::{bits_as_characters, common_type, one_type};
 pub(crate) use open::each_parameter;
 pub(crate) use own_scale::{
     StoredDigits, keep_all_digits, keep_document_scale, keep_own_scale, keep_stored_scale,
@@ -327,9 +327,14 @@ pub(crate) fn build_any(
     if typed.data_type.kind == TypeKind::Json {
         args.iter_mut().for_each(keep_document_scale);
     } else if typed.data_type.is_string()
-        || matches!(function, FunctionId::Length | FunctionId::CharLength | FunctionId::NullIf)
+        || matches!(function, FunctionId::Length | FunctionId::CharLength | FunctionId::Crc32)
     {
         args.iter_mut().for_each(keep_own_scale);
+    } else if function == FunctionId::NullIf {
+        let is_choice = |arg: &Expr| {
+            matches!(arg.kind, ExprKind::Case { .. } | ExprKind::Call { function: FunctionId::If, .. })
+        };
+        args.iter_mut().filter(|arg| !is_choice(arg)).for_each(keep_own_scale);
     }
     Ok(Expr {
         kind: ExprKind::Call { function, args, option },

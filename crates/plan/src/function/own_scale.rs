@@ -31,6 +31,10 @@ pub(crate) fn keep_own_scale(expr: &mut Expr) {
         ExprKind::Call { function: FunctionId::If, args, .. } if is_decimal => {
             args[1..].iter_mut().for_each(uncast);
         }
+        // What is compared is the same with any scale.
+        ExprKind::Call { function: FunctionId::NullIf, args, .. } if is_decimal || is_text => {
+            keep_own_scale(&mut args[0]);
+        }
         ExprKind::Call {
             function: FunctionId::Cast,
             args,
@@ -78,7 +82,12 @@ pub(crate) enum StoredDigits {
     SixOrNone,
     /// None: a parameter that is a DATETIME.
     None,
+    /// Six or none, of a text that is cut off at these characters: UNIX_TIMESTAMP of fewer digits.
+    Within(u32),
 }
+
+/// Characters of UNIX_TIMESTAMP beside the digits of its fraction: eleven digits, a sign and a point.
+const UNIX_TIMESTAMP_CHARS: u32 = 13;
 
 /// The same for a value that a set operation stores as a text: COALESCE and its like have a common scale where they are shown, but
 /// not there.
@@ -99,6 +108,11 @@ pub(crate) fn keep_stored_scale(expr: &mut Expr) -> StoredDigits {
         {
             StoredDigits::SixOrNone
         }
+        ExprKind::Call { function: F::UnixTimestamp, .. } if expr.data_type.kind == TypeKind::Decimal => {
+            let chars = UNIX_TIMESTAMP_CHARS + u32::from(expr.data_type.scale);
+            expr.data_type.scale = SCALE_NOT_FIXED;
+            StoredDigits::Within(chars)
+        }
         // A DOUBLE is stored with all its digits.
         ExprKind::Call { function: F::Pi, .. } => {
             expr.data_type.scale = SCALE_NOT_FIXED;
@@ -110,11 +124,28 @@ pub(crate) fn keep_stored_scale(expr: &mut Expr) -> StoredDigits {
             args.iter_mut().for_each(uncast);
             StoredDigits::OfType
         }
+        ExprKind::Call { function: F::If, args, .. } if expr.data_type.kind == TypeKind::Decimal => {
+            args[1..].iter_mut().for_each(uncast);
+            stored_digits_of(&mut args[1..], expr.data_type.scale)
+        }
         _ => {
             keep_own_scale(expr);
             StoredDigits::OfType
         }
     }
+}
+
+/// The digits of what is chosen among values: all that UNIX_TIMESTAMP has.
+fn stored_digits_of(values: &mut [Expr], scale: u8) -> StoredDigits {
+    let mut digits = StoredDigits::OfType;
+    for value in values {
+        let is_decimal = value.data_type.kind == TypeKind::Decimal;
+        if matches!(value.kind, ExprKind::Call { function: FunctionId::UnixTimestamp, .. }) && is_decimal {
+            value.data_type.scale = SCALE_NOT_FIXED;
+            digits = StoredDigits::Within(UNIX_TIMESTAMP_CHARS + u32::from(scale));
+        }
+    }
+    digits
 }
 
 /// `(SELECT value)` is the value.

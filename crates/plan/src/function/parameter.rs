@@ -399,6 +399,8 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
         .iter()
         .all(|arg| is_untyped(arg, context) || open::is_choice(arg) && open::is_open(arg, context));
     let is_beside_bits = args.get(1).is_some_and(|arg| arg.data_type.kind == TypeKind::Bit);
+    let first = args.iter().find(|arg| !is_untyped(arg, context));
+    let is_beside_temporal = first.is_some_and(|first| first.data_type.is_temporal());
     let mut at = |position: usize, data_type: DataType| {
         if let Some(arg) = args.get_mut(position) {
             set_types(std::slice::from_mut(arg), &data_type, context);
@@ -415,6 +417,8 @@ pub(crate) fn derive(function: FunctionId, args: &mut [Expr], option: &CallOptio
             Some(data_type) => set_types(args, &data_type, context),
             None => derive_beside(args, None, context),
         },
+        // Beside a date or time that comes first parameters are such, whatever else there is.
+        F::Greatest | F::Least if is_beside_temporal => derive_beside(args, None, context),
         F::IfNull | F::Coalesce | F::Greatest | F::Least => derive_chosen(args, context),
         F::Interval => derive_beside(args, Some(integer()), context),
         F::If => {

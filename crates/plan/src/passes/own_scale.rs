@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use types::{CollationId, DataType, TypeKind};
 
 use crate::expr::{CallOption, ColumnId, Expr, ExprKind};
-use crate::function::{FunctionId, cast, keep_own_scale};
+use crate::function::{FunctionId, bits_as_characters, cast, keep_own_scale};
 use crate::logical::{Bound, ColumnInfo, Logical};
 
 /// Bytes of a BIT, and characters of the longest number beside one.
@@ -114,6 +114,7 @@ fn arms_as_texts(expr: &mut Expr) {
         ExprKind::Call { function: FunctionId::NullIf, args, .. } => {
             let mut value = args[0].clone();
             arm_as_text(&mut value);
+            let value = if value.data_type.is_string() { value } else { cast(value, text()) };
             let equals = ExprKind::Call {
                 function: FunctionId::Eq,
                 args: std::mem::take(args),
@@ -141,10 +142,7 @@ fn arm_as_text(arm: &mut Expr) {
         ExprKind::Param(_) => arm.data_type = text(),
         ExprKind::Column(_) if arm.data_type.kind == TypeKind::Bit => {
             let bits = std::mem::replace(arm, Expr::null());
-            let bytes = cast(bits, DataType::varchar(TEXT_BYTES, CollationId::BINARY));
-            let latin1 = DataType::varchar(TEXT_BYTES, CollationId::LATIN1_SWEDISH_CI);
-            let characters = call(FunctionId::Cast, bytes, CallOption::Characters, latin1);
-            *arm = call(FunctionId::ConvertUsing, characters, CallOption::None, text());
+            *arm = call(FunctionId::ConvertUsing, bits_as_characters(bits), CallOption::None, text());
         }
         _ => arms_as_texts(arm),
     }

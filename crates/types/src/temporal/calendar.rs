@@ -181,14 +181,28 @@ pub fn week(date: DateTime, mode: WeekMode) -> (u8, i32) {
     (((day - start) / 7 + 1) as u8, i32::from(year))
 }
 
-/// What MySQL counts for EXTRACT(WEEK FROM ...), of a date without a day or month too: below the first week without a sign.
+/// The week, and the year it belongs to, as MySQL counts them for texts and EXTRACT(WEEK FROM ...): of a date without a month the days before
+/// the first week are a number without a sign, which is more than a year of weeks.
 #[must_use]
-pub fn extracted_week(date: DateTime, mode: WeekMode) -> u32 {
+pub fn unsigned_week(date: DateTime, mode: WeekMode) -> (u32, i32) {
     if date.month > 0 {
-        return u32::from(week(date, mode).0);
+        let (week, year) = week(date, mode);
+        return (u32::from(week), year);
+    }
+    let year = i32::from(date.year);
+    if mode.range_1_to_53 {
+        let next = day_number(date.year + 1, 1, 1);
+        let begins_next = if mode.first_whole {
+            (if mode.monday_first { weekday(next) } else { weekday_from_sunday(next) }) == 0
+        } else {
+            (if mode.monday_first { weekday(next) } else { weekday_from_sunday(next) }) < 4
+        };
+        if begins_next {
+            return (1, year + 1);
+        }
     }
     let days = (date.day_number() - week_one(date.year, mode)) as u32;
-    days / 7 + 1
+    (days / 7 + 1, year)
 }
 
 /// What DATE_ADD adds: whole months, and an exact length of days and time. Year and month units fill `months`,

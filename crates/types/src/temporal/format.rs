@@ -146,8 +146,8 @@ pub fn date_format(
         hour => hour,
     };
     let week_text = |out: &mut Vec<u8>, mode: i64, year: bool| {
-        let (week, of_year) = calendar::week(value, WeekMode::new(mode));
-        if year { padded(out, u64::from(of_year as u32), 4) } else { two(out, u32::from(week)) }
+        let (week, of_year) = calendar::unsigned_week(value, WeekMode::new(mode));
+        if year { padded(out, u64::from(of_year as u32), 4) } else { padded(out, u64::from(week), 2) }
     };
     while let Some(byte) = bytes.next() {
         if byte != b'%' {
@@ -195,12 +195,8 @@ pub fn date_format(
                 }
                 padded(out, u64::from(calendar::weekday_from_sunday(value.day_number())), 1);
             }
-            b'j' => {
-                if value.month == 0 && value.year == 0 {
-                    return None;
-                }
-                padded(out, value.day_of_year().max(0) as u64, 3);
-            }
+            // Less than zero without a month.
+            b'j' => out.extend_from_slice(format!("{:0>3}", value.day_of_year().to_string()).as_bytes()),
             b'U' => week_text(out, 0, false),
             b'u' => week_text(out, 1, false),
             b'V' => week_text(out, 2, false),

@@ -536,10 +536,11 @@ impl<'a> Converter<'a> {
                 && !from.is_binary_string()
                 && let Cell::Bytes(text) = cell
             {
-                let missing =
-                    (from.length as usize).saturating_sub(from.collation.charset().char_count(text));
+                let charset = from.collation.charset();
+                let missing = (from.length as usize).saturating_sub(charset.char_count(text));
+                let space = charset.of_ascii(b" ");
                 padded.extend_from_slice(text);
-                padded.resize(text.len() + missing, b' ');
+                padded.extend(space.iter().copied().cycle().take(missing * space.len()));
                 cell = Cell::Bytes(&padded);
             }
             let issue = store_copied(cell, from, &definition.name, to, &self.options, out);

@@ -413,16 +413,28 @@ fn extreme_date(r: &mut Row<'_, '_>) -> SqlResult<()> {
     }
     match best {
         Some(0) | None if has_time => extreme_text(r, greatest),
-        Some(i64::MAX) | None => r.put_bytes(NO_DATE),
+        Some(i64::MAX) | None => put_ascii(r, NO_DATE),
         Some(packed) => {
             let value = DateTime::unpack(packed);
             let CallOption::Number(digits) = r.call.option else {
                 return Err(internal("an extreme without its fraction digits"));
             };
             let digits = digits as u8;
-            r.put_with(|out| if has_time { value.write_datetime(digits, out) } else { value.write_date(out) })
+            let mut text = Vec::new();
+            if has_time {
+                value.write_datetime(digits, &mut text);
+            } else {
+                value.write_date(&mut text);
+            }
+            put_ascii(r, &text)
         }
     }
+}
+
+/// Gives an ASCII text in the result's character set.
+fn put_ascii(r: &mut Row<'_, '_>, text: &[u8]) -> SqlResult<()> {
+    let text = r.call.result.collation.charset().of_ascii(text);
+    r.put_bytes(&text)
 }
 
 /// The greatest or least of the arguments as texts.

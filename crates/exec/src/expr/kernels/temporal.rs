@@ -744,6 +744,9 @@ fn time_format(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let (hours, minute, second, micros) = time.fields();
     let value = DateTime { hour: (hours % 24) as u8, minute, second, micros, ..DateTime::ZERO };
     let format = r.bytes(1);
+    if names_day(format) {
+        return r.null();
+    }
     let mut text = Vec::new();
     if time.is_negative() {
         text.push(b'-');
@@ -753,6 +756,17 @@ fn time_format(r: &mut Row<'_, '_>) -> SqlResult<()> {
         Some(()) => r.put_bytes(&text),
         None => r.null(),
     }
+}
+
+/// Whether a format names a day, week or the name of a month, which a TIME has not.
+fn names_day(format: &[u8]) -> bool {
+    let mut bytes = format.iter();
+    while let Some(byte) = bytes.next() {
+        if *byte == b'%' && bytes.next().is_some_and(|specifier| b"DUuVvXxjMbWaw".contains(specifier)) {
+            return true;
+        }
+    }
+    false
 }
 
 fn extract_fields(r: &Row<'_, '_>, date: DateTime, hours: i64, days: i64) -> i64 {
@@ -765,7 +779,7 @@ fn extract_fields(r: &Row<'_, '_>, date: DateTime, hours: i64, days: i64) -> i64
         U::Month => i64::from(date.month),
         U::Week => {
             let mode = WeekMode::new(r.ctx.settings.default_week_format);
-            i64::from(calendar::extracted_week(date, mode))
+            i64::from(calendar::unsigned_week(date, mode).0)
         }
         U::Day => days,
         U::Hour => hours,

@@ -27,8 +27,10 @@ use std::sync::Arc;
 use plan::Expr;
 use plan::logical::{WindowCall, WindowFunction};
 use plan::physical::{Node, PhysicalPlan};
+use types::temporal::DateTime;
+use types::temporal::parse::DateMode;
 use types::vector::BATCH_BYTES_TARGET;
-use types::{Batch, Cell, Column, DataType, Physical};
+use types::{Batch, Cell, Column, DataType, Physical, TypeKind};
 
 use super::aggregate::values::is_same;
 use super::{Operator, Source};
@@ -166,7 +168,7 @@ impl Boundaries {
 #[inline]
 fn is_equal(a: Cell<'_>, b: Cell<'_>, data_type: &DataType) -> bool {
     match (a, b) {
-        (Cell::Bytes(a), Cell::Bytes(b)) if data_type.kind == types::TypeKind::Json => {
+        (Cell::Bytes(a), Cell::Bytes(b)) if data_type.kind == TypeKind::Json => {
             a == b || types::json::compare(a, b).is_eq()
         }
         (a, b) => is_same(a, b, data_type),
@@ -241,6 +243,8 @@ pub(super) struct Window<'p> {
     /// Up to here it is known whose peers rows are.
     peers_settled: u64,
     results: Vec<Column>,
+    /// Functions that give dates: place and name.
+    dates: Vec<(usize, &'static str)>,
     /// The first batch, once it has to be given in pieces, and its next row.
     pieces: Option<(Batch, usize)>,
     steps: usize,
@@ -318,6 +322,12 @@ impl<'p> Window<'p> {
             peers_reader: Reader::default(),
             peers_found: 0,
             peers_settled: 0,
+            dates: calls
+                .iter()
+                .enumerate()
+                .filter(|(_, call)| matches!(call.data_type.kind, TypeKind::Date | TypeKind::DateTime))
+                .map(|(at, call)| (at, call.function.name()))
+                .collect(),
             results: columns(calls.iter().map(|call| call.data_type.physical())),
             pieces: None,
             steps: 0,
@@ -497,7 +507,10 @@ impl<'p> Window<'p> {
     }
 
     /// Gives what is computed of the first batch.
-    fn give(&mut self, out: &mut Batch) -> SqlResult<()> {
+    fn give(&mut self, out: &mut Batch, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+        for (at, name) in &self.dates {
+            refuse_dates(&mut self.results[*at], name, ctx)?;
+        }
         let width = self.input_shapes.len();
         let done = self.results.first().map_or(0, Column::len);
         let is_first = self.pieces.is_none();
@@ -534,6 +547,41 @@ impl<'p> Window<'p> {
             None => self.waiting.first_count(),
         }
     }
+}
+
+/// MySQL's values of windows lie in a temporary table, whose columns hold no date that the mode refuses: it is the zero date there.
+///
+/// # Errors
+/// 1292 in strict data changes.
+fn refuse_dates(dates: &mut Column, function: &'static str, ctx: &mut ExecContext<'_>) -> SqlResult<()> {
+    let mode = DateMode { no_zero_date: false, ..ctx.eval.settings.date_mode() };
+    let is_refused =
+        |cell: Cell<'_>| matches!(cell, Cell::Int(date) if mode.check(DateTime::unpack(date)).is_err());
+    if !(0..dates.len()).any(|row| is_refused(dates.cell(row))) {
+        return Ok(());
+    }
+    let mut held = Column::new(dates.physical());
+    for row in 0..dates.len() {
+        match dates.cell(row) {
+            Cell::Int(date) if is_refused(Cell::Int(date)) => {
+                let mut shown = Vec::new();
+                DateTime::unpack(date).write_date(&mut shown);
+                let shown = String::from_utf8_lossy(&shown);
+                let message = format!("Incorrect date value: '{shown}' for column '{function}' at row 1");
+                let error = service::error::ER_TRUNCATED_WRONG_VALUE.saying(message);
+                if ctx.eval.settings.strict_dml {
+                    return Err(error);
+                }
+                let mut entry = error.diagnostic();
+                entry.level = service::Level::Warning;
+                ctx.eval.warnings.push(entry);
+                held.push_int(DateTime::ZERO.pack());
+            }
+            cell => held.push_cell(cell),
+        }
+    }
+    *dates = held;
+    Ok(())
 }
 
 impl WindowConstant {
@@ -639,12 +687,12 @@ impl Operator for Window<'_> {
                         bytes > BATCH_BYTES_TARGET.min(limit)
                     };
                     if is_large {
-                        self.give(out)?;
+                        self.give(out, ctx)?;
                         return Ok(true);
                     }
                 }
                 if done == wanted {
-                    self.give(out)?;
+                    self.give(out, ctx)?;
                     return Ok(true);
                 }
                 self.drop_passed();
