@@ -14,7 +14,7 @@
 //!
 //! Where no plan shows it, the statement's own expressions may ([`PlanErrors::unneeded`], for queries, too): those that fail are
 //! errors of both servers when they are evaluated by themselves ([`probes`], with rows in tables that have none), and the answer of the server that gave one does not
-//! depend on them. It is the same, from both servers, whatever value stands in their place ([`VALUES`]); or, of a query, without the
+//! depend on them. It is the same, from both servers, whatever value stands in their place ([`values`]); or, of a query, without the
 //! rows for which they fail. So no check of one server is missed: it would have to give the error by itself, too. An error of the left server in
 //! expressions that stand only in arms of CASE, IF and COALESCE or in select lists above WHERE is not left out so: it must not evaluate them
 //! for values and rows that are not asked for.
@@ -53,8 +53,10 @@ const STORED_ERRORS: [u16; 3] = [1264, 1265, 1366];
 pub const VALUE_ERRORS: [u16; 16] =
     [1411, 1525, 1690, 3064, 3141, 3143, 3144, 3146, 3153, 3155, 3156, 3513, 3665, 3666, 3669, 3854];
 
-/// Values that replace an expression that fails: a condition is unknown, false and true.
-const VALUES: [Value; 3] = [Value::Null, Value::Int(0), Value::Int(1)];
+/// Values that replace an expression that fails: a condition is unknown, false and true; a date, which numbers are not everywhere.
+fn values() -> [Value; 4] {
+    [Value::Null, Value::Int(0), Value::Int(1), Value::DateTime("2001-01-01 00:00:00".to_owned())]
+}
 
 /// Where the probes of a change put their values: only a change refuses a bad conversion.
 const KEPT: &str = "probed_values";
@@ -190,11 +192,11 @@ impl PlanErrors {
         };
         let mut is_same = true;
         let mut tried = 0;
-        for value in VALUES {
+        for value in values() {
             let varied = with_value(statement, &failing, &value);
             let answers = self.answers(finding, &varied)?;
-            // A number where a document is wanted, for example: both refuse it.
-            if is_refused_by_both(&answers) {
+            // A number where a document is wanted, for example.
+            if is_refused_as_value(&answers, &varied) {
                 continue;
             }
             tried += 1;
@@ -214,47 +216,66 @@ impl PlanErrors {
         Ok(None)
     }
 
-    /// The expressions that fail by themselves, each on both servers; nothing if one fails on one server alone, or none does.
+    /// The expressions that fail by themselves, each on both servers; nothing if one fails on one server alone, or none does. They are evaluated over
+    /// the tables as they are, and with rows in those that have none: there no expression fails.
     fn failing(&mut self, finding: &Finding, statement: &Statement) -> Result<Option<Vec<Expr>>, Error> {
         let Some(probes) = probes::of(statement) else { return Ok(None) };
         let is_change = !changed_tables(statement).is_empty();
         self.load(finding)?;
-        // Where there is no row, no expression fails.
-        for table in &finding.script.tables {
-            let (rows, _) = self.pair.ask(&format!("SELECT 1 FROM {} LIMIT 1", table.name));
-            if matches!(&rows, Answer::Rows { rows, .. } if rows.is_empty()) {
-                self.pair.ask(&oracle::more_rows(table));
-            }
-        }
         if is_change {
             self.pair.ask(&format!("CREATE TABLE {KEPT} (c LONGBLOB)"));
         }
         let mut failing: Vec<Expr> = Vec::new();
+        if !self.gather_failing(finding, &probes, is_change, &mut failing)? {
+            return Ok(None);
+        }
+        let mut has_more_rows = false;
+        for table in &finding.script.tables {
+            let (rows, _) = self.pair.ask(&format!("SELECT 1 FROM {} LIMIT 1", table.name));
+            if matches!(&rows, Answer::Rows { rows, .. } if rows.is_empty()) {
+                self.pair.ask(&oracle::more_rows(table));
+                has_more_rows = true;
+            }
+        }
+        if has_more_rows && !self.gather_failing(finding, &probes, is_change, &mut failing)? {
+            return Ok(None);
+        }
+        Ok((!failing.is_empty()).then_some(failing))
+    }
+
+    /// Gathers those of the probes that fail by themselves, each on both servers. False if one fails on one server alone.
+    fn gather_failing(
+        &mut self,
+        finding: &Finding,
+        probes: &[Probe],
+        is_change: bool,
+        failing: &mut Vec<Expr>,
+    ) -> Result<bool, Error> {
         for (is_left, number) in [(true, finding.difference.errors.0), (false, finding.difference.errors.1)] {
             // An error of writing a row comes of no expression.
             let Some(number) = number.filter(|number| !ROW_ERRORS.contains(number)) else { continue };
             let mut fails = Vec::new();
-            for probe in &probes {
+            for probe in probes {
                 let answer = self.probe(is_left, probe, is_change, finding.is_prepared)?;
                 fails.push(answer.error() == Some(number));
             }
-            let own = probes::by_themselves(&probes, &fails);
+            let own = probes::by_themselves(probes, &fails);
             // The left server may have evaluated what it must not.
             let is_guarded = |at: &usize| is_left && probes[*at].is_guarded;
-            if own.iter().all(is_guarded) {
-                return Ok(None);
+            if !own.is_empty() && own.iter().all(is_guarded) {
+                return Ok(false);
             }
             for at in own {
                 let other = self.probe(!is_left, &probes[at], is_change, finding.is_prepared)?;
-                if other.error() != Some(number) {
-                    return Ok(None);
+                if !is_same_error(number, &other) {
+                    return Ok(false);
                 }
                 if !failing.contains(&probes[at].expr) {
                     failing.push(probes[at].expr.clone());
                 }
             }
         }
-        Ok(Some(failing))
+        Ok(true)
     }
 
     fn probe(
@@ -474,9 +495,28 @@ pub fn is_kept(wanted: Option<&[Answer]>, answers: &[(Answer, Answer)], statemen
     agree(answers, statement) && wanted.is_none_or(is_wanted)
 }
 
-/// Whether both servers refuse the statement with one error.
-fn is_refused_by_both(answers: &[(Answer, Answer)]) -> bool {
-    answers.first().is_some_and(|(left, right)| left.error().is_some() && left.error() == right.error())
+/// Whether the other server refuses with this error, too. Of a text that is converted to DECIMAL 9.7 also says that it does not fit a column that
+/// has no name.
+fn is_same_error(number: u16, other: &Answer) -> bool {
+    match other {
+        Answer::Refused { number: of_other, message } => {
+            number == *of_other
+                || number == 1292 && *of_other == 1366 && message.ends_with("for column '' at row -1")
+        }
+        _ => false,
+    }
+}
+
+/// Whether both servers refuse the statement with one error, or one of them with an error of values: the value does not fit where it stands.
+fn is_refused_as_value(answers: &[(Answer, Answer)], statement: &Statement) -> bool {
+    let is_change = !changed_tables(statement).is_empty();
+    let is_of_value =
+        |number: u16| VALUE_ERRORS.contains(&number) || is_change && EVALUATION_ERRORS.contains(&number);
+    answers.first().is_some_and(|(left, right)| match (left.error(), right.error()) {
+        (Some(left), Some(right)) => left == right || is_of_value(left) && is_of_value(right),
+        (Some(number), None) | (None, Some(number)) => is_of_value(number),
+        (None, None) => false,
+    })
 }
 
 /// The finding with these of its rows.

@@ -1,7 +1,8 @@
 //! Every expression of a statement, evaluated by itself.
 //!
 //! A probe is a query that shows one expression of a statement, for every row with every other of the tables that it names. No
-//! condition, join, group or limit keeps a row away from it, so a server that knows an error of the expression gives it there.
+//! condition, join, group or limit keeps a row away from it, those of derived tables and CTEs that it names included, so a server that knows an error of
+//! the expression gives it there.
 //!
 //! 1. The probes of all that an expression evaluates, its subqueries included, stand directly before its own: [`Probe::below`].
 //! 2. A condition has a second probe that negates it, since its conversion to a truth value may be what fails.
@@ -132,6 +133,14 @@ impl Scope {
         let mut query = Query::of(Select { items, from, filter, ..Select::default() });
         query.is_recursive = self.is_recursive;
         query.with.clone_from(&self.with);
+        if let Body::Select(select) = &mut query.body
+            && let Some(from) = &mut select.from
+        {
+            keep_rows(from);
+        }
+        if !self.is_recursive {
+            query.with.iter_mut().for_each(|cte| keep_all(&mut cte.query));
+        }
         Some(query)
     }
 }
@@ -322,6 +331,39 @@ impl Gather {
     }
 }
 
+/// Leaves out what keeps rows away from what reads a query: WHERE, HAVING, ON, LIMIT.
+fn keep_all(query: &mut Query) {
+    query.with.iter_mut().for_each(|cte| keep_all(&mut cte.query));
+    query.limit = None;
+    match &mut query.body {
+        Body::Set { left, right, .. } => {
+            keep_all(left);
+            keep_all(right);
+        }
+        Body::Select(select) => {
+            select.filter = None;
+            select.having = None;
+            if let Some(from) = &mut select.from {
+                keep_rows(from);
+            }
+        }
+    }
+}
+
+fn keep_rows(source: &mut Source) {
+    match source {
+        Source::Table { .. } | Source::JsonTable { .. } => {}
+        Source::Derived { query, .. } => keep_all(query),
+        Source::Join { left, right, on, .. } => {
+            keep_rows(left);
+            keep_rows(right);
+            if let Some(on) = on {
+                *on = Expr::literal(Value::Int(1));
+            }
+        }
+    }
+}
+
 /// Whether no row fulfils the condition, whatever the tables hold.
 fn is_false_as_written(condition: &Expr) -> bool {
     match condition {
@@ -485,6 +527,21 @@ mod tests {
         assert!(!lateral(false).contains(&compared));
         let shown = |text: &String| text.starts_with("SELECT l3.x AS probed FROM t0 r1 CROSS JOIN LATERAL (");
         assert!(lateral(true).iter().any(shown), "{:?}", lateral(true));
+    }
+
+    #[test]
+    fn a_derived_table_keeps_its_rows() {
+        let filter = Some(Expr::literal(Value::Int(0)));
+        let items = vec![Item { expr: column("r1", "c"), alias: Some("x".to_owned()) }];
+        let inner = Select { items, from: Some(table("t0", "r1")), filter, ..Select::default() };
+        let mut query = Query::of(inner);
+        query.limit = Some((0, 0));
+        let from =
+            Some(Source::Derived { query: Box::new(query), alias: "d2".to_owned(), is_lateral: false });
+        let items = vec![Item { expr: column("d2", "x"), alias: None }];
+        let texts = texts(&Statement::Query(Query::of(Select { items, from, ..Select::default() })));
+        let shown = "SELECT d2.x AS probed FROM (SELECT r1.c AS x FROM t0 r1) d2";
+        assert!(texts.iter().any(|text| text == shown), "{texts:?}");
     }
 
     #[test]

@@ -9,8 +9,8 @@
 //! 2. Every expression of the statement that gives it by itself ([`probes`], with rows in tables that have none) gives it on both servers, and there
 //!    is one: a server that makes an error of a value which the other takes is no such difference.
 //! 3. Where the error does not stop the statement, both servers do the same. A change: without strict mode, with the same counts and contents. If
-//!    that does not do away with the error, and for queries: with each of [`VALUES`] in place of the expressions that fail, but for values that both
-//!    refuse with one number.
+//!    that does not do away with the error, and for queries: with each of [`values`] in place of the expressions that fail, but for values that both
+//!    refuse with one number, or that do not fit there: a server refuses them as it did the expression, with an error of 1.
 //! 4. An error of the left server is not only of expressions that no plan comes to: arms of CASE, IF and COALESCE, select lists above WHERE,
 //!    and what stands below a condition that is false as it is written, or LIMIT 0 ([`probes::Probe::is_guarded`]).
 //!
@@ -18,7 +18,7 @@
 //! asked first; here the value may be needed for a row that one of the plans leaves out.
 
 use super::{
-    EVALUATION_ERRORS, PlanErrors, ROW_ERRORS, VALUE_ERRORS, VALUES, agree, is_refused_by_both, show,
+    EVALUATION_ERRORS, PlanErrors, ROW_ERRORS, VALUE_ERRORS, agree, is_refused_as_value, show, values,
     with_value,
 };
 use crate::ast::Statement;
@@ -42,10 +42,10 @@ impl PlanErrors {
             return Ok(Some(format!("the same without strict mode, {} fails on both", show(&failing))));
         }
         let mut are_same = 0;
-        for value in VALUES {
+        for value in values() {
             let varied = with_value(statement, &failing, &value);
             let answers = self.answers(finding, &varied)?;
-            if is_refused_by_both(&answers) {
+            if is_refused_as_value(&answers, &varied) {
                 continue;
             }
             if !agree(&answers, &varied) {

@@ -1,30 +1,26 @@
 //! Which of several errors of a statement is given.
 //!
-//! A statement that is wrong in two ways is refused with either error: the manual defines no order in which names, groups, collations, constants
-//! and values are checked. Such a difference is counted by itself (`depends on the order of checks`). It is one if
+//! A statement that is wrong in two ways is refused with either error: the manual defines no order in which names, groups, collations, constants,
+//! values and the rows that are written are checked. Such a difference is counted by itself (`depends on the order of checks`). It is one if
 //!
-//! 1. both servers refuse the statement, each with one of [`CHECKED_ERRORS`] or [`VALUE_ERRORS`], of a change also of [`EVALUATION_ERRORS`], and
-//!    they are two;
-//! 2. of each error there is a statement, cut out of this one, that both servers refuse with it, in the words that it was given in, or if it is
-//!    one of groups, with all lists of GROUP BY as they are: what is cut must not make the error.
+//! 1. both servers refuse the statement, which defines nothing, with two errors;
+//! 2. of each error there is a statement that both servers refuse with it: one that is cut out of this one, in the words that it was given in, or if
+//!    it is one of groups, with all lists of GROUP BY as they are, since what is cut must not make the error; or an error of values
+//!    ([`VALUE_ERRORS`], of a change also [`EVALUATION_ERRORS`]), one of its expressions by itself ([`probes`]).
 //!
 //! So each server knows both errors.
 
-use super::{EVALUATION_ERRORS, PlanErrors, VALUE_ERRORS};
+use super::{EVALUATION_ERRORS, KEPT, PlanErrors, VALUE_ERRORS};
 use crate::ast::{Expr, Statement};
 use crate::compare::{Difference, Kind};
 use crate::oracle;
+use crate::probes;
 use crate::round::{Finding, changed_tables};
 use crate::server::Answer;
 use crate::value::Value;
 use crate::walk;
 
-/// Errors that are found without a row: of names, groups, tables that are changed and read, rows of operands, collations, constants beside
-/// dates, functions of characters and bytes.
-const CHECKED_ERRORS: [u16; 13] =
-    [1054, 1055, 1093, 1140, 1146, 1241, 1267, 1270, 1271, 1525, 3065, 3602, 3995];
-
-/// Those of them that a statement with other groups may have.
+/// Errors that a statement with other groups may have.
 const GROUP_ERRORS: [u16; 4] = [1055, 1140, 3065, 3602];
 
 /// Statements that are asked at most.
@@ -55,7 +51,7 @@ impl PlanErrors {
             let mut next = None;
             for candidate in candidates {
                 if asked == ASKED_MAX {
-                    return Ok(None);
+                    return self.of_values(finding, statement, [of_left.is_some(), of_right.is_some()]);
                 }
                 asked += 1;
                 let (answer, other) = self.both(finding, &candidate)?;
@@ -66,9 +62,7 @@ impl PlanErrors {
                     is_one
                         && match GROUP_ERRORS.contains(&number) {
                             true => groups(&candidate) == groups(statement),
-                            false => {
-                                [&answer, &other].iter().any(|answer| message(answer) == message(wanted))
-                            }
+                            false => [&answer, &other].iter().any(|answer| words(answer) == words(wanted)),
                         }
                 };
                 if is_given(left) {
@@ -85,9 +79,46 @@ impl PlanErrors {
                     return Ok(Some("both give both errors of parts".to_owned()));
                 }
             }
-            let Some(candidate) = next else { return Ok(None) };
+            let Some(candidate) = next else {
+                return self.of_values(finding, statement, [of_left.is_some(), of_right.is_some()]);
+            };
             smallest = candidate;
         }
+    }
+
+    /// What shows that those of both errors that no part has shown to be (`are_known`: the left one, the right one) are errors of values
+    /// on both servers, if something does.
+    fn of_values(
+        &mut self,
+        finding: &Finding,
+        statement: &Statement,
+        are_known: [bool; 2],
+    ) -> Result<Option<String>, client::Error> {
+        if are_known == [false, false] {
+            return Ok(None);
+        }
+        let is_change = !changed_tables(statement).is_empty();
+        let (left, right) = finding.difference.errors;
+        let missing = if are_known[0] { right } else { left };
+        let is_of_value =
+            |number: &u16| VALUE_ERRORS.contains(number) || is_change && EVALUATION_ERRORS.contains(number);
+        let Some(number) = missing.filter(is_of_value) else { return Ok(None) };
+        let Some(probes) = probes::of(statement) else { return Ok(None) };
+        self.load(finding)?;
+        if is_change {
+            self.pair.ask(&format!("CREATE TABLE {KEPT} (c LONGBLOB)"));
+        }
+        for probe in &probes {
+            let mut fails = true;
+            for is_left in [true, false] {
+                let answer = self.probe(is_left, probe, is_change, finding.is_prepared)?;
+                fails &= answer.error() == Some(number);
+            }
+            if fails {
+                return Ok(Some(format!("both give one error of parts, and {number} of an expression")));
+            }
+        }
+        Ok(None)
     }
 
     /// What both servers answer, over tables as they were loaded.
@@ -112,18 +143,11 @@ impl PlanErrors {
     }
 }
 
-/// Whether both servers refuse the statement, with two errors that neither rows nor definitions give.
+/// Whether both servers refuse the statement, with two errors.
 fn may_depend_on_order(difference: &Difference, statement: &Statement) -> bool {
     let (Some(left), Some(right)) = difference.errors else { return false };
-    let is_change = !changed_tables(statement).is_empty();
-    let is_checked = |number: &u16| {
-        CHECKED_ERRORS.contains(number)
-            || VALUE_ERRORS.contains(number)
-            || is_change && EVALUATION_ERRORS.contains(number)
-    };
     difference.kind == Kind::Error
         && left != right
-        && [left, right].iter().all(is_checked)
         && !matches!(statement, Statement::Alter { .. } | Statement::Plain(_))
 }
 
@@ -147,11 +171,15 @@ fn with_plain_items(statement: &Statement) -> Vec<Statement> {
     varied.filter(|varied| varied != statement).collect()
 }
 
-fn message(answer: &Answer) -> Option<&str> {
-    match answer {
-        Answer::Refused { message, .. } => Some(message),
-        _ => None,
-    }
+/// The words of an error, without the name of a database before that of a table, and without the number of a row.
+fn words(answer: &Answer) -> Option<String> {
+    let Answer::Refused { message, .. } = answer else { return None };
+    let message = message.split_once(" at row ").map_or(message.as_str(), |(before, _)| before);
+    let words = message.split(' ').map(|word| match word.split_once('.') {
+        Some((database, table)) if database.starts_with('\'') && !table.is_empty() => format!("'{table}"),
+        _ => word.to_owned(),
+    });
+    Some(words.collect::<Vec<_>>().join(" "))
 }
 
 /// The lists of all GROUP BY, as they are written.
@@ -179,12 +207,21 @@ mod tests {
         let is_one = |left, right| may_depend_on_order(&difference(Kind::Error, left, right), &delete());
         assert!(is_one(Some(1055), Some(1267)));
         assert!(is_one(Some(1525), Some(3854)));
-        for (left, right) in
-            [(Some(1055), None), (None, Some(1267)), (Some(1064), Some(1267)), (Some(1267), Some(1062))]
-        {
+        assert!(is_one(Some(1292), Some(1364)));
+        for (left, right) in [(Some(1055), None), (None, Some(1267)), (Some(1267), Some(1267))] {
             assert!(!is_one(left, right), "{left:?} {right:?}");
         }
-        assert!(!is_one(Some(1267), Some(1267)));
+    }
+
+    #[test]
+    fn words_name_no_database_and_no_row() {
+        let of = |message: &str| words(&Answer::Refused { number: 1146, message: message.to_owned() });
+        assert_eq!(of("Table 'm2_cut.cte19' doesn't exist"), of("Table 'm2_plans.cte19' doesn't exist"));
+        assert_ne!(of("Table 'm2_cut.cte19' doesn't exist"), of("Table 'm2_cut.cte2' doesn't exist"));
+        assert_eq!(
+            of("Out of range value for column 'b' at row 1").as_deref(),
+            Some("Out of range value for column 'b'")
+        );
     }
 
     #[test]

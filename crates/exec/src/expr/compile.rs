@@ -92,11 +92,17 @@ fn is_stored(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Call { function: FunctionId::Cast, option: CallOption::Stored, .. })
 }
 
-/// What a check converts: a constant, and what is made of parameters if the planner has wrapped it for that.
+/// What a check converts: a constant, and what is made of parameters or known only when the statement runs, if the planner has wrapped it for
+/// that.
 fn is_checked(expr: &Expr) -> bool {
     let is_wrapped =
         matches!(expr.kind, ExprKind::Call { function: FunctionId::Cast, option: CallOption::Whole, .. });
-    !is_stored(expr) && (is_wrapped || !expr.any(&mut |node| matches!(node.kind, ExprKind::Param(_))))
+    let is_late = |node: &Expr| match &node.kind {
+        ExprKind::Param(_) => true,
+        ExprKind::Call { function, args, .. } => function.is_known_late(args),
+        _ => false,
+    };
+    !is_stored(expr) && (is_wrapped || !expr.any(&mut |node| is_late(node)))
 }
 
 /// The same in the whole statement: literals, parameters and what is computed from them.
@@ -672,6 +678,9 @@ impl Compiler {
                 Target::Quiet(Box::new(target))
             }
             Target::Cast(to) if is_found_by_regexp(expr) && is_fractional(&to) => Target::CastQuietly(to),
+            Target::Cast(to) if is_text_column && matches!(to.kind, TypeKind::Double | TypeKind::Float) => {
+                Target::CastQuietly(to)
+            }
             target => target,
         };
         let target = match target {
@@ -1002,6 +1011,24 @@ impl Compiler {
         })
     }
 
+    /// FIELD whose arguments are compared as DOUBLE: those behind the first that equals are not computed, nor any for NULL.
+    fn field_of_numbers(&mut self, args: &[Expr]) -> SqlResult<Node> {
+        let number = |at: usize| Node::Const(int_column(Some(at as i64)));
+        let is_null = Node::IsNull(Box::new(self.converted(&args[0], Target::Double)?));
+        let mut whens = vec![(is_null, number(0))];
+        for (at, arg) in args.iter().enumerate().skip(1) {
+            let comparison = Comparison {
+                op: CompareOp::Eq,
+                how: How::Double,
+                left: self.converted(&args[0], Target::Double)?,
+                right: self.converted(arg, Target::Double)?,
+                is_listed: false,
+            };
+            whens.push((Node::Compare(Box::new(comparison)), number(at)));
+        }
+        Ok(Node::Case { whens, otherwise: Some(Box::new(number(0))), physical: Physical::Int })
+    }
+
     fn in_list(&mut self, value: &Expr, list: &[Expr]) -> SqlResult<Node> {
         let is_bare_null = value.data_type.kind == TypeKind::Null;
         if list.len() > 1 && is_bare_null && value.as_literal().is_some_and(Value::is_null) {
@@ -1193,6 +1220,9 @@ impl Compiler {
                 otherwise: Some(Box::new(self.compile(&args[2])?)),
                 physical: result.physical(),
             },
+            F::Field if is_field_of_numbers(args) => {
+                self.sharing(&[&args[0]], true, |this| this.field_of_numbers(args))?
+            }
             F::IfNull | F::Coalesce => {
                 let items = args.iter().map(|arg| self.compile(arg)).collect::<SqlResult<Vec<Node>>>()?;
                 Node::Coalesce { items, physical: result.physical() }
@@ -1508,6 +1538,13 @@ fn over_utf8(
     };
     let collation = twin(result).unwrap_or(result.collation);
     Some((args.iter().map(brought).collect(), DataType { collation, ..result.clone() }))
+}
+
+/// Whether arguments of FIELD, some of which are texts or documents, are compared as numbers.
+fn is_field_of_numbers(args: &[Expr]) -> bool {
+    let may_fail = |arg: &Expr| is_text(&arg.data_type) || arg.data_type.kind == TypeKind::Json;
+    let is_of_texts = |arg: &Expr| is_text(&arg.data_type) || arg.data_type.kind == TypeKind::Null;
+    args.iter().any(may_fail) && !args.iter().all(is_of_texts)
 }
 
 /// Functions that ask their arguments for dates that are not zero: COALESCE passes over the others.

@@ -428,13 +428,13 @@ fn to_double(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> SqlR
         (Cell::Int(value), _) => value as f64,
         (Cell::Double(value), _) => value,
         (Cell::Decimal(value), _) => value.to_f64(),
-        (Cell::Bytes(document), TypeKind::Json) => match json::to_double(document) {
-            Some(value) => value,
-            None => {
+        (Cell::Bytes(document), TypeKind::Json) => {
+            let value = json::to_double(document);
+            if value.is_none() || !conv::is_double_document(document) {
                 ctx.warn_or_fail(service::error::ER_INVALID_JSON_VALUE_FOR_CAST, &[&"DOUBLE", &"", &1])?;
-                0.0
             }
-        },
+            value.unwrap_or(0.0)
+        }
         (Cell::Bytes(bytes), _) if from.is_hex_literal() => hex_literal(bytes) as f64,
         (Cell::Bytes(own), _) => {
             let text = &*from.collation.charset().readable(own);
@@ -472,13 +472,22 @@ fn to_decimal(cell: Cell<'_>, from: &DataType, ctx: &mut EvalContext<'_>) -> Sql
             if let json::Json::UInt(number) = json::View::new(document).tree() {
                 return Ok(Decimal::from_i64(number.cast_signed()));
             }
-            let text = json::scalar_text(document).unwrap_or_default();
-            match &text[..] {
-                b"true" if json::string(document).is_none() => return Ok(Decimal::from_i64(1)),
-                b"false" if json::string(document).is_none() => return Ok(Decimal::ZERO),
-                _ => {}
+            if json::is_boolean(document) {
+                return Ok(Decimal::from_i64(i64::from(json::to_integer(document) == Some(1))));
             }
-            return to_decimal(Cell::Bytes(&text), &DataType::varchar(0, CollationId::UTF8MB4_BIN), ctx);
+            // Dates have no number, though they have a text.
+            let has_number = json::is_number(document) || json::string(document).is_some();
+            let text = json::scalar_text(document).filter(|_| has_number).unwrap_or_default();
+            let parsed = Decimal::parse(&text);
+            if parsed.overflow {
+                truncated("DECIMAL", &text, &DataType::varchar(0, CollationId::UTF8MB4_BIN), ctx)?;
+            } else if parsed.consumed == 0
+                || text[parsed.consumed..].iter().any(|&byte| !number::is_space(byte))
+            {
+                let error = service::error::ER_INVALID_JSON_VALUE_FOR_CAST;
+                ctx.warn_or_fail(error, &[&"DECIMAL", &"cast_as_json", &1])?;
+            }
+            return Ok(parsed.value);
         }
         (Cell::Bytes(bytes), _) if from.is_hex_literal() => Decimal::from_u64(hex_literal(bytes)),
         (Cell::Bytes(own), _) => {
@@ -559,13 +568,13 @@ fn to_int(
             }
             result
         }
-        (Cell::Bytes(document), TypeKind::Json) => match json::to_integer(document) {
-            Some(value) => clip(value).0,
-            None => {
+        (Cell::Bytes(document), TypeKind::Json) => {
+            let value = json::to_integer(document);
+            if value.is_none() || !conv::is_integer_document(document) {
                 ctx.warn_or_fail(service::error::ER_INVALID_JSON_VALUE_FOR_CAST, &[&"INTEGER", &"", &1])?;
-                0
             }
-        },
+            value.map_or(0, |value| clip(value).0)
+        }
         (Cell::Bytes(bytes), _) if from.is_hex_literal() => hex_literal(bytes) as i64,
         (Cell::Bytes(own), _) => {
             let text = &*from.collation.charset().readable(own);
@@ -638,15 +647,18 @@ fn to_datetime(
         }
         (Cell::Bytes(document), TypeKind::Json) => match json::to_datetime(document) {
             Some(value) => Some(value),
+            // Numbers are no dates, texts if they are whole ones.
             None => {
-                let text = json::scalar_text(document).unwrap_or_default();
-                return to_datetime(
-                    Cell::Bytes(&text),
-                    &DataType::varchar(0, CollationId::UTF8MB4_BIN),
-                    mode,
-                    kind,
-                    ctx,
-                );
+                let is_whole =
+                    |text: &&[u8]| parse::parse_datetime(text, mode).is_ok_and(|parsed| !parsed.truncated);
+                if let Some(text) = json::string(document).filter(is_whole) {
+                    let from = DataType::varchar(0, CollationId::UTF8MB4_BIN);
+                    return to_datetime(Cell::Bytes(text), &from, mode, kind, ctx);
+                }
+                let to = if kind == "date" { "DATE" } else { "DATETIME/TIMESTAMP" };
+                let error = service::error::ER_INVALID_JSON_VALUE_FOR_CAST;
+                ctx.warn_or_fail(error, &[&to, &"cast_as_json", &1])?;
+                None
             }
         },
         (Cell::Bytes(text), _) => match parse::parse_datetime(&from.collation.charset().readable(text), mode)

@@ -1,5 +1,6 @@
 //! INSERT, REPLACE, UPDATE, DELETE.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use catalog::{ColumnDefault, Privileges, TableEntry};
@@ -88,7 +89,7 @@ impl<'a> Binder<'a> {
                     cells.push(self.insert_cell(values, cell, to)?);
                 }
                 self.block().tables = shown;
-                self.check_target_not_read(table, through, "INSERT", &own)?;
+                self.check_target_not_read(table, through, "INSERT", &[own])?;
                 if self.may_have_hints {
                     self.note_hints_of_insert(insert.hints, Some(table));
                 }
@@ -366,7 +367,7 @@ impl<'a> Binder<'a> {
             let is_query = matches!(rows, InsertRows::Query(..));
             let reads_target = |other: &BoundTable| other.entry.definition.id == entry.definition.id;
             if !is_query && self.tables[before..].iter().any(reads_target) {
-                self.check_target_not_read(table, through, "INSERT", &(0..before))?;
+                self.check_target_not_read(table, through, "INSERT", std::slice::from_ref(&(0..before)))?;
                 return Err(target_is_read(&self.tables[through.unwrap_or(table).0 as usize].alias));
             }
             if let Some(view) = through {
@@ -630,7 +631,7 @@ impl<'a> Binder<'a> {
         if self.may_have_hints && self.note_hints(super::hints::WHOLE, update.hints) {
             super::select::fix_join_order(&mut source);
         }
-        let own = before..self.tables.len();
+        let own = self.tables_of_from(before);
         let mut bases = Vec::new();
         for (position, table) in self.block().tables.iter().enumerate() {
             bases.extend(table.catalog_table().map(|table| (position, table)));
@@ -700,6 +701,19 @@ impl<'a> Binder<'a> {
         })
     }
 
+    /// The mentions of tables in FROM of the current block, from `first` on, but for those in conditions of its joins.
+    fn tables_of_from(&mut self, first: usize) -> Vec<Range<usize>> {
+        let of_on = std::mem::take(&mut self.block().tables_of_on);
+        let mut own = Vec::with_capacity(of_on.len() + 1);
+        let mut start = first;
+        for range in of_on {
+            own.push(start..range.start);
+            start = range.end;
+        }
+        own.push(start..self.tables.len());
+        own
+    }
+
     pub(crate) fn delete(&mut self, delete: &'a Delete<'a>) -> PlanResult<BoundDelete> {
         let ctes = self.enter_with(delete.with)?;
         self.next_need = delete.targets.is_empty().then_some(Privileges::DELETE);
@@ -710,7 +724,7 @@ impl<'a> Binder<'a> {
         if self.may_have_hints && self.note_hints(super::hints::WHOLE, delete.hints) {
             super::select::fix_join_order(&mut source);
         }
-        let own = before..self.tables.len();
+        let own = self.tables_of_from(before);
         let mut targets = Vec::new();
         if delete.targets.is_empty() {
             match self.block().tables.first().and_then(ScopeTable::catalog_table) {

@@ -20,8 +20,9 @@
 //!
 //! In subqueries of changes a derived table is materialized, so that its columns are no constants.
 //!
-//! A column that an outer join fills with NULL is no constant except beside `=`, whatever computes it, nor is a row of a set operation that comes from
-//! no table.
+//! A column that an outer join fills with NULL is known only when the statement runs, and a constant beside the `=` of the second line alone. A row of a
+//! set operation that comes from no table is none. What is known then is not looked for where LIMIT 0 or a condition that is false leaves no row. IS NULL
+//! of what cannot be NULL is a constant.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -29,7 +30,8 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use crate::expr::{CallOption, Coercibility, ColumnId, Expr, ExprKind, Subquery, SubqueryKind};
 use crate::function::FunctionId as F;
 use crate::logical::{
-    AggregateCall, AggregateFunction, BoundAssignment, BoundKind, ColumnInfo, InsertRows, JoinKind, Logical,
+    AggregateCall, AggregateFunction, BoundAssignment, BoundKind, ColumnInfo, InsertCell, InsertRows,
+    JoinKind, Logical,
 };
 
 use super::Session;
@@ -76,8 +78,14 @@ fn conversion(mut constant: Expr, to: &DataType) -> Expr {
         let data_type = constant.data_type.clone();
         return call(F::Eq, vec![constant, typed_null(&data_type)]);
     }
-    if to.kind == TypeKind::Time || constant.any(&mut |node| matches!(node.kind, ExprKind::Param(_))) {
-        // A parameter is wrapped so that it does not take the type of what stands beside it, and as a sign that it is checked.
+    let is_late = |node: &Expr| match &node.kind {
+        ExprKind::Param(_) => true,
+        ExprKind::Call { function, args, .. } => function.is_known_late(args),
+        _ => false,
+    };
+    if to.kind == TypeKind::Time || constant.any(&mut |node| is_late(node)) {
+        // A parameter is wrapped so that it does not take the type of what stands beside it, and what is known late as a sign that it is
+        // checked.
         let (data_type, option) = match to.kind {
             TypeKind::Time => (to.clone(), CallOption::None),
             _ => (constant.data_type.clone(), CallOption::Whole),
@@ -101,6 +109,14 @@ fn conversion_unless_year(text: Expr) -> Expr {
     let is_year = call(F::Between, vec![year, Expr::int(YEAR_MIN), Expr::int(YEAR_MAX)]);
     let whens = vec![(is_year, Expr::literal(Value::Null))];
     let kind = ExprKind::Case { whens, otherwise: Some(Box::new(conversion(text, &DataType::DOUBLE))) };
+    Expr::new(kind, DataType::BOOL, true)
+}
+
+/// The check, but for LIMIT 0.
+fn unless_zero(count: &Expr, check: Expr) -> Expr {
+    let is_zero = call(F::Eq, vec![count.clone(), Expr::int(0)]);
+    let whens = vec![(is_zero, Expr::literal(Value::Null))];
+    let kind = ExprKind::Case { whens, otherwise: Some(Box::new(check)) };
     Expr::new(kind, DataType::BOOL, true)
 }
 
@@ -135,9 +151,10 @@ pub(super) struct Columns<'c> {
 /// The checks of a statement, each an expression that is computed once before a row is read.
 pub(super) fn of(kind: &BoundKind, columns: Columns<'_>, parameters: Parameters<'_>) -> Vec<Expr> {
     if let BoundKind::Insert(insert) = kind
-        && !matches!(insert.rows, InsertRows::Query(..))
+        && let InsertRows::Values { cells, .. } = &insert.rows
         && insert.row_queries.is_empty()
         && insert.on_duplicate.is_empty()
+        && !cells.iter().any(compares)
     {
         return Vec::new(); // It has no tree, and compares nothing.
     }
@@ -154,9 +171,18 @@ pub(super) fn of(kind: &BoundKind, columns: Columns<'_>, parameters: Parameters<
     let mut checks = Vec::new();
     for comparison in &found.comparisons {
         match *comparison {
-            Comparison::Sides(left, right, equality) => {
-                checks.extend(resolve.pair(left, right, equality));
-                checks.extend(resolve.pair(right, left, equality));
+            Comparison::Sides(left, right, equality, limit) => {
+                for (constant, other) in [(left, right), (right, left)] {
+                    let early = resolve.pair(constant, other, Equality::No);
+                    let late = || {
+                        let check = resolve.pair(constant, other, equality)?;
+                        Some(match limit {
+                            Some(count) => unless_zero(count, check),
+                            None => check,
+                        })
+                    };
+                    checks.extend(early.or_else(late));
+                }
             }
             Comparison::Output(left, output, is_joined) => {
                 let equality = if is_joined { Equality::JoinsRows } else { Equality::No };
@@ -207,7 +233,8 @@ pub(super) enum Parameters<'s> {
 /// What is compared.
 #[derive(Clone, Copy)]
 enum Comparison<'t> {
-    Sides(&'t Expr, &'t Expr, Equality),
+    /// Two values; what is known late is looked for unless this parameter of LIMIT is 0.
+    Sides(&'t Expr, &'t Expr, Equality, Option<&'t Expr>),
     /// With an output column of a subquery; whether that is a join.
     Output(&'t Expr, ColumnId, bool),
     /// With the least or greatest value of an output column.
@@ -220,12 +247,10 @@ enum Comparison<'t> {
     Computed(&'t Expr),
 }
 
-/// Whether sides are compared by `=`, and what that is for.
+/// Whether sides are compared by an `=` that joins tables.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Equality {
-    /// By another operator.
     No,
-    Plain,
     /// AND and OR alone join it to others in WHERE or ON: MySQL looks for what equals what else. It converts then what it knows when the
     /// statement runs, too.
     Joins,
@@ -291,6 +316,12 @@ struct Found<'t> {
     padding_depth: usize,
     /// How many LIMIT 0 are around what is visited.
     unread: u32,
+    /// How many of these and conditions that are never true are around it: nothing is joined there.
+    unjoined: u32,
+    /// The parameter of the LIMIT around.
+    limit: Option<&'t Expr>,
+    /// The groups of queries that have no row as they are written.
+    unasked: Vec<&'t Logical>,
 }
 
 impl<'t> Found<'t> {
@@ -298,8 +329,13 @@ impl<'t> Found<'t> {
         match kind {
             BoundKind::Query(tree) | BoundKind::Do(tree) => self.tree(tree),
             BoundKind::Insert(insert) => {
-                if let InsertRows::Query(tree, _) = &insert.rows {
-                    self.tree(tree);
+                match &insert.rows {
+                    InsertRows::Query(tree, _) => self.tree(tree),
+                    InsertRows::Values { cells, .. } => cells.iter().for_each(|cell| {
+                        if let InsertCell::Expr(value) = cell {
+                            self.expr(value);
+                        }
+                    }),
                 }
                 insert.row_queries.iter().for_each(|query| self.tree(&query.tree));
                 self.assignments(&insert.on_duplicate);
@@ -348,8 +384,8 @@ impl<'t> Found<'t> {
                 return;
             }
             Logical::Filter { conditions: parts, .. } | Logical::Join { conditions: parts, .. } => {
+                let is_removed = parts.iter().any(|part| self.is_never_true(part));
                 if !matches!(tree, Logical::Filter { input, .. } if is_grouped(input)) {
-                    let is_removed = parts.iter().any(|part| self.is_never_true(part));
                     parts.iter().for_each(|part| self.note_joined(part, is_removed));
                 }
                 let has_constant = parts.iter().any(|part| self.has_constant_part(part));
@@ -373,18 +409,43 @@ impl<'t> Found<'t> {
                     tree.each_expr(&mut |expr| self.expr(expr));
                     return;
                 }
+                if is_removed && let Logical::Filter { input, .. } = tree {
+                    self.unasked.extend(groups_of(input));
+                    self.unjoined += 1;
+                    tree.each_input(&mut |input| self.tree(input));
+                    tree.each_expr(&mut |expr| self.expr(expr));
+                    self.unjoined -= 1;
+                    return;
+                }
             }
             Logical::Apply { subquery, .. } => self.subquery(subquery),
             // What is below is a query of its own.
             Logical::Limit { .. } | Logical::Distinct { .. } | Logical::Aggregate { .. } => {
-                if let Logical::Aggregate { calls, .. } = tree {
-                    calls.iter().for_each(|(_, call)| self.note_aggregate(call));
+                if let Logical::Aggregate { calls, input, .. } = tree {
+                    let is_unasked = self.unasked.iter().any(|other| std::ptr::eq(*other, tree))
+                        || matches!(&**input, Logical::Filter { conditions, .. }
+                            if conditions.iter().any(|part| self.is_never_true(part)));
+                    if !is_unasked {
+                        calls.iter().for_each(|(_, call)| self.note_aggregate(call));
+                    }
                 }
                 let is_unread = matches!(tree, Logical::Limit { count: Some(count), .. } if is_zero(count));
+                if is_unread && let Logical::Limit { input, .. } = tree {
+                    self.unasked.extend(groups_of(input));
+                }
+                let limit_around = self.limit;
+                if let Logical::Limit { count: Some(count), .. } = tree
+                    && matches!(count.kind, ExprKind::Param(_))
+                {
+                    self.limit = Some(count);
+                }
                 self.unread += u32::from(is_unread);
+                self.unjoined += u32::from(is_unread);
                 self.in_own_group(&mut |found| tree.each_input(&mut |input| found.tree(input)));
                 tree.each_expr(&mut |expr| self.expr(expr));
                 self.unread -= u32::from(is_unread);
+                self.unjoined -= u32::from(is_unread);
+                self.limit = limit_around;
                 return;
             }
             _ => {}
@@ -539,13 +600,15 @@ impl<'t> Found<'t> {
                     && (converts(left, right) || converts(right, left))
                 {
                     let equality = match function {
-                        F::Eq | F::Ne if self.joining.iter().any(|other| std::ptr::eq(*other, expr)) => {
+                        F::Eq | F::Ne
+                            if self.unjoined == 0
+                                && self.joining.iter().any(|other| std::ptr::eq(*other, expr)) =>
+                        {
                             Equality::Joins
                         }
-                        F::Eq => Equality::Plain,
                         _ => Equality::No,
                     };
-                    self.comparisons.push(Comparison::Sides(left, right, equality));
+                    self.comparisons.push(Comparison::Sides(left, right, equality, self.limit));
                 }
             }
             ExprKind::Call { function: F::Between, args, .. } if is_time_column(&args[0]) => {
@@ -553,7 +616,8 @@ impl<'t> Found<'t> {
             }
             ExprKind::Call { function: F::Between, args, .. } if is_bigint_column(&args[0]) => {
                 let bounds = args[1..].iter().filter(|bound| converts(bound, &args[0]));
-                self.comparisons.extend(bounds.map(|bound| Comparison::Sides(&args[0], bound, Equality::No)));
+                let sides = |bound| Comparison::Sides(&args[0], bound, Equality::No, None);
+                self.comparisons.extend(bounds.map(sides));
             }
             // A constant is converted to another character set at once; bytes are made characters of later.
             ExprKind::Call { function: F::ConvertUsing, args, option: CallOption::Lossless }
@@ -587,7 +651,11 @@ impl<'t> Found<'t> {
             ExprKind::Subquery(subquery) => {
                 matches!(subquery.kind, SubqueryKind::Quantified { all: false, .. })
             }
-            _ => condition.is_constant() || condition.any(&mut |node| self.has_text_beside_numbers(node)),
+            _ => {
+                condition.is_constant()
+                    || is_made_of_values(condition)
+                    || condition.any(&mut |node| self.has_text_beside_numbers(node))
+            }
         }
     }
 
@@ -691,16 +759,6 @@ impl<'t> Found<'t> {
                 _ => {}
             }
         }
-    }
-}
-
-/// Whether what a call gives is known only when the statement runs: the time and the client.
-fn is_known_late(function: F, args: &[Expr]) -> bool {
-    match function {
-        F::Curdate | F::Curtime | F::Now | F::UtcDate | F::UtcTime | F::UtcTimestamp => true,
-        F::UnixTimestamp => args.is_empty(),
-        F::ConnectionId | F::CurrentUser | F::User | F::DeterministicFunction => true,
-        _ => !function.is_deterministic(),
     }
 }
 
@@ -876,14 +934,14 @@ impl<'t> Resolve<'_, 't> {
         if is_converted_by_column && !self.is_stored(self.computed(other)) {
             return None;
         }
-        let constant = self.constant_of(constant, equality != Equality::No && !is_converted_by_column)?;
         // What is known late is converted by a column of dates that joins are made by.
-        let is_joining = matches!(equality, Equality::Joins | Equality::JoinsRows)
+        let is_joining = equality != Equality::No
             && other.data_type.has_date()
             && self
                 .computed(other)
                 .as_column()
                 .is_some_and(|id| self.columns[id.0 as usize].origin.is_some());
+        let constant = self.constant_of(constant, is_joining && !is_converted_by_column)?;
         if !is_joining && !self.is_early(&constant, !other.data_type.has_date()) {
             return None;
         }
@@ -908,7 +966,7 @@ impl<'t> Resolve<'_, 't> {
             ExprKind::Param(_) => is_of_client && !(is_parameter_early && std::ptr::eq(node, expr)),
             // A system variable.
             ExprKind::Literal(_) => node.coercibility == Coercibility::SystemConstant,
-            ExprKind::Call { function, args, .. } => is_known_late(*function, args),
+            ExprKind::Call { function, args, .. } => function.is_known_late(args),
             _ => false,
         })
     }
@@ -987,7 +1045,11 @@ impl<'t> Resolve<'_, 't> {
             let mut constants = Vec::new();
             let mut conversions = Vec::new();
             for condition in conditions.iter().filter(|condition| condition.group == group) {
-                let (first, later) = self.checks_of(condition.parts, F::And);
+                let (mut first, later) = self.checks_of(condition.parts, F::And);
+                if condition.is_unread {
+                    // Parameters are not known then.
+                    first.retain(|check| self.is_early(check, false));
+                }
                 if !first.is_empty() {
                     let check = joined(F::And, first);
                     if !condition.is_of_outer_join {
@@ -1128,7 +1190,9 @@ impl<'t> Resolve<'_, 't> {
     fn constant_of(&self, expr: &Expr, is_equality: bool) -> Option<Expr> {
         // Most have a column of a table, and are not worth a copy.
         let is_read = |id| !self.is_computed(id, is_equality);
-        if expr.any(&mut |node| node.as_column().is_some_and(is_read)) {
+        if expr.any(&mut |node| node.as_column().is_some_and(is_read))
+            && !expr.any(&mut |node| is_known_not_null(node))
+        {
             return None;
         }
         let mut constant = expr.clone();
@@ -1193,6 +1257,10 @@ impl<'t> Resolve<'_, 't> {
                 Some(value) => Some(value.clone()),
                 None => return false,
             },
+            ExprKind::Call { .. } if is_known_not_null(expr) => {
+                *expr = Expr::int(0);
+                return true;
+            }
             ExprKind::UserVar(_) | ExprKind::UserVarAssign { .. } => return false,
             ExprKind::Call { function, .. } if is_called_by_row(*function) => return false,
             _ => None,
@@ -1253,6 +1321,27 @@ fn is_plain(tree: &Logical) -> bool {
     }
 }
 
+/// The groups of the query that gives these rows.
+fn groups_of(tree: &Logical) -> Option<&Logical> {
+    match tree {
+        Logical::Sort { input, .. } | Logical::Filter { input, .. } => groups_of(input),
+        Logical::Project { input, items } => {
+            let below = match &**input {
+                Logical::Filter { input, .. } => input,
+                _ => input,
+            };
+            // Else they are those of a derived table.
+            let Logical::Aggregate { calls, .. } = &**below else { return None };
+            let is_shown = |id: ColumnId| {
+                items.iter().any(|(_, item)| item.any(&mut |node| node.as_column() == Some(id)))
+            };
+            calls.iter().any(|(id, _)| is_shown(*id)).then_some(&**below)
+        }
+        Logical::Aggregate { .. } => Some(tree),
+        _ => None,
+    }
+}
+
 /// Groups, and what is computed of them.
 fn is_grouped(tree: &Logical) -> bool {
     match tree {
@@ -1306,6 +1395,32 @@ fn one_value(tree: &Logical, column: ColumnId) -> Option<&Expr> {
         Logical::Sort { input, .. } => one_value(input, column),
         _ => None,
     }
+}
+
+/// A value of INSERT ... VALUES that compares a text with a date.
+fn compares(cell: &InsertCell) -> bool {
+    let InsertCell::Expr(value) = cell else { return false };
+    value.any(&mut |node| match &node.kind {
+        ExprKind::Call { function, args, .. } if function.compares_two() => match &args[..] {
+            [left, right] => converts_to_date(left, right) || converts_to_date(right, left),
+            _ => false,
+        },
+        _ => false,
+    })
+}
+
+/// A constant but for `(SELECT value)` in it, which is one, too.
+fn is_made_of_values(expr: &Expr) -> bool {
+    let is_value = |subquery: &Subquery| {
+        value_without_table(subquery).is_some_and(|value| value.is_constant() || is_made_of_values(value))
+    };
+    let has_value = expr.any(&mut |node| matches!(node.kind, ExprKind::Subquery(_)));
+    has_value
+        && !expr.any(&mut |node| match &node.kind {
+            ExprKind::Subquery(subquery) => !is_value(subquery),
+            ExprKind::Column(_) => true,
+            _ => false,
+        })
 }
 
 /// What `(SELECT value)` computes.

@@ -531,6 +531,9 @@ impl<'a> Binder<'a> {
                 self.warn_of_binary(expr.span.start, cast);
                 let mut operand = self.expr(&cast.expr)?;
                 let data_type = self.cast_type(&cast.to)?;
+                if data_type.is_string() {
+                    self.note_cast_charset(&operand, data_type.collation);
+                }
                 function::derive_cast(&mut operand, &data_type, &self.types);
                 self.note_parameters(std::slice::from_ref(&operand));
                 match data_type.kind {
@@ -558,6 +561,7 @@ impl<'a> Binder<'a> {
             Ast::ConvertUsing { expr, charset } => {
                 let operand = self.expr(expr)?;
                 let collation = self.charset_collation(charset)?;
+                self.note_cast_charset(&operand, collation);
                 let data_type = DataType::varchar(operand.data_type.length, collation);
                 let longest = self.longest_text(&operand, collation);
                 let mut call = self.typed(FunctionId::ConvertUsing, operand, data_type)?;

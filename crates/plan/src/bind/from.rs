@@ -612,8 +612,13 @@ impl<'a> Binder<'a> {
             .filter(|(table, _)| *table >= shift)
             .map(|(table, o)| (table - shift, *o))
             .collect();
+        let first_of_on = self.tables.len();
         let bound = self.condition(condition);
+        let of_on = first_of_on..self.tables.len();
         let block = self.block();
+        if !of_on.is_empty() {
+            block.tables_of_on.push(of_on);
+        }
         block.tables.splice(0..0, before);
         block.hidden = hidden;
         block.unseen = unseen;

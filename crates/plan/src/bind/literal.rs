@@ -190,6 +190,13 @@ impl Binder<'_> {
         }
     }
 
+    /// Notes a parameter that CAST or CONVERT USING makes characters of.
+    pub(crate) fn note_cast_charset(&self, operand: &Expr, collation: CollationId) {
+        if collation != CollationId::BINARY {
+            self.note_charset(operand, collation);
+        }
+    }
+
     fn note_charset(&self, operand: &Expr, collation: CollationId) {
         if let ExprKind::Param(ordinal) = operand.kind
             && function::is_untyped(operand, &self.types)

@@ -206,6 +206,8 @@ pub(crate) struct Block {
     pub(crate) kept_conditions: Vec<Expr>,
     /// It has a WHERE, which is kept.
     pub(crate) has_where: bool,
+    /// The mentions of tables in the conditions of its joins.
+    pub(crate) tables_of_on: Vec<std::ops::Range<usize>>,
 }
 
 impl Block {
@@ -247,6 +249,7 @@ impl Block {
             join_error: None,
             kept_conditions: Vec::new(),
             has_where: false,
+            tables_of_on: Vec::new(),
         }
     }
 }

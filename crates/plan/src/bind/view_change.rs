@@ -439,14 +439,15 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
-    /// 1093 or 1443: a table that the statement changes is read by a subquery as well. `own`: the mentions in the statement's FROM or target;
+    /// 1093 or 1443: a table that the statement changes is read by a subquery as well. `own`: the mentions in the statement's FROM, but for
+    /// conditions of joins, or as its target;
     /// `through`: the view that the change goes through.
     pub(super) fn check_target_not_read(
         &self,
         target: TableIndex,
         through: Option<TableIndex>,
         operation: &str,
-        own: &Range<usize>,
+        own: &[Range<usize>],
     ) -> PlanResult<()> {
         let changed = &self.tables[target.0 as usize];
         let through = through.map(|view| &self.tables[view.0 as usize]);
@@ -457,7 +458,8 @@ impl<'a> Binder<'a> {
             );
             Err(PlanError::new(1443, text))
         };
-        for need in self.needs.tables.iter().filter(|need| !own.contains(&(need.table.0 as usize))) {
+        let is_own = |table: TableIndex| own.iter().any(|range| range.contains(&(table.0 as usize)));
+        for need in self.needs.tables.iter().filter(|need| !is_own(need.table)) {
             let read = &self.tables[need.table.0 as usize].entry.definition;
             if read.id != changed.entry.definition.id || need.table == target {
                 continue;

@@ -279,6 +279,26 @@ pub(super) fn compare(args: &mut [Expr], operation: &str, context: &TypeContext)
     Ok(())
 }
 
+/// Bytes beside documents and texts in BETWEEN, which compares texts then, have to be characters.
+///
+/// # Errors
+/// 1267, 1270, 1271: they have no common collation.
+pub(super) fn between_documents(args: &mut [Expr]) -> PlanResult<()> {
+    let is_document = |arg: &Expr| arg.data_type.kind == TypeKind::Json;
+    let is_compared_as_text =
+        |arg: &Expr| is_text(&arg.data_type) || is_document(arg) || arg.data_type.kind == TypeKind::Null;
+    if !args.iter().any(is_document) || !args.iter().all(is_compared_as_text) {
+        return Ok(());
+    }
+    let collation = agree(args, "between", Purpose::CompareEach)?.collation;
+    if collation.charset() == Charset::Binary {
+        return Ok(());
+    }
+    let is_bytes =
+        |arg: &&mut Expr| is_text(&arg.data_type) && arg.data_type.collation == CollationId::BINARY;
+    args.iter_mut().filter(is_bytes).try_for_each(|arg| convert_to_collation(arg, collation))
+}
+
 /// The collation in which the first of `args` is compared with each of the others, if with any of them as a string. The texts
 /// among all are brought to it.
 pub(super) fn compare_first(
@@ -298,11 +318,18 @@ pub(super) fn compare_first(
             bits.push((at, std::mem::replace(arg, Expr::int(0))));
         }
     }
-    let collation = aggregate(args, operation, context, Purpose::CompareEach)?.0;
+    let (has_bits, aggregated) =
+        (!bits.is_empty(), aggregate(args, operation, context, Purpose::CompareEach));
     for (at, arg) in bits {
         args[at] = arg;
     }
-    Ok(Some(collation))
+    match aggregated {
+        // Texts that only the bits among them bring together.
+        Err(error) if has_bits && matches!(error.number, 1267 | 1270 | 1271) => {
+            Ok(Some(agree(args, operation, Purpose::CompareEach)?.collation))
+        }
+        aggregated => Ok(Some(aggregated?.0)),
+    }
 }
 
 /// Whether `args`, some of which are documents, have a common collation: if the first is compared as a string with one before the

@@ -646,6 +646,7 @@ pub(super) fn infer(
         }
         F::Between => {
             collate::compare(args, "between", context)?;
+            collate::between_documents(args)?;
             plain(DataType::BOOL, any_nullable)
         }
         F::And | F::Or | F::Xor | F::Not => {

@@ -104,6 +104,18 @@ impl FunctionId {
 }
 
 impl FunctionId {
+    /// Whether what a call gives is known only when the statement runs: the time and the client.
+    #[must_use]
+    pub fn is_known_late(self, args: &[Expr]) -> bool {
+        use FunctionId as F;
+        match self {
+            F::Curdate | F::Curtime | F::Now | F::UtcDate | F::UtcTime | F::UtcTimestamp => true,
+            F::UnixTimestamp => args.is_empty(),
+            F::ConnectionId | F::CurrentUser | F::User | F::DeterministicFunction => true,
+            _ => !self.is_deterministic(),
+        }
+    }
+
     /// `=`, `<=>`, `<>`, `<`, `<=`, `>`, `>=`.
     pub(crate) fn is_comparison_operator(self) -> bool {
         use FunctionId as F;

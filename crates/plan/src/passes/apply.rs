@@ -145,6 +145,34 @@ fn values_union(bound: &mut Bound, columns: Vec<ColumnId>, rows: Vec<Vec<Expr>>)
     }
 }
 
+/// A text in which a number is read without a warning.
+fn make_quiet(expr: &mut Expr) {
+    let text = std::mem::replace(expr, Expr::null());
+    let Expr { ref data_type, nullable, coercibility, .. } = text;
+    let data_type = data_type.clone();
+    let kind = ExprKind::Call { function: F::Cast, args: vec![text], option: CallOption::Quiet };
+    *expr = Expr { kind, data_type, nullable, coercibility };
+}
+
+/// Texts among `columns` that the comparisons of a row compare with numbers.
+fn read_quietly(part: &mut Expr, columns: &[ColumnId]) {
+    if let ExprKind::Call { function, args, .. } = &mut part.kind
+        && function.compares_two()
+        && let [left, right] = &mut args[..]
+    {
+        let is_text = |side: &Expr| {
+            side.data_type.is_string() && side.as_column().is_some_and(|id| columns.contains(&id))
+        };
+        if is_text(left) && right.data_type.is_numeric() {
+            make_quiet(left);
+        } else if is_text(right) && left.data_type.is_numeric() {
+            make_quiet(right);
+        }
+        return;
+    }
+    part.each_child_mut(&mut |child| read_quietly(child, columns));
+}
+
 fn new_column(bound: &mut Bound, expr: &Expr) -> ColumnId {
     let id = ColumnId(bound.columns.len() as u32);
     bound.columns.push(ColumnInfo {
@@ -271,19 +299,20 @@ impl<'b> Extract<'b> {
                 return source;
             };
             run(self.bound, &mut subquery.plan);
-            if let SubqueryKind::Quantified { condition, .. } = &mut subquery.kind {
+            let is_kept = !is_value(&subquery.plan);
+            if let SubqueryKind::Quantified { condition, single, .. } = &mut subquery.kind {
                 for part in condition {
+                    // So are those of a row.
+                    if *single && is_kept {
+                        read_quietly(part, &subquery.columns);
+                    }
                     // The left operand may hold a subquery itself.
                     source = self.read(source, part, true);
                 }
             }
             subquery.needed_if.clone_from(&self.needed_if);
             if is_quiet {
-                let text = std::mem::replace(expr, Expr::null());
-                let Expr { ref data_type, nullable, coercibility, .. } = text;
-                let data_type = data_type.clone();
-                let kind = ExprKind::Call { function: F::Cast, args: vec![text], option: CallOption::Quiet };
-                *expr = Expr { kind, data_type, nullable, coercibility };
+                make_quiet(expr);
             }
             return Logical::Apply { input: Box::new(source), subquery, column };
         }

@@ -214,6 +214,12 @@ fn create_table_as<B: Backend>(
     let planned = session.planner().plan_definition(&Statement::Query(query), sql, &values)?;
     access::require_plan(&session.account, planned.physical())?;
     let plan = planned.physical();
+    // A constant beside a date is the query's error, not that of a row that is stored.
+    if !plan.constant_checks.is_empty() {
+        super::context::with_context(session, &planned, &values, |prepared, context| {
+            prepared.check_constants(&mut context.eval)
+        })?;
+    }
     let selected: Vec<SelectedColumn> = plan
         .output
         .iter()

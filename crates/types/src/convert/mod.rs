@@ -22,6 +22,7 @@ pub use copied::store_copied;
 pub use issue::{Given, Issue, Origin, Report, Severity, StoreOptions};
 pub use members::push_members;
 use members::{store_enum, store_set};
+pub use number::{is_double_document, is_integer_document};
 use number::{store_bit, store_decimal, store_double, store_integer, store_year};
 pub use show::{cell_value, json_value, value_column, write_json_value, write_text};
 use temporal::{store_datetime, store_time};

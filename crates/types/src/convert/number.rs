@@ -46,12 +46,22 @@ fn is_all(text: &[u8], consumed: usize) -> bool {
     consumed == text.len() && !text.first().is_some_and(|&byte| number::is_space(byte))
 }
 
+/// Whether a document that is a text is an integer, and nothing else; another document is.
+#[must_use]
+pub fn is_integer_document(document: &[u8]) -> bool {
+    json::string(document).is_none_or(|text| is_all(text, number::parse_integer_prefix(text).consumed))
+}
+
+/// Whether a document that is a text is a number, and nothing else but spaces before it; another document is. An empty text is 0.
+#[must_use]
+pub fn is_double_document(document: &[u8]) -> bool {
+    json::string(document).is_none_or(|text| number::parse_double(text).consumed == text.len())
+}
+
 /// What is to be said of a document that was stored as the integer `value`.
 fn json_integer_issue(document: &[u8], value: Option<i128>, origin: Origin<'_>) -> Option<Issue> {
-    let is_number =
-        json::string(document).is_none_or(|text| is_all(text, number::parse_integer_prefix(text).consumed));
     match value {
-        Some(value) if is_number => {
+        Some(value) if is_integer_document(document) => {
             let fits = (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value);
             if fits { None } else { Issue::json(IssueKind::JsonRange { to: "INTEGER" }, origin) }
         }
@@ -181,9 +191,7 @@ pub(super) fn store_double(
         (Cell::Bytes(_), _) if from.is_hex_literal() => whole_number(cell, from).unwrap_or(0) as f64,
         (Cell::Bytes(document), TypeKind::Json) => {
             let value = json::to_double(document);
-            let is_number = json::string(document)
-                .map_or(value.is_some(), |text| is_all(text, number::parse_double(text).consumed));
-            if !is_number {
+            if value.is_none() || !is_double_document(document) {
                 issue = Issue::json(IssueKind::JsonValue { to: "DOUBLE" }, origin);
             }
             value.unwrap_or(0.0)

@@ -608,8 +608,9 @@ pub fn to_double(document: &[u8]) -> Option<f64> {
         Kind::True => Some(1.0),
         Kind::False => Some(0.0),
         Kind::String => {
+            // An empty text is 0.
             let parsed = crate::number::parse_double(view.string());
-            (parsed.consumed > 0).then_some(parsed.value)
+            (parsed.consumed > 0 || view.string().is_empty()).then_some(parsed.value)
         }
         _ => view.number(),
     }
