@@ -195,6 +195,28 @@ pub struct PasswordLocking {
     pub lock_days: i32,
 }
 
+/// What an account's password must meet; `None`: what the global variable says.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct PasswordPolicy {
+    /// PASSWORD EXPIRE INTERVAL, in days; 0: NEVER.
+    pub lifetime_days: Option<u16>,
+    /// PASSWORD HISTORY.
+    pub history: Option<u32>,
+    /// PASSWORD REUSE INTERVAL, in days.
+    pub reuse_days: Option<u32>,
+    /// PASSWORD REQUIRE CURRENT; false: OPTIONAL.
+    pub require_current: Option<bool>,
+}
+
+/// A password that an account has had.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct EarlierPassword {
+    /// The plugin's digest of it.
+    pub stored: Box<[u8]>,
+    /// Microseconds since 1970 UTC at which it was set.
+    pub set_micros: i64,
+}
+
 /// Privileges on one column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnPrivileges {
@@ -260,6 +282,8 @@ pub struct Account {
     pub plugin: AuthPlugin,
     /// The plugin's digest of the password in MySQL's text form (`$A$005$...`, `*...`); empty: no password.
     pub auth_string: Box<[u8]>,
+    /// The same of the password that RETAIN CURRENT PASSWORD kept, which is as good; empty: none.
+    pub second_auth_string: Box<[u8]>,
     /// ACCOUNT LOCK.
     pub locked: bool,
     /// PASSWORD EXPIRE.
@@ -272,6 +296,10 @@ pub struct Account {
     pub limits: ResourceLimits,
     /// FAILED_LOGIN_ATTEMPTS and PASSWORD_LOCK_TIME.
     pub password_locking: PasswordLocking,
+    /// Expiry and reuse.
+    pub password_policy: PasswordPolicy,
+    /// Passwords that must not come again yet, newest first; the one that counts is among them.
+    pub earlier_passwords: Vec<EarlierPassword>,
     /// COMMENT and ATTRIBUTE: JSON text, empty if none.
     pub attributes: Arc<str>,
     /// A role: created by CREATE ROLE, cannot log in.
@@ -302,12 +330,15 @@ impl Account {
             host: host.into(),
             plugin: AuthPlugin::default(),
             auth_string: Box::default(),
+            second_auth_string: Box::default(),
             locked: false,
             password_expired: false,
             password_changed_micros: 0,
             tls: AccountTls::None,
             limits: ResourceLimits::default(),
             password_locking: PasswordLocking::default(),
+            password_policy: PasswordPolicy::default(),
+            earlier_passwords: Vec::new(),
             attributes: "".into(),
             role: false,
             granted_roles: Vec::new(),
@@ -318,6 +349,19 @@ impl Account {
             tables: Vec::new(),
             routines: Vec::new(),
         }
+    }
+
+    /// Whether the password must be changed before anything else. `lifetime_days`: `default_password_lifetime`; 0: no end.
+    #[must_use]
+    pub fn is_password_expired(&self, now_micros: i64, lifetime_days: u64) -> bool {
+        const DAY_MICROS: i64 = 86_400_000_000;
+        let days = self.password_policy.lifetime_days.map_or(lifetime_days, u64::from);
+        // Of accounts of earlier versions that never had a password it is not known when they were made.
+        let ends = self.password_changed_micros > 0 && days > 0;
+        let days = i64::try_from(days).unwrap_or(i64::MAX);
+        self.password_expired
+            || ends
+                && now_micros.saturating_sub(self.password_changed_micros) >= days.saturating_mul(DAY_MICROS)
     }
 }
 

@@ -40,8 +40,8 @@ pub use access::{
     CollectedStatistics, ColumnStatistics, KeyBound, KeyBytes, KeyBytesRange, KeyRange, TableStatistics,
 };
 pub use account::{
-    Account, AccountId, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, PasswordLocking, Privileges,
-    ResourceLimits, RoutinePrivileges, SchemaPrivileges, TablePrivileges,
+    Account, AccountId, AccountTls, Accounts, AuthPlugin, ColumnPrivileges, EarlierPassword, PasswordLocking,
+    PasswordPolicy, Privileges, ResourceLimits, RoutinePrivileges, SchemaPrivileges, TablePrivileges,
 };
 pub use definition::{
     CheckConstraint, ColumnDefault, ColumnDefinition, DroppedColumn, EarlierForm, ForeignKey,

@@ -10,6 +10,7 @@
 //! | `& SQL` | sends it and does not wait for the answer: it may have to wait for another session's lock |
 //! | `&` | reads that answer |
 //! | `\connect USER PASSWORD [DATABASE]` | this session from now on; `-` for no password |
+//! | `\connect_expired USER PASSWORD` | the same, by a client that can change an expired password |
 //! | `\disconnect` | ends this session |
 //! | `\names` | from now on columns are printed by name alone: for scripts about rows, since flags depend on the plan in MySQL |
 //! | `\reset` | COM_RESET_CONNECTION |
@@ -83,16 +84,19 @@ impl World {
     }
 
     fn command(&mut self, session: &str, sql: &str, output: &mut String) {
-        if let Some(arguments) = sql.strip_prefix("\\connect ") {
+        let expired = sql.strip_prefix("\\connect_expired ");
+        if let Some(arguments) = expired.or_else(|| sql.strip_prefix("\\connect ")) {
             let mut arguments = arguments.split(' ');
             let mut options = self.options.clone();
+            options.changes_expired_password = expired.is_some();
             options.user = arguments.next().unwrap_or_default().to_owned();
             options.password =
                 arguments.next().filter(|password| *password != "-").unwrap_or_default().as_bytes().to_vec();
             options.database = arguments.next().map(str::to_owned);
             match Connection::connect(&options) {
                 Ok(connection) => {
-                    self.sessions.insert(session.to_owned(), ready(connection));
+                    let connection = if expired.is_some() { connection } else { ready(connection) };
+                    self.sessions.insert(session.to_owned(), connection);
                     output.push_str("ok\n");
                 }
                 // MySQL asks who gives an unknown account for the password of an account that is not there, by any plugin.

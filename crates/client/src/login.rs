@@ -49,6 +49,7 @@ fn wanted(options: &Options) -> Capabilities {
         .set(Capabilities::LOCAL_FILES, options.local_files)
         .set(Capabilities::SESSION_TRACK, options.session_track)
         .set(Capabilities::QUERY_ATTRIBUTES, options.query_attributes)
+        .set(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS, options.changes_expired_password)
         .set(Capabilities::DEPRECATE_EOF, options.deprecate_eof)
         .set(Capabilities::COMPRESS, options.compress)
         .set(Capabilities::SSL, !matches!(options.tls, Tls::Off))

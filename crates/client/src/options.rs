@@ -68,6 +68,8 @@ pub struct Options {
     pub session_track: bool,
     /// Agree on query attributes, as newer drivers do; this client sends the count of none.
     pub query_attributes: bool,
+    /// Log in with an expired password, too, to change it.
+    pub changes_expired_password: bool,
     /// Leave out the EOF packets of old. Off only to test a server.
     pub deprecate_eof: bool,
     /// Ask for the server's RSA key where a password would have to go over an open connection. Without it such a login
@@ -103,6 +105,7 @@ impl Options {
             local_files: false,
             session_track: false,
             query_attributes: false,
+            changes_expired_password: false,
             deprecate_eof: true,
             get_server_public_key: true,
             packet_bytes_max: PACKET_BYTES_MAX,

@@ -36,6 +36,7 @@ usage: differential --left mysql://USER@HOST:PORT --right mysql://USER:PASSWORD@
   --generated       tables have generated columns and functional key parts
   --triggers        the tables have triggers; what those write is compared after each change
   --functions       expressions call stored functions
+  --checksums       what changes leave is compared by CHECKSUM TABLE, too
   --plans           statements have optimizer hints, and flags of optimizer_switch are switched between them
   --rows-only       compare rows, contents and errors only: no column types, warnings, texts
   --no-texts        do not compare texts of errors and warnings
@@ -64,6 +65,7 @@ struct Arguments {
     out: Option<PathBuf>,
     lenience: Lenience,
     reads_views: bool,
+    has_checksums: bool,
     database: String,
 }
 
@@ -79,6 +81,7 @@ fn arguments() -> Result<Arguments, String> {
     let mut kinds = None;
     let mut out = None;
     let mut reads_views = false;
+    let mut has_checksums = false;
     let mut lenience = Lenience { columns: true, warnings: true, texts: true };
     let mut database = "differential".to_owned();
     let mut words = std::env::args().skip(1);
@@ -102,6 +105,7 @@ fn arguments() -> Result<Arguments, String> {
             "--transactions" => cases = Some(Cases::Sessions(Mix::Transactions)),
             "--out" => out = Some(PathBuf::from(value()?)),
             "--views" => reads_views = true,
+            "--checksums" => has_checksums = true,
             "--generated" => settings.generated = true,
             "--triggers" => settings.triggers = true,
             "--functions" => settings.functions = true,
@@ -130,6 +134,7 @@ fn arguments() -> Result<Arguments, String> {
         out,
         lenience,
         reads_views,
+        has_checksums,
         database,
     })
 }
@@ -172,6 +177,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 views: arguments.reads_views.then_some(0),
                 has_triggers: settings.triggers,
                 has_hints: settings.plans,
+                has_checksums: arguments.has_checksums,
                 ..pair
             })
             .map_err(|error| format!("cannot connect: {error}"))

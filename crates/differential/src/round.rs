@@ -29,6 +29,8 @@ pub struct Pair {
     pub has_triggers: bool,
     /// Statements have optimizer hints.
     pub has_hints: bool,
+    /// What the tables hold is compared by CHECKSUM TABLE, too.
+    pub has_checksums: bool,
     /// How often the right server broke off.
     pub right_crashes: usize,
 }
@@ -240,6 +242,7 @@ impl Pair {
             views: None,
             has_triggers: false,
             has_hints: false,
+            has_checksums: false,
             right_crashes: 0,
         })
     }
@@ -334,6 +337,9 @@ impl Pair {
         let mut texts = vec![format!("SELECT * FROM {table}")];
         if self.views.is_some() {
             texts.push(format!("SELECT * FROM {table}_kept"));
+        }
+        if self.has_checksums {
+            texts.push(format!("CHECKSUM TABLE {table}"));
         }
         if matches!(statement, Statement::Alter { .. } | Statement::CreateSelect { .. }) {
             texts.push(format!("SHOW CREATE TABLE {table}"));

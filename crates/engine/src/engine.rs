@@ -466,6 +466,8 @@ impl Service for Engine {
                 AuthPlugin::Native => service::AuthPlugin::Native,
             },
             stored: account.auth_string.to_vec(),
+            second_stored: account.second_auth_string.to_vec(),
+            password: self.core.password_expiry(account),
             require_tls: account.tls != AccountTls::None,
             locked: account.locked,
             connection_admin: is_connection_admin(&catalog.accounts, account),

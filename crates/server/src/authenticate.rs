@@ -18,9 +18,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use service::error::{
     ER_ACCESS_DENIED_ERROR, ER_ACCOUNT_HAS_BEEN_LOCKED, ER_HANDSHAKE_ERROR, ER_INTERNAL_ERROR,
-    ER_NOT_SUPPORTED_AUTH_MODE, ER_SECURE_TRANSPORT_REQUIRED,
+    ER_MUST_CHANGE_PASSWORD_LOGIN, ER_NOT_SUPPORTED_AUTH_MODE, ER_SECURE_TRANSPORT_REQUIRED,
 };
-use service::{Account, AuthPlugin, Capabilities, ClientHost, Service, SqlError, Transport};
+use service::{Account, AuthPlugin, Capabilities, ClientHost, PasswordExpiry, Service, SqlError, Transport};
 use wire::auth;
 use wire::handshake::{CHALLENGE_BYTES, encode_auth_more, encode_auth_switch};
 use wire::packet::PacketBuffer;
@@ -28,10 +28,10 @@ use wire::packet::PacketBuffer;
 use crate::password_checks::{Found, Question};
 use crate::secrets::random_bytes;
 
-/// Passwords that were right, by account, with what was stored then: a changed password is a miss.
+/// Passwords that were right, by account, with what was stored then: a changed password is a miss. At most two of an account.
 #[derive(Debug, Default)]
 pub(crate) struct PasswordCache {
-    entries: RwLock<HashMap<(String, String), CachedPassword>>,
+    entries: RwLock<HashMap<(String, String), Vec<CachedPassword>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -41,17 +41,30 @@ struct CachedPassword {
 }
 
 impl PasswordCache {
-    fn get(&self, account: &Account) -> Option<[u8; 32]> {
+    /// Whether the response is made of a password of the account that was right before.
+    fn is_right(&self, account: &Account, response: &[u8], challenge: &[u8; CHALLENGE_BYTES]) -> bool {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
-        let cached = entries.get(&(account.user.clone(), account.host.clone()))?;
-        (cached.stored == account.stored).then_some(cached.remembered)
+        let cached = entries.get(&(account.user.clone(), account.host.clone()));
+        cached.into_iter().flatten().any(|cached| {
+            stored_of(account).any(|stored| *stored == cached.stored)
+                && auth::sha2_verify_fast(&cached.remembered, response, challenge)
+        })
     }
 
-    fn put(&self, account: &Account, remembered: [u8; 32]) {
-        let cached = CachedPassword { stored: account.stored.clone(), remembered };
+    fn put(&self, account: &Account, stored: Vec<u8>, remembered: [u8; 32]) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        entries.insert((account.user.clone(), account.host.clone()), cached);
+        let cached = entries.entry((account.user.clone(), account.host.clone())).or_default();
+        cached.retain(|cached| {
+            cached.stored != stored && stored_of(account).any(|stored| *stored == cached.stored)
+        });
+        cached.push(CachedPassword { stored, remembered });
     }
+}
+
+/// What is stored of the account's passwords, of which the second may be missing.
+fn stored_of(account: &Account) -> impl Iterator<Item = &Vec<u8>> {
+    let second = Some(&account.second_stored).filter(|second| !second.is_empty());
+    std::iter::once(&account.stored).chain(second)
 }
 
 /// What checking needs from the server.
@@ -109,6 +122,8 @@ pub(crate) struct Exchange {
     challenge: [u8; CHALLENGE_BYTES],
     plugin: AuthPlugin,
     account: Option<Account>,
+    /// The client can change an expired password.
+    handles_expired: bool,
     /// User and host of the account; of somebody unknown the host alone.
     counted: (String, String),
     stage: Stage,
@@ -147,6 +162,7 @@ impl Exchange {
             challenge,
             plugin,
             account,
+            handles_expired: capabilities.has(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS),
             stage: Stage::Response,
             used_password: !response.is_empty(),
         };
@@ -188,7 +204,10 @@ impl Exchange {
     fn response(&mut self, authority: &Authority, response: &[u8], output: &mut PacketBuffer) -> Step {
         match self.plugin {
             AuthPlugin::Native => match &self.account {
-                Some(account) if auth::native_verify(&account.stored, response, &self.challenge) => {
+                Some(account)
+                    if stored_of(account)
+                        .any(|stored| auth::native_verify(stored, response, &self.challenge)) =>
+                {
                     self.admit(authority)
                 }
                 _ => self.deny(authority),
@@ -201,8 +220,7 @@ impl Exchange {
                     };
                 }
                 if let Some(account) = &self.account
-                    && let Some(remembered) = authority.passwords.get(account)
-                    && auth::sha2_verify_fast(&remembered, response, &self.challenge)
+                    && authority.passwords.is_right(account, response, &self.challenge)
                 {
                     encode_auth_more(&[auth::SHA2_FAST_AUTH_SUCCESS], output.begin());
                     output.end();
@@ -222,7 +240,7 @@ impl Exchange {
             return Step::Check(Question::PublicKey);
         }
         Step::Check(Question::Password {
-            stored: self.account.as_ref().map(|account| account.stored.clone()),
+            stored: self.account.iter().flat_map(stored_of).cloned().collect(),
             sent: payload.to_vec(),
             is_encrypted: !is_secure,
             challenge: self.challenge,
@@ -238,9 +256,9 @@ impl Exchange {
                 self.stage = Stage::Password { key_sent: true };
                 Step::Continue
             }
-            Found::Right(remembered) => {
+            Found::Right { stored, remembered } => {
                 if let Some(account) = &self.account {
-                    authority.passwords.put(account, remembered);
+                    authority.passwords.put(account, stored, remembered);
                 }
                 self.admit(authority)
             }
@@ -265,6 +283,9 @@ impl Exchange {
         }
         if account.locked {
             return Step::Denied(ER_ACCOUNT_HAS_BEEN_LOCKED.with(&[&self.user, &self.host.name]));
+        }
+        if !self.handles_expired && account.password == (PasswordExpiry::Expired { disconnects: true }) {
+            return Step::Denied(ER_MUST_CHANGE_PASSWORD_LOGIN.bare());
         }
         Step::Done(Box::new(account))
     }

@@ -24,8 +24,8 @@ use crate::secrets::RsaKeys;
 pub(crate) enum Question {
     /// The public key, which may have to be made first.
     PublicKey,
-    /// Whether this password, as it was sent, is the one stored; `None` for an account that is not there, which takes as long.
-    Password { stored: Option<Vec<u8>>, sent: Vec<u8>, is_encrypted: bool, challenge: [u8; CHALLENGE_BYTES] },
+    /// Whether this password, as it was sent, is one of those stored; none for an account that is not there, which takes as long.
+    Password { stored: Vec<Vec<u8>>, sent: Vec<u8>, is_encrypted: bool, challenge: [u8; CHALLENGE_BYTES] },
 }
 
 /// What was found.
@@ -33,8 +33,8 @@ pub(crate) enum Question {
 pub(crate) enum Found {
     /// The public key as PEM text.
     PublicKey(String),
-    /// The password was right; what to remember of it.
-    Right([u8; 32]),
+    /// The password was right: the one that is stored so; and what to remember of it.
+    Right { stored: Vec<u8>, remembered: [u8; 32] },
     /// It was not.
     Wrong,
     /// The keys cannot be used.
@@ -189,15 +189,16 @@ fn answer(question: &Question, rsa: &RsaKeys) -> Found {
             if password.len() > auth::PASSWORD_BYTES_MAX {
                 return Found::Wrong;
             }
-            let Some(stored) = stored else {
+            if stored.is_empty() {
                 // Somebody unknown takes as long as somebody known.
                 let _ = std::hint::black_box(auth::sha2_stored(password, &[b'x'; auth::SALT_BYTES]));
                 return Found::Wrong;
-            };
-            if auth::sha2_verify_full(stored, password) {
-                Found::Right(auth::sha2_remembered(password))
-            } else {
-                Found::Wrong
+            }
+            match stored.iter().find(|stored| auth::sha2_verify_full(stored, password)) {
+                Some(stored) => {
+                    Found::Right { stored: stored.clone(), remembered: auth::sha2_remembered(password) }
+                }
+                None => Found::Wrong,
             }
         }
     }
@@ -211,7 +212,7 @@ mod tests {
     fn hosts_take_turns() {
         let job = |byte| Job {
             question: Question::Password {
-                stored: None,
+                stored: Vec::new(),
                 sent: vec![byte],
                 is_encrypted: false,
                 challenge: [0; CHALLENGE_BYTES],

@@ -49,6 +49,26 @@ impl AuthPlugin {
     }
 }
 
+/// Whether the password of an account has expired.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PasswordExpiry {
+    /// It has not.
+    Valid,
+    /// The client may only change it.
+    Expired {
+        /// A client that does not say that it can do that is refused with 1862 (`disconnect_on_expired_password`).
+        disconnects: bool,
+    },
+}
+
+impl PasswordExpiry {
+    /// Whether it has.
+    #[must_use]
+    pub fn is_expired(self) -> bool {
+        matches!(self, Self::Expired { .. })
+    }
+}
+
 /// What the server must know of an account to let a client log in.
 #[derive(Clone, Debug)]
 pub struct Account {
@@ -60,6 +80,10 @@ pub struct Account {
     pub plugin: AuthPlugin,
     /// What is stored of the password; empty for none.
     pub stored: Vec<u8>,
+    /// What is stored of the second password; empty for none.
+    pub second_stored: Vec<u8>,
+    /// Whether the password must be changed.
+    pub password: PasswordExpiry,
     /// REQUIRE SSL: refused on a transport without TLS.
     pub require_tls: bool,
     /// ACCOUNT LOCK: refused with 3118.

@@ -209,6 +209,19 @@ impl Core {
         self.env.random.fill(bytes).expect("the operating system gives random bytes");
     }
 
+    /// Whether an account's password has expired, and what becomes of clients that do not know of that.
+    #[must_use]
+    pub fn password_expiry(&self, account: &Account) -> service::PasswordExpiry {
+        let globals = self.globals.load();
+        let lifetime_days = globals.unsigned(known::default_password_lifetime());
+        if !account.is_password_expired(self.env.clock.wall_micros(), lifetime_days) {
+            return service::PasswordExpiry::Valid;
+        }
+        service::PasswordExpiry::Expired {
+            disconnects: globals.boolean(known::disconnect_on_expired_password()),
+        }
+    }
+
     /// Random bits for a session's RAND().
     #[must_use]
     pub(crate) fn random_u64(&self) -> u64 {

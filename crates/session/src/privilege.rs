@@ -23,6 +23,8 @@ pub struct SessionAccount {
     pub active_roles: Vec<RoleName>,
     /// The client's host, which refusals of tables and columns name. That of the account in a routine of its definer.
     pub client_host: Arc<str>,
+    /// Its password has expired: until it is changed, nothing else is done.
+    must_change_password: bool,
 }
 
 impl std::ops::Deref for SessionAccount {
@@ -61,7 +63,7 @@ impl SessionAccount {
             }
             seen.push(name);
         }
-        Arc::new(Self { merged, active_roles, client_host: client_host.into() })
+        Arc::new(Self { merged, active_roles, client_host: client_host.into(), must_change_password: false })
     }
 
     /// The account as it acts after login: with its default roles.
@@ -74,9 +76,39 @@ impl SessionAccount {
     #[must_use]
     pub(crate) fn renewed(self: &Arc<Self>, accounts: &Accounts) -> Arc<Self> {
         match accounts.get(self.merged.id) {
-            Some(now) => Self::new(accounts, now, &self.active_roles, &self.client_host),
+            Some(now) => Self::new(accounts, now, &self.active_roles, &self.client_host)
+                .with_expired_password(self.must_change_password),
             None => Arc::clone(self),
         }
+    }
+
+    /// The same account, whose password has expired or not.
+    #[must_use]
+    pub(crate) fn with_expired_password(self: Arc<Self>, is_expired: bool) -> Arc<Self> {
+        if self.must_change_password == is_expired {
+            return self;
+        }
+        Arc::new(Self {
+            merged: self.merged.clone(),
+            active_roles: self.active_roles.clone(),
+            client_host: Arc::clone(&self.client_host),
+            must_change_password: is_expired,
+        })
+    }
+
+    /// Whether its password has expired.
+    #[inline]
+    pub(crate) fn must_change_password(&self) -> bool {
+        self.must_change_password
+    }
+
+    /// Refuses what an account with an expired password may not do: all but changing it.
+    ///
+    /// # Errors
+    /// 1820.
+    #[inline]
+    pub(crate) fn require_valid_password(&self) -> Result<(), Box<SqlError>> {
+        if self.must_change_password { Err(service::error::ER_MUST_CHANGE_PASSWORD.bare()) } else { Ok(()) }
     }
 
     /// Whether it is the account `user`@`host`.

@@ -16,6 +16,7 @@ metrics::counter_kinds! {
         ChangeDb "Com_change_db",
         CallProcedure "Com_call_procedure",
         Check "Com_check",
+        Checksum "Com_checksum",
         Commit "Com_commit",
         CreateDb "Com_create_db",
         CreateEvent "Com_create_event",

@@ -243,8 +243,15 @@ pub enum Statement<'a> {
     },
     /// `DEALLOCATE PREPARE name`, `DROP PREPARE name`.
     Deallocate(Ident<'a>),
-    /// `ANALYZE`, `CHECK`, `OPTIMIZE`, `REPAIR`, `CHECKSUM TABLE`.
+    /// `ANALYZE`, `CHECK`, `OPTIMIZE`, `REPAIR TABLE`.
     Maintain(&'a Maintain<'a>),
+    /// `CHECKSUM TABLE names [QUICK | EXTENDED]`.
+    Checksum {
+        /// The tables.
+        tables: &'a [ObjectName<'a>],
+        /// `QUICK`.
+        is_quick: bool,
+    },
     /// `FLUSH ...`.
     Flush(&'a Flush<'a>),
     /// `RESET BINARY LOGS AND GTIDS`, `RESET REPLICA`: the words after `RESET`, upper case.

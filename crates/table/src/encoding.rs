@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use catalog::{
     Account, AccountId, AccountTls, AuthPlugin, CheckConstraint, ColumnDefault, ColumnDefinition,
-    ColumnPrivileges, DroppedColumn, EarlierForm, ForeignKey, ForeignKeyAction, GeneratedColumn,
-    GeneratedKind, IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap, PasswordLocking,
-    Privileges, ResourceLimits, RoutinePrivileges, RowFormatOption, Schema, SchemaId, SchemaPrivileges,
-    StoredValue, TableDefinition, TableId, TableKind, TableOptions, TablePrivileges, TreeNumber,
+    ColumnPrivileges, DroppedColumn, EarlierForm, EarlierPassword, ForeignKey, ForeignKeyAction,
+    GeneratedColumn, GeneratedKind, IndexAlgorithm, IndexDefinition, IndexKind, IndexPart, NameMap,
+    PasswordLocking, PasswordPolicy, Privileges, ResourceLimits, RoutinePrivileges, RowFormatOption, Schema,
+    SchemaId, SchemaPrivileges, StoredValue, TableDefinition, TableId, TableKind, TableOptions,
+    TablePrivileges, TreeNumber,
 };
 use types::{CollationId, DataType, Decimal, Members, TypeKind};
 
@@ -592,13 +593,33 @@ pub(crate) fn encode_account(account: &Account) -> Vec<u8> {
     });
     out.u16(account.password_locking.failed_attempts_max);
     out.u32(account.password_locking.lock_days as u32);
-    if !account.routines.is_empty() {
+    let has_policy = account.password_policy != PasswordPolicy::default()
+        || !account.earlier_passwords.is_empty()
+        || !account.second_auth_string.is_empty();
+    if has_policy || !account.routines.is_empty() {
         out.list(&account.routines, |out, granted| {
             out.u8(position(&routine::KINDS, &granted.kind));
             out.str(&granted.schema);
             out.str(&granted.name);
             out.u64(granted.privileges.0);
         });
+    }
+    if has_policy {
+        let policy = &account.password_policy;
+        for number in [
+            policy.lifetime_days.map(u32::from),
+            policy.history,
+            policy.reuse_days,
+            policy.require_current.map(u32::from),
+        ] {
+            out.bool(number.is_some());
+            out.u32(number.unwrap_or_default());
+        }
+        out.list(&account.earlier_passwords, |out, earlier| {
+            out.bytes(&earlier.stored);
+            out.u64(earlier.set_micros as u64);
+        });
+        out.bytes(&account.second_auth_string);
     }
     out.out
 }
@@ -612,6 +633,7 @@ pub(crate) fn decode_account(record: &[u8]) -> Decoded<Account> {
         host: input.str()?,
         plugin: input.one_of(&PLUGINS)?,
         auth_string: input.bytes()?.into(),
+        second_auth_string: Box::default(),
         locked: input.bool()?,
         password_expired: input.bool()?,
         password_changed_micros: input.u64()? as i64,
@@ -623,6 +645,8 @@ pub(crate) fn decode_account(record: &[u8]) -> Decoded<Account> {
             user_connections: input.u32()?,
         },
         password_locking: PasswordLocking::default(),
+        password_policy: PasswordPolicy::default(),
+        earlier_passwords: Vec::new(),
         attributes: input.str()?,
         role: input.bool()?,
         granted_roles: input.list(|input| Ok((input.str()?, input.str()?, input.bool()?)))?,
@@ -658,6 +682,23 @@ pub(crate) fn decode_account(record: &[u8]) -> Decoded<Account> {
                 privileges: Privileges(input.u64()?),
             })
         })?;
+    }
+    if !input.rest.is_empty() {
+        let mut number = || {
+            let is_some = input.bool()?;
+            let number = input.u32()?;
+            Ok(is_some.then_some(number))
+        };
+        account.password_policy = PasswordPolicy {
+            lifetime_days: number()?.map(|days| u16::try_from(days).unwrap_or(u16::MAX)),
+            history: number()?,
+            reuse_days: number()?,
+            require_current: number()?.map(|required| required != 0),
+        };
+        account.earlier_passwords = input.list(|input| {
+            Ok(EarlierPassword { stored: input.bytes()?.into(), set_micros: input.u64()? as i64 })
+        })?;
+        account.second_auth_string = input.bytes()?.into();
     }
     Ok(account)
 }

@@ -10,12 +10,14 @@
 //! 2. The definitions describe what is sent: the length of a string column counts bytes of the set it is sent in.
 
 mod cells;
+mod checksum;
 mod columns;
 mod file;
 mod large_columns;
 mod sink;
 
 pub use cells::{CellEncoder, RowEncoder};
+pub use checksum::ChecksumSink;
 pub use columns::{ResultColumn, encode_columns, encode_columns_with_defaults};
 pub use file::{FileShape, FileSink, FileWriter, LineFormat};
 pub(crate) use large_columns::LargeTables;

@@ -176,6 +176,9 @@ impl<'a> Binder<'a> {
         self.block().holds_errors = true;
         self.block().has_rollup = matches!(select.grouping, ast::GroupingKind::Rollup);
         let mut tree = self.from(select.from)?;
+        if select.options.whole_rows {
+            self.show_whole_rows();
+        }
         let is_fixed = self.may_have_hints && self.note_hints(select.span, select.hints);
         if select.options.straight_join || is_fixed {
             fix_join_order(&mut tree);
@@ -376,6 +379,14 @@ impl<'a> Binder<'a> {
             tree = Logical::Sort { input: Box::new(tree), keys: sort };
         }
         Ok((self.limit(tree, limit)?, output))
+    }
+
+    /// Lets `*` show all columns of all tables, in the order of their definitions.
+    #[cold]
+    fn show_whole_rows(&mut self) {
+        let tables = self.block().tables.iter().zip(0..);
+        let columns = tables.flat_map(|(table, position)| (0..table.width()).map(move |at| (position, at)));
+        self.block().star = columns.collect();
     }
 
     fn select_item(

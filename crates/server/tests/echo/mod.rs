@@ -159,6 +159,8 @@ impl Service for Handle {
             host: "%".to_owned(),
             plugin,
             stored,
+            second_stored: Vec::new(),
+            password: service::PasswordExpiry::Valid,
             require_tls,
             locked,
             connection_admin: user == "root",

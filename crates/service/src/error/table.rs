@@ -690,6 +690,7 @@ table! {
     3632 ER_PATH_IN_DATADIR "HY000" "Path is within the current data directory '%-.192s'";
     3636 ER_CTE_MAX_RECURSION_DEPTH "HY000" "Recursive query aborted after %u iterations. Try increasing @@cte_max_recursion_depth to a larger value.";
     3637 ER_NOT_HINT_UPDATABLE_VARIABLE "HY000" "Variable %s cannot be set using SET_VAR hint.";
+    3638 ER_CREDENTIALS_CONTRADICT_TO_HISTORY "HY000" "Cannot use these credentials for '%s@%s' because they contradict the password history policy";
     3640 ER_CLIENT_DOES_NOT_SUPPORT "HY000" "The client doesn't support %s";
     3651 ER_RESOURCE_GROUP_NOT_EXISTS "HY000" "Resource Group '%-.192s' does not exist.";
     3655 ER_DISALLOWED_OPERATION "HY000" "%s operation is disallowed on %s";
@@ -781,6 +782,7 @@ table! {
     3891 ER_INCORRECT_CURRENT_PASSWORD "HY000" "Incorrect current password. Specify the correct password which has to be replaced.";
     3892 ER_MISSING_CURRENT_PASSWORD "HY000" "Current password needs to be specified in the REPLACE clause in order to change it.";
     3893 ER_CURRENT_PASSWORD_NOT_REQUIRED "HY000" "Do not specify the current password while changing it for other users.";
+    3894 ER_PASSWORD_CANNOT_BE_RETAINED_ON_PLUGIN_CHANGE "HY000" "Current password can not be retained for user '%s'@'%s' because authentication plugin is being changed.";
     3895 ER_CURRENT_PASSWORD_CANNOT_BE_RETAINED "HY000" "Current password can not be retained for user '%s'@'%s' because new password is empty.";
     3896 ER_PARTIAL_REVOKES_EXIST "HY000" "At least one partial revoke exists on a database. The system variable '@@partial_revokes' must be set to ON.";
     3899 ER_UNSUPPORTED_SQL_MODE "HY000" "sql_mode=0x%08x is not supported.";

@@ -95,6 +95,9 @@ impl Access<'_> {
     #[inline]
     pub(super) fn require_privileges(&self, statement: &Statement<'_>) -> Outcome {
         let account = self.account;
+        if !matches!(statement, Statement::AlterUser(_) | Statement::SetPassword(_)) {
+            account.require_valid_password()?;
+        }
         let global = |wanted, shown| privilege::require_global(account, wanted, shown);
         match statement {
             // Their plans know what they touch.
@@ -209,7 +212,6 @@ impl Access<'_> {
                     MaintainKind::Analyze | MaintainKind::Optimize | MaintainKind::Repair => {
                         Privileges::SELECT | Privileges::INSERT
                     }
-                    MaintainKind::Checksum => Privileges::SELECT,
                     MaintainKind::Check => {
                         return maintain.tables.iter().try_for_each(|name| self.require_check(name));
                     }
@@ -220,6 +222,9 @@ impl Access<'_> {
                     return privilege::require_admin(account, Privileges::NONE, &[shown], shown);
                 }
                 maintain.tables.iter().try_for_each(|name| self.require_on(name, wanted))
+            }
+            Statement::Checksum { tables, .. } => {
+                tables.iter().try_for_each(|name| self.require_on(name, Privileges::SELECT))
             }
             Statement::Flush(flush) => self.require_flush(flush),
             Statement::Reset("BINARY LOGS AND GTIDS") => {
@@ -495,6 +500,7 @@ impl Access<'_> {
 /// 1044, 1142, 1143.
 #[inline]
 pub(super) fn require_plan(account: &CurrentAccount, plan: &PhysicalPlan) -> Outcome {
+    account.require_valid_password()?;
     let definition = |table: TableIndex| &*plan.tables[table.0 as usize].entry.definition;
     if plan.needs.reads_views {
         return require_with_views(account, &plan.needs, definition);

@@ -10,12 +10,11 @@ use catalog::{
     SchemaPrivileges, TablePrivileges,
 };
 use service::error::{
-    ER_CANNOT_USER, ER_CANT_CREATE_USER_WITH_GRANT, ER_CURRENT_PASSWORD_NOT_REQUIRED,
-    ER_DYNAMIC_PRIVILEGE_NOT_REGISTERED, ER_ILLEGAL_GRANT_FOR_TABLE, ER_ILLEGAL_PRIVILEGE_LEVEL,
-    ER_INCORRECT_CURRENT_PASSWORD, ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT, ER_NONEXISTING_PROC_GRANT,
-    ER_NONEXISTING_TABLE_GRANT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED, ER_RENAME_ROLE,
-    ER_REVOKE_GRANTS, ER_ROLE_GRANTED_TO_ITSELF, ER_ROLE_NOT_GRANTED, ER_SP_DOES_NOT_EXIST, ER_SYNTAX_ERROR,
-    ER_UNKNOWN_AUTHID, ER_WRONG_STRING_LENGTH, ER_WRONG_USAGE, ER_WRONG_VALUE,
+    ER_CANNOT_USER, ER_CANT_CREATE_USER_WITH_GRANT, ER_DYNAMIC_PRIVILEGE_NOT_REGISTERED,
+    ER_ILLEGAL_GRANT_FOR_TABLE, ER_ILLEGAL_PRIVILEGE_LEVEL, ER_NO_SUCH_TABLE, ER_NONEXISTING_GRANT,
+    ER_NONEXISTING_PROC_GRANT, ER_NONEXISTING_TABLE_GRANT, ER_PASSWORD_NO_MATCH, ER_PLUGIN_IS_NOT_LOADED,
+    ER_RENAME_ROLE, ER_REVOKE_GRANTS, ER_ROLE_GRANTED_TO_ITSELF, ER_ROLE_NOT_GRANTED, ER_SP_DOES_NOT_EXIST,
+    ER_SYNTAX_ERROR, ER_UNKNOWN_AUTHID, ER_WRONG_STRING_LENGTH, ER_WRONG_USAGE, ER_WRONG_VALUE,
 };
 use service::{Diagnostic, Outcome, Reply, SqlError};
 use syntax::ast::{
@@ -26,8 +25,9 @@ use syntax::ast::{
 use super::Session;
 use super::access::{self, AccountAdmin};
 use super::account_names::{account_meant, account_named, quoted};
-use super::listing::{Listing, text};
+use super::listing::{Listing, text, unsigned};
 use super::names::{Names, name_text};
+use super::passwords::{self, GeneratedPassword};
 use super::routine_grants::grant_routine;
 use super::transaction_statements;
 use crate::backend::Backend;
@@ -36,6 +36,7 @@ use crate::errors::not_supported;
 use crate::privilege::{self, RoleName, SessionAccount};
 use crate::status::StatementKind;
 use crate::system_schemas::rows::Cell;
+use crate::variables::definition::known;
 
 type Result<T> = std::result::Result<T, Box<SqlError>>;
 
@@ -114,6 +115,8 @@ pub(super) struct AccountStatements<'a, B: Backend> {
     pub(super) backend: &'a B,
     /// The account that runs them.
     pub(super) account: &'a SessionAccount,
+    /// `generated_random_password_length`.
+    pub(super) random_length: u64,
     pub(super) names: Names<'a>,
 }
 
@@ -123,23 +126,46 @@ impl<B: Backend> AccountStatements<'_, B> {
         self.core.catalog().load()
     }
 
-    /// RETAIN CURRENT PASSWORD: for one's own account, and then that accounts have one password only.
-    fn refuse_second_password(&self, retains: bool, own: bool) -> Outcome {
-        if !retains {
+    /// RETAIN CURRENT PASSWORD and DISCARD OLD PASSWORD of one's own account.
+    fn require_second_password(&self, is_named: bool, own: bool) -> Outcome {
+        let is_exempt = privilege::on_schema(self.account, "mysql").contains(Privileges::UPDATE);
+        if !is_named || !own || is_exempt {
             return Ok(());
         }
-        if own {
-            let needed = "CREATE USER or APPLICATION_PASSWORD_ADMIN";
-            let names = &["APPLICATION_PASSWORD_ADMIN"];
-            privilege::require_admin(self.account, Privileges::CREATE_USER, names, needed)?;
-        }
-        Err(not_supported("RETAIN CURRENT PASSWORD"))
+        let needed = "CREATE USER or APPLICATION_PASSWORD_ADMIN";
+        privilege::require_admin(
+            self.account,
+            Privileges::CREATE_USER,
+            &["APPLICATION_PASSWORD_ADMIN"],
+            needed,
+        )
     }
 
-    /// Sets plugin and stored password of an account as `IDENTIFIED ...` says.
-    fn apply_auth(&self, account: &mut Account, auth: &Auth<'_>) -> Result<()> {
-        if auth.multi_factor || auth.random_password {
-            return Err(not_supported("multi-factor authentication and random passwords"));
+    /// Checks REPLACE of a change of an account's password.
+    fn require_current(&self, account: &Account, replace: Option<&[u8]>, own: bool) -> Outcome {
+        let is_exempt = self.account.global.contains(Privileges::CREATE_USER)
+            || privilege::on_schema(self.account, "mysql").contains(Privileges::UPDATE);
+        passwords::require_current(self.core, account, replace, own, is_exempt)
+    }
+
+    /// A password that the server makes, where a statement asks for one; what is answered is added to `generated`.
+    fn generate(
+        &self,
+        is_wanted: bool,
+        (user, host): (&str, &str),
+        generated: &mut Vec<GeneratedPassword>,
+    ) -> Option<String> {
+        let length = usize::try_from(self.random_length).unwrap_or(usize::MAX);
+        let password = is_wanted.then(|| passwords::generate(self.core, length))?;
+        let (user, host) = (user.to_owned(), host.to_owned());
+        generated.push(GeneratedPassword { user, host, password: password.clone() });
+        Some(password)
+    }
+
+    /// Sets plugin and stored password of an account as `IDENTIFIED ...` says; `password` is the one that it says or that was made.
+    fn apply_auth(&self, account: &mut Account, auth: &Auth<'_>, password: Option<&[u8]>) -> Result<()> {
+        if auth.multi_factor {
+            return Err(not_supported("multi-factor authentication"));
         }
         if let Some(plugin) = auth.plugin {
             account.plugin = match plugin {
@@ -149,9 +175,8 @@ impl<B: Backend> AccountStatements<'_, B> {
             };
             account.auth_string = Box::default();
         }
-        if let Some(password) = auth.password {
+        if let Some(password) = password {
             account.auth_string = self.hash_password(account.plugin, password)?;
-            account.password_changed_micros = self.core.env.clock.wall_micros();
         }
         if let Some(hash) = auth.hash {
             let valid = match account.plugin {
@@ -162,7 +187,6 @@ impl<B: Backend> AccountStatements<'_, B> {
                 return Err(service::error::ER_PASSWORD_FORMAT.bare());
             }
             account.auth_string = hash.into();
-            account.password_changed_micros = self.core.env.clock.wall_micros();
         }
         Ok(())
     }
@@ -200,15 +224,23 @@ impl<B: Backend> AccountStatements<'_, B> {
                     account.attributes = format!("{{\"comment\": \"{comment}\"}}").into();
                 }
                 UserOption::Attribute(attributes) => account.attributes = name_text(attributes).into(),
-                UserOption::PasswordExpireDefault
-                | UserOption::PasswordExpireNever
-                | UserOption::PasswordHistory(None)
-                | UserOption::PasswordReuseDays(None)
-                | UserOption::PasswordRequireCurrent(None | Some(false)) => {}
-                UserOption::PasswordExpireDays(_)
-                | UserOption::PasswordHistory(_)
-                | UserOption::PasswordReuseDays(_)
-                | UserOption::PasswordRequireCurrent(_) => return Err(not_supported("password policies")),
+                UserOption::PasswordExpireDefault => account.password_policy.lifetime_days = None,
+                UserOption::PasswordExpireNever => account.password_policy.lifetime_days = Some(0),
+                UserOption::PasswordExpireDays(days) => {
+                    let wrong = || ER_WRONG_VALUE.with(&[&"DAY", &days]);
+                    let days = u16::try_from(days).ok().filter(|days| *days > 0);
+                    account.password_policy.lifetime_days = Some(days.ok_or_else(wrong)?);
+                }
+                // The lowest 32 bits, as in MySQL.
+                UserOption::PasswordHistory(count) => {
+                    account.password_policy.history = count.map(|count| count as u32);
+                }
+                UserOption::PasswordReuseDays(days) => {
+                    account.password_policy.reuse_days = days.map(|days| days as u32);
+                }
+                UserOption::PasswordRequireCurrent(required) => {
+                    account.password_policy.require_current = required;
+                }
                 UserOption::FailedLoginAttempts(number) => {
                     let wrong = || ER_WRONG_VALUE.with(&[&"FAILED_LOGIN_ATTEMPTS", &number]);
                     let number = u16::try_from(number).ok().filter(|number| *number <= LOCKING_MAX);
@@ -225,7 +257,12 @@ impl<B: Backend> AccountStatements<'_, B> {
         Ok(())
     }
 
-    pub(super) fn create_user(&self, statement: &CreateUser<'_>, notes: &mut Vec<Diagnostic>) -> Outcome {
+    pub(super) fn create_user(
+        &self,
+        statement: &CreateUser<'_>,
+        notes: &mut Vec<Diagnostic>,
+        generated: &mut Vec<GeneratedPassword>,
+    ) -> Outcome {
         self.backend.change_accounts(|accounts, next_id| {
             let catalog = self.catalog();
             let admin = AccountAdmin::new(self.account, accounts);
@@ -255,8 +292,14 @@ impl<B: Backend> AccountStatements<'_, B> {
                     continue;
                 }
                 let mut account = Account::new(next_id(), &user, &host.to_ascii_lowercase());
-                self.apply_auth(&mut account, &spec.auth)?;
+                let made = self.generate(spec.auth.random_password, (&user, &host), generated);
+                let password = made.as_deref().map(str::as_bytes).or(spec.auth.password);
                 Self::apply_options(&mut account, statement.options)?;
+                let is_expired = account.password_expired;
+                let before = passwords::Before::of(&account);
+                self.apply_auth(&mut account, &spec.auth, password)?;
+                passwords::password_changed(self.core, &mut account, before, password, false)?;
+                account.password_expired = is_expired;
                 account.granted_roles =
                     roles.iter().map(|(user, host)| (Arc::clone(user), Arc::clone(host), false)).collect();
                 account.default_roles.clone_from(&roles);
@@ -266,10 +309,16 @@ impl<B: Backend> AccountStatements<'_, B> {
         })
     }
 
-    pub(super) fn alter_user(&self, statement: &AlterUser<'_>, notes: &mut Vec<Diagnostic>) -> Outcome {
+    pub(super) fn alter_user(
+        &self,
+        statement: &AlterUser<'_>,
+        notes: &mut Vec<Diagnostic>,
+        generated: &mut Vec<GeneratedPassword>,
+    ) -> Outcome {
         let mut changed = Vec::new();
         self.backend.change_accounts(|accounts, _| {
             let mut failed = Vec::new();
+            let mut changes_own = false;
             for spec in statement.users {
                 let (user, host) = account_meant(self.account, &spec.user);
                 let admin = AccountAdmin::new(self.account, accounts);
@@ -279,9 +328,12 @@ impl<B: Backend> AccountStatements<'_, B> {
                 }
                 if let Some(target) = accounts.find(&user, &host) {
                     admin.require_change_of(target)?;
-                    require_current_password(target, spec.auth.replace, own)?;
+                    if spec.auth.changes_password() {
+                        self.require_current(target, spec.auth.replace, own)?;
+                    }
                 }
-                self.refuse_second_password(spec.auth.retain_current, own)?;
+                self.require_second_password(spec.auth.retain_current || spec.auth.discard_old, own)?;
+                let made = self.generate(spec.auth.random_password, (&user, &host), generated);
                 let Some(account) = find_mut(accounts, &user, &host) else {
                     if statement.if_exists {
                         notes.push(note(3162, format!("Authorization ID '{user}'@'{host}' does not exist.")));
@@ -290,12 +342,33 @@ impl<B: Backend> AccountStatements<'_, B> {
                     }
                     continue;
                 };
-                self.apply_auth(account, &spec.auth)?;
-                if spec.auth.password.is_some() || spec.auth.hash.is_some() {
-                    account.password_expired = false;
+                let before = passwords::Before::of(account);
+                let password = made.as_deref().map(str::as_bytes).or(spec.auth.password);
+                self.apply_auth(account, &spec.auth, password)?;
+                if spec.auth.changes_password() {
+                    // A plugin alone leaves the account without a password, which it must get first.
+                    account.password_expired = password.is_none() && spec.auth.hash.is_none();
                 }
                 Self::apply_options(account, statement.options)?;
+                let is_expired = account.password_expired;
+                if spec.auth.changes_password() {
+                    passwords::password_changed(
+                        self.core,
+                        account,
+                        before,
+                        password,
+                        spec.auth.retain_current,
+                    )?;
+                    account.password_expired = is_expired;
+                }
+                if spec.auth.discard_old {
+                    account.second_auth_string = Box::default();
+                }
                 changed.push(account.id);
+                changes_own |= own && spec.auth.changes_password();
+            }
+            if !changes_own && failed.is_empty() {
+                self.account.require_valid_password()?;
             }
             if failed.is_empty() { Ok(()) } else { Err(cannot("ALTER USER", &failed, MISSING)) }
         })?;
@@ -313,25 +386,30 @@ impl<B: Backend> AccountStatements<'_, B> {
         Ok(())
     }
 
-    pub(super) fn set_password(&self, statement: &SetPassword<'_>) -> Outcome {
+    pub(super) fn set_password(
+        &self,
+        statement: &SetPassword<'_>,
+        generated: &mut Vec<GeneratedPassword>,
+    ) -> Outcome {
         let (user, host) = account_meant(self.account, &statement.user);
         let own = self.account.is_named(&user, &host);
-        let Some(password) = statement.password else { return Err(not_supported("SET PASSWORD TO RANDOM")) };
         self.backend.change_accounts(|accounts, _| {
             let admin = AccountAdmin::new(self.account, accounts);
             if !own {
+                self.account.require_valid_password()?;
                 admin.require_set_password()?;
             }
             if let Some(target) = accounts.find(&user, &host) {
                 admin.require_change_of(target)?;
-                require_current_password(target, statement.replace, own)?;
+                self.require_current(target, statement.replace, own)?;
             }
-            self.refuse_second_password(statement.retain_current, own)?;
+            self.require_second_password(statement.retain_current, own)?;
             let account = find_mut(accounts, &user, &host).ok_or_else(|| ER_PASSWORD_NO_MATCH.bare())?;
+            let made = self.generate(statement.password.is_none(), (&user, &host), generated);
+            let password = made.as_deref().map(str::as_bytes).or(statement.password).unwrap_or_default();
+            let before = passwords::Before::of(account);
             account.auth_string = self.hash_password(account.plugin, password)?;
-            account.password_changed_micros = self.core.env.clock.wall_micros();
-            account.password_expired = false;
-            Ok(())
+            passwords::password_changed(self.core, account, before, Some(password), statement.retain_current)
         })
     }
 
@@ -924,15 +1002,10 @@ pub(super) fn show_create_user(
         AccountTls::Ssl => " REQUIRE SSL",
         AccountTls::X509 => " REQUIRE X509",
     });
-    statement.push_str(if account.password_expired {
-        " PASSWORD EXPIRE"
-    } else {
-        " PASSWORD EXPIRE DEFAULT"
-    });
+    let (expiry, reuse) = passwords::clauses(account);
+    statement.push_str(&expiry);
     statement.push_str(if account.locked { " ACCOUNT LOCK" } else { " ACCOUNT UNLOCK" });
-    statement.push_str(
-        " PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT PASSWORD REQUIRE CURRENT DEFAULT",
-    );
+    statement.push_str(&reuse);
     let locking = account.password_locking;
     if locking.failed_attempts_max > 0 {
         let _ = write!(statement, " FAILED_LOGIN_ATTEMPTS {}", locking.failed_attempts_max);
@@ -959,16 +1032,46 @@ pub(super) fn account_statement<B: Backend>(
     reply: &mut Reply<'_>,
     run: impl FnOnce(&AccountStatements<'_, B>, &mut Vec<Diagnostic>) -> Outcome,
 ) -> Outcome {
+    password_statement(session, kind, reply, |run_statement, notes, _| run(run_statement, notes))
+}
+
+/// The same for a statement that may set passwords: answers with those that it made.
+pub(super) fn password_statement<B: Backend>(
+    session: &mut Session<B>,
+    kind: Option<StatementKind>,
+    reply: &mut Reply<'_>,
+    run: impl FnOnce(&AccountStatements<'_, B>, &mut Vec<Diagnostic>, &mut Vec<GeneratedPassword>) -> Outcome,
+) -> Outcome {
     transaction_statements::implicit_commit_then(session, reply, |session, reply| {
         if let Some(kind) = kind {
             session.count(kind);
         }
-        let mut notes = Vec::new();
-        let ran = run(&account_statements(session), &mut notes);
+        let (mut notes, mut generated) = (Vec::new(), Vec::new());
+        let ran = run(&account_statements(session), &mut notes, &mut generated);
         session.diagnostics.extend(notes, session.variables.settings().diagnostics);
         ran?;
         session.account.renew(&session.shared.core);
-        session.send_ok(reply)
+        session.account.password_changed(&session.shared.core);
+        if generated.is_empty() {
+            return session.send_ok(reply);
+        }
+        let columns = [
+            ("user", text(USER_NAME_CHARS_MAX as u32)),
+            ("host", text(HOST_NAME_CHARS_MAX as u32)),
+            ("generated password", text(255)),
+            ("auth_factor", unsigned()),
+        ];
+        let mut listing = Listing::new(&columns);
+        for GeneratedPassword { user, host, password } in &generated {
+            listing.push(&[Cell::Text(user), Cell::Text(host), Cell::Text(password), Cell::UInt(1)]);
+        }
+        session.results.end_query(listing.rows.row_count as u64);
+        listing.send(
+            reply,
+            session.variables.settings().results_charset,
+            session.status_flags(),
+            session.diagnostics.packet_count(),
+        )
     })
 }
 
@@ -978,6 +1081,7 @@ pub(super) fn account_statements<B: Backend>(session: &Session<B>) -> AccountSta
         core: &session.shared.core,
         backend: &*session.shared.backend,
         account: &session.account,
+        random_length: session.variables.unsigned(known::generated_random_password_length()),
         names: session.names(),
     }
 }
@@ -1023,24 +1127,6 @@ fn leads_to(accounts: &Accounts, from: (&str, &str), to: (&str, &str)) -> bool {
         seen.push(name);
     }
     false
-}
-
-/// REPLACE: the account's own password as it is, and nobody else's.
-///
-/// # Errors
-/// 3891, 3893.
-fn require_current_password(account: &Account, replace: Option<&[u8]>, own: bool) -> Outcome {
-    let Some(given) = replace else { return Ok(()) };
-    if !own {
-        return Err(ER_CURRENT_PASSWORD_NOT_REQUIRED.bare());
-    }
-    let stored = &account.auth_string;
-    let right = match account.plugin {
-        _ if stored.is_empty() => given.is_empty(),
-        AuthPlugin::CachingSha2 => wire::auth::sha2_verify_full(stored, given),
-        AuthPlugin::Native => *wire::auth::native_stored(given).as_bytes() == **stored,
-    };
-    if right { Ok(()) } else { Err(ER_INCORRECT_CURRENT_PASSWORD.bare()) }
 }
 
 fn is_named(account: &Account, user: &str, host: &str) -> bool {

@@ -42,7 +42,8 @@ impl CurrentAccount {
             .find(&proved.user, &proved.host)
             .map_or_else(|| Arc::new(Account::new(AccountId(0), &proved.user, &proved.host)), Arc::clone);
         Self {
-            account: SessionAccount::at_login(accounts, &account, client_host),
+            account: SessionAccount::at_login(accounts, &account, client_host)
+                .with_expired_password(proved.password.is_expired()),
             accounts_seen: Arc::clone(accounts),
             catalog_seen: catalog.version,
             user_at_host: format!("{user}@{client_host}"),
@@ -53,7 +54,8 @@ impl CurrentAccount {
     pub(super) fn change(&mut self, catalog: &Catalog, proved: &service::Account, user: &str) {
         let client_host = self.user_and_host().1.to_owned();
         if let Some(account) = catalog.accounts.find(&proved.user, &proved.host) {
-            self.account = SessionAccount::at_login(&catalog.accounts, account, &client_host);
+            self.account = SessionAccount::at_login(&catalog.accounts, account, &client_host)
+                .with_expired_password(proved.password.is_expired());
         }
         self.accounts_seen = Arc::clone(&catalog.accounts);
         self.user_at_host = format!("{user}@{client_host}");
@@ -77,6 +79,13 @@ impl CurrentAccount {
         }
         self.account = self.account.renewed(&catalog.accounts);
         self.accounts_seen = Arc::clone(&catalog.accounts);
+    }
+
+    /// A statement about passwords has run: perhaps it was this account's, which is no longer expired then.
+    pub(super) fn password_changed(&mut self, core: &Core) {
+        if self.account.must_change_password() && !core.password_expiry(&self.account).is_expired() {
+            self.account = Arc::clone(&self.account).with_expired_password(false);
+        }
     }
 
     /// All accounts, as of the last look.

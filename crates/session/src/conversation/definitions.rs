@@ -285,7 +285,7 @@ fn create_table_as<B: Backend>(
     filled
 }
 
-/// ANALYZE, CHECK, OPTIMIZE, REPAIR, CHECKSUM TABLE.
+/// ANALYZE, CHECK, OPTIMIZE, REPAIR TABLE.
 pub(crate) fn maintain_tables<B: Backend>(
     session: &mut Session<B>,
     maintain: &Maintain<'_>,
@@ -293,15 +293,11 @@ pub(crate) fn maintain_tables<B: Backend>(
 ) -> Outcome {
     session.tables.commit(&session.shared, &session.variables)?;
     session.tables.wait_for_commit(reply);
-    if maintain.kind == MaintainKind::Checksum {
-        return Err(not_supported("CHECKSUM TABLE"));
-    }
     let operation = match maintain.kind {
         MaintainKind::Analyze => "analyze",
         MaintainKind::Check => "check",
         MaintainKind::Optimize => "optimize",
         MaintainKind::Repair => "repair",
-        MaintainKind::Checksum => "checksum",
     };
     let mut listing = Listing::new(&[
         ("Table", text(128)),
@@ -385,7 +381,7 @@ pub(crate) fn maintain_tables<B: Backend>(
                 analyze(session, &entry)?;
                 row("status", "OK");
             }
-            MaintainKind::Check | MaintainKind::Checksum => {
+            MaintainKind::Check => {
                 let has = |option: &str| maintain.options.contains(&option);
                 let depth = match () {
                     () if has("EXTENDED") => CheckDepth::Entries,

@@ -7,6 +7,7 @@ use types::{Value, ValueRef};
 
 use super::accounts;
 use super::attempt::{Attempt, until_planned};
+use super::checksum;
 use super::definitions;
 use super::digest_lookup;
 use super::digest_lookup::DigestLookup;
@@ -209,22 +210,28 @@ pub(crate) fn dispatch<B: Backend>(
         }
         Statement::Deallocate(name) => prepared_commands::deallocate(session, &name_text(name.text), reply),
         Statement::Maintain(maintain) => run_maintain(session, maintain, reply),
+        Statement::Checksum { tables, is_quick } => {
+            session.count(StatementKind::Checksum);
+            checksum::checksum_tables(session, tables, is_quick, reply)
+        }
         Statement::Flush(flush) => run_flush(session, flush, reply),
         Statement::Shutdown => {
             session.shared.core.request_shutdown();
             session.send_ok(reply)
         }
 
-        Statement::CreateUser(create) => {
-            accounts::account_statement(session, Some(StatementKind::CreateUser), reply, |run, notes| {
-                run.create_user(create, notes)
-            })
-        }
-        Statement::AlterUser(alter) => {
-            accounts::account_statement(session, Some(StatementKind::AlterUser), reply, |run, notes| {
-                run.alter_user(alter, notes)
-            })
-        }
+        Statement::CreateUser(create) => accounts::password_statement(
+            session,
+            Some(StatementKind::CreateUser),
+            reply,
+            |run, notes, made| run.create_user(create, notes, made),
+        ),
+        Statement::AlterUser(alter) => accounts::password_statement(
+            session,
+            Some(StatementKind::AlterUser),
+            reply,
+            |run, notes, made| run.alter_user(alter, notes, made),
+        ),
         Statement::DropUser { if_exists, users } => {
             let kind = Some(StatementKind::DropUser);
             accounts::account_statement(session, kind, reply, |run, notes| {
@@ -254,7 +261,7 @@ pub(crate) fn dispatch<B: Backend>(
             })
         }
         Statement::SetPassword(set) => {
-            accounts::account_statement(session, None, reply, |run, _| run.set_password(set))
+            accounts::password_statement(session, None, reply, |run, _, made| run.set_password(set, made))
         }
         Statement::SetDefaultRole(set) => {
             accounts::account_statement(session, None, reply, |run, _| run.set_default_role(set))

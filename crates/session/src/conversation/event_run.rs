@@ -88,6 +88,8 @@ fn request(user: &str, host: &str, control: Arc<ConnectionControl>) -> ConnectRe
             host: host.to_owned(),
             plugin: AuthPlugin::CachingSha2,
             stored: Vec::new(),
+            second_stored: Vec::new(),
+            password: service::PasswordExpiry::Valid,
             require_tls: false,
             locked: false,
             connection_admin: false,

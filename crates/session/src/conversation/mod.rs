@@ -26,6 +26,7 @@ mod account_names;
 pub mod accounts;
 pub(crate) mod attempt;
 mod branch;
+mod checksum;
 mod client;
 mod context;
 mod current_account;
@@ -56,6 +57,7 @@ mod memory;
 mod memory_limits;
 mod names;
 mod parameters;
+mod passwords;
 mod plan_fit;
 pub mod plans;
 pub mod prepared;
@@ -541,12 +543,14 @@ impl<B: Backend> service::Session for Session<B> {
 
     fn init_db(&mut self, database: &[u8], reply: &mut Reply<'_>) -> Outcome {
         self.diagnostics.clear();
+        self.account.require_valid_password()?;
         statement::log_general(&self.shared, self.variables.settings(), "Init DB", &database);
         self.use_database(&String::from_utf8_lossy(database))?;
         self.send_use_ok(reply)
     }
 
     fn field_list(&mut self, table: &[u8], wildcard: &[u8], reply: &mut Reply<'_>) -> Outcome {
+        self.account.require_valid_password()?;
         definitions::list_fields(self, table, wildcard, reply)
     }
 
@@ -587,6 +591,7 @@ impl<B: Backend> service::Session for Session<B> {
     }
 
     fn process_kill(&mut self, connection_id: u32, reply: &mut Reply<'_>) -> Outcome {
+        self.account.require_valid_password()?;
         self.kill(u64::from(connection_id), false)?;
         self.send_ok(reply)
     }

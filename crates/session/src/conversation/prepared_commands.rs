@@ -113,6 +113,7 @@ pub(crate) fn prepare_statement<B: Backend>(
 }
 
 fn prepare_now<B: Backend>(session: &mut Session<B>, sql: &[u8], reply: &mut Reply<'_>) -> Outcome {
+    session.account.require_valid_password()?;
     require_room(&session.shared.core)?;
     let (places, plan) = memory::lend(|arena: &mut bumpalo::Bump| check_prepare(session, sql, arena))?;
     let results = session.variables.settings().results_charset;

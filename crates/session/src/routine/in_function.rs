@@ -15,9 +15,11 @@ pub(crate) fn require_allowed(statement: &Statement<'_>, place: &str) -> Result<
     let not_here = |what: &str| Err(e::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG.with(&[&what]));
     match statement {
         Statement::Query(query) if query.into.is_none() => Err(e::ER_SP_NO_RETSET.with(&[&place])),
-        Statement::Show(_) | Statement::Describe { .. } | Statement::Explain(_) | Statement::Help(_) => {
-            Err(e::ER_SP_NO_RETSET.with(&[&place]))
-        }
+        Statement::Show(_)
+        | Statement::Describe { .. }
+        | Statement::Explain(_)
+        | Statement::Help(_)
+        | Statement::Checksum { .. } => Err(e::ER_SP_NO_RETSET.with(&[&place])),
         Statement::Query(_)
         | Statement::Insert(_)
         | Statement::Update(_)

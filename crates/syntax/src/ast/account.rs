@@ -34,6 +34,14 @@ pub struct Auth<'a> {
     pub multi_factor: bool,
 }
 
+impl Auth<'_> {
+    /// Whether `IDENTIFIED` is written, which sets the password: to none if it says nothing of it.
+    #[must_use]
+    pub fn changes_password(&self) -> bool {
+        self.plugin.is_some() || self.password.is_some() || self.random_password || self.hash.is_some()
+    }
+}
+
 /// An account and how it proves itself.
 #[derive(Clone, Copy, Debug)]
 pub struct UserSpec<'a> {

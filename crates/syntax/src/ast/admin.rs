@@ -313,7 +313,6 @@ pub enum MaintainKind {
     Check,
     Optimize,
     Repair,
-    Checksum,
 }
 
 /// `FLUSH`.

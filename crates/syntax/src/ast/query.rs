@@ -138,6 +138,8 @@ pub struct SelectOptions {
     pub calc_found_rows: bool,
     /// `SQL_NO_CACHE`.
     pub no_cache: bool,
+    /// `*` is the whole row of a table, with columns that no statement can name. Cannot be written: of queries that the server makes.
+    pub whole_rows: bool,
 }
 
 /// One entry of the select list.

@@ -105,7 +105,8 @@ impl<'a> Parser<'a> {
             T::GRANT => self.grant(),
             T::REVOKE => self.revoke(),
             T::FLUSH => self.flush(),
-            T::ANALYZE | T::CHECK | T::OPTIMIZE | T::REPAIR | T::CHECKSUM => self.maintain(),
+            T::ANALYZE | T::CHECK | T::OPTIMIZE | T::REPAIR => self.maintain(),
+            T::CHECKSUM => self.checksum(),
             T::HANDLER => self.handler(),
             T::HELP => {
                 self.bump();
@@ -481,8 +482,7 @@ impl<'a> Parser<'a> {
             T::ANALYZE => MaintainKind::Analyze,
             T::CHECK => MaintainKind::Check,
             T::OPTIMIZE => MaintainKind::Optimize,
-            T::REPAIR => MaintainKind::Repair,
-            _ => MaintainKind::Checksum,
+            _ => MaintainKind::Repair,
         };
         let mut local = false;
         if matches!(kind, MaintainKind::Analyze | MaintainKind::Optimize | MaintainKind::Repair) {
@@ -496,10 +496,6 @@ impl<'a> Parser<'a> {
         let mut histogram = None;
         match kind {
             MaintainKind::Check | MaintainKind::Repair => options = self.maintain_options()?,
-            MaintainKind::Checksum if self.at_any(&[T::QUICK, T::EXTENDED]) => {
-                let word = self.bump().kind.word();
-                options = std::slice::from_ref(self.alloc(word));
-            }
             MaintainKind::Analyze if self.at_any(&[T::UPDATE, T::DROP]) => {
                 let update = self.bump().kind == T::UPDATE;
                 self.expect_all(&[T::HISTOGRAM, T::ON])?;
@@ -515,6 +511,17 @@ impl<'a> Parser<'a> {
         }
         let maintain = Maintain { kind, local, tables, options, histogram_columns, histogram };
         Ok(Statement::Maintain(self.alloc(maintain)))
+    }
+
+    fn checksum(&mut self) -> R<Statement<'a>> {
+        self.bump();
+        self.expect_any(&[T::TABLE, T::TABLES])?;
+        let tables = self.object_names()?;
+        let is_quick = self.eat(T::QUICK);
+        if !is_quick {
+            self.eat(T::EXTENDED);
+        }
+        Ok(Statement::Checksum { tables, is_quick })
     }
 
     pub(super) fn histogram_parameters(&mut self) -> R<HistogramChange<'a>> {
