@@ -18,14 +18,16 @@
 mod change;
 mod path;
 mod print;
+mod search;
 mod text;
 mod value;
 
 pub use change::{
     ArrayInsertError, Change, array_insert, change, contains, depth, merge_patch, merge_preserve, overlaps,
 };
-pub use path::{Leg, Path, PathError, Stopped, search_paths};
+pub use path::{Leg, Path, PathError, Stopped};
 pub use print::{print, print_pretty, write_quoted};
+pub use search::Search;
 pub use text::{DEPTH_MAX, ParseError, ParseErrorKind, parse, parse_tree};
 pub use value::{
     Json, Kind, View, compare, is_boolean, is_number, scalar_text, sort_key, string, to_datetime, to_double,

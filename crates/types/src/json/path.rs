@@ -300,7 +300,7 @@ impl Path {
 pub struct Stopped;
 
 /// Number of values visited along a path between two checks whether the statement has to end.
-const STEPS_PER_LOOK: u32 = 1024;
+pub(super) const STEPS_PER_LOOK: u32 = 1024;
 
 fn index(text: &[u8], at: &mut usize) -> Result<Index, PathError> {
     let number = |at: &mut usize| -> Result<usize, PathError> {
@@ -332,45 +332,4 @@ fn index(text: &[u8], at: &mut usize) -> Result<Index, PathError> {
         return Ok(Index { offset, from_end: true });
     }
     Ok(Index { offset: number(at)?, from_end: false })
-}
-
-/// The paths, from the root, of all strings below `view` that `matches` accepts, as JSON_SEARCH shows them. Stops
-/// after the first if `one`.
-pub fn search_paths(
-    view: View<'_>,
-    prefix: &[u8],
-    one: bool,
-    matches: &mut dyn FnMut(&[u8]) -> bool,
-    found: &mut Vec<Vec<u8>>,
-) {
-    if one && !found.is_empty() {
-        return;
-    }
-    match view.kind() {
-        Kind::String if matches(view.string()) => found.push(prefix.to_vec()),
-        Kind::Array => {
-            for (i, element) in view.elements().enumerate() {
-                let mut path = prefix.to_vec();
-                path.push(b'[');
-                crate::number::write_u64(i as u64, &mut path);
-                path.push(b']');
-                search_paths(element, &path, one, matches, found);
-            }
-        }
-        Kind::Object => {
-            for (key, value) in view.members() {
-                let mut path = prefix.to_vec();
-                path.push(b'.');
-                let plain = key.first().is_some_and(|byte| !byte.is_ascii_digit())
-                    && key.iter().all(|&byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$');
-                if plain {
-                    path.extend_from_slice(key);
-                } else {
-                    super::write_quoted(key, &mut path);
-                }
-                search_paths(value, &path, one, matches, found);
-            }
-        }
-        _ => {}
-    }
 }

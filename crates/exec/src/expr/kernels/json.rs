@@ -1,7 +1,5 @@
 //! JSON functions.
 
-use std::collections::HashSet;
-
 use super::super::compile::{Class, ScalarKernel};
 use super::super::context::SqlResult;
 use super::super::convert::{self, Target, as_utf8};
@@ -442,30 +440,24 @@ fn search(r: &mut Row<'_, '_>) -> SqlResult<()> {
     let collation = if own.charset() == Charset::Utf8mb4 { own } else { CollationId::UTF8MB4_BIN };
     let pattern = LikePattern::new(collation, r.bytes(2), Some(escape));
     let mut matches = |text: &[u8]| pattern.matches(text);
-    let mut found = Vec::new();
+    let mut search = json::Search::new(!all, &mut matches);
     let document = r.bytes(0);
     if r.count() <= 4 {
-        json::search_paths(View::new(document), b"$", !all, &mut matches, &mut found);
+        let searched = search.at(document, &Path { legs: Vec::new() });
+        whole(r, searched)?;
     } else {
         let mut paths = take_paths(r);
-        let mut seen = HashSet::new();
+        // A path that is none is an error, also behind one where something is found.
         for i in 4..r.count() {
-            let text = r.bytes(i);
-            let path = paths.get(text)?;
-            if path.has_wildcard() {
-                return Err(service::error::ER_NOT_SUPPORTED_YET.with(&[&"JSON_SEARCH with a wildcard path"]));
-            }
-            if let Some(view) = path.within_arrays(document) {
-                let mut below = Vec::new();
-                json::search_paths(view, text.trim_ascii(), !all, &mut matches, &mut below);
-                found.extend(below.into_iter().filter(|path| seen.insert(path.clone())));
-            }
-            if !all && !found.is_empty() {
-                break;
-            }
+            paths.get(r.bytes(i))?;
+        }
+        for i in 4..r.count() {
+            let searched = search.at(document, paths.get(r.bytes(i))?);
+            whole(r, searched)?;
         }
         *r.state = Some(paths);
     }
+    let mut found = search.into_found();
     match found.len() {
         0 => r.null(),
         1 => put_tree(r, &Json::String(found.swap_remove(0))),
