@@ -36,6 +36,46 @@ impl std::ops::Deref for SessionAccount {
     }
 }
 
+/// Adds what a role may do below the global level, and its dynamic privileges: one entry for each schema, table and routine.
+fn add_privileges(to: &mut Account, role: &Account) {
+    for (name, with_grant) in &role.dynamic {
+        match to.dynamic.iter_mut().find(|(held, _)| held == name) {
+            Some((_, held_with_grant)) => *held_with_grant |= with_grant,
+            None => to.dynamic.push((Arc::clone(name), *with_grant)),
+        }
+    }
+    to.dynamic.sort_unstable();
+    for schema in &role.schemas {
+        match to.schemas.iter_mut().find(|held| held.pattern == schema.pattern) {
+            Some(held) => held.privileges |= schema.privileges,
+            None => to.schemas.push(schema.clone()),
+        }
+    }
+    for table in &role.tables {
+        let found =
+            to.tables.iter_mut().find(|held| held.schema == table.schema && held.table == table.table);
+        let Some(held) = found else {
+            to.tables.push(table.clone());
+            continue;
+        };
+        held.privileges |= table.privileges;
+        for column in &table.columns {
+            match held.columns.iter_mut().find(|held| catalog::names_equal(&held.column, &column.column)) {
+                Some(held) => held.privileges |= column.privileges,
+                None => held.columns.push(column.clone()),
+            }
+        }
+    }
+    for routine in &role.routines {
+        let found =
+            to.routines.iter_mut().find(|held| held.is_on(routine.kind, &routine.schema, &routine.name));
+        match found {
+            Some(held) => held.privileges |= routine.privileges,
+            None => to.routines.push(routine.clone()),
+        }
+    }
+}
+
 impl SessionAccount {
     /// `account` with those of `roles` that are granted to it, and with the roles granted to these.
     #[must_use]
@@ -53,10 +93,7 @@ impl SessionAccount {
             }
             if let Some(role) = accounts.find(&name.0, &name.1) {
                 merged.global |= role.global;
-                merged.dynamic.extend(role.dynamic.iter().cloned());
-                merged.schemas.extend(role.schemas.iter().cloned());
-                merged.tables.extend(role.tables.iter().cloned());
-                merged.routines.extend(role.routines.iter().cloned());
+                add_privileges(&mut merged, role);
                 waiting.extend(
                     role.granted_roles.iter().map(|(user, host, _)| (Arc::clone(user), Arc::clone(host))),
                 );

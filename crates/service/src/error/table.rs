@@ -497,6 +497,7 @@ table! {
     1800 ER_UNKNOWN_ALTER_ALGORITHM "HY000" "Unknown ALGORITHM '%s'";
     1801 ER_UNKNOWN_ALTER_LOCK "HY000" "Unknown LOCK type '%s'";
     1808 ER_TABLE_SCHEMA_MISMATCH "HY000" "Schema mismatch (%s)";
+    1809 ER_TABLE_IN_SYSTEM_TABLESPACE "HY000" "Table '%-.192s' in system tablespace";
     1810 ER_IO_READ_ERROR "HY000" "IO Read error: (%lu, %s) %s";
     1811 ER_IO_WRITE_ERROR "HY000" "IO Write error: (%lu, %s) %s";
     1815 ER_INTERNAL_ERROR "HY000" "Internal error: %s";
@@ -722,6 +723,7 @@ table! {
     3698 ER_REGEXP_STACK_OVERFLOW "HY000" "Overflow in the regular expression backtrack stack.";
     3699 ER_REGEXP_TIME_OUT "HY000" "Timeout exceeded in regular expression match.";
     3700 ER_REGEXP_PATTERN_TOO_BIG "HY000" "The regular expression pattern exceeds limits on size or complexity.";
+    3707 ER_RESTART_SERVER_FAILED "HY000" "Restart server failed (%s).";
     3719 ER_DEPRECATED_UTF8_ALIAS "HY000" "'utf8' is currently an alias for the character set UTF8MB3, but will be an alias for UTF8MB4 in a future release. Please consider using UTF8MB4 in order to be unambiguous.";
     3720 ER_DEPRECATED_NATIONAL "HY000" "NATIONAL/NCHAR/NVARCHAR implies the character set UTF8MB3, which will be replaced by UTF8MB4 in a future release. Please consider using CHAR(x) CHARACTER SET UTF8MB4 in order to be unambiguous.";
     3721 ER_INVALID_DEFAULT_UTF8MB4_COLLATION "HY000" "Invalid default collation %s: utf8mb4_0900_ai_ci or utf8mb4_general_ci expected";

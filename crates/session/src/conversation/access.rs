@@ -127,7 +127,7 @@ impl Access<'_> {
             | Statement::SetRole(_)
             | Statement::Help(_) => Ok(()),
             // These answer 1235.
-            Statement::Restart | Statement::Binlog(_) | Statement::Unsupported { .. } => Ok(()),
+            Statement::Binlog(_) | Statement::Unsupported { .. } => Ok(()),
             // What they mean is looked up first: `use_database`, `kill`, `find_procedure`, the accounts as they are.
             Statement::Use(_)
             | Statement::Kill { .. }
@@ -235,7 +235,7 @@ impl Access<'_> {
             }
             // What RESET PERSIST needs depends on what is persisted.
             Statement::Reset(_) | Statement::ResetPersist(_) => Ok(()),
-            Statement::Shutdown => global(Privileges::SHUTDOWN, "SHUTDOWN"),
+            Statement::Shutdown | Statement::Restart => global(Privileges::SHUTDOWN, "SHUTDOWN"),
             Statement::Show(show) => self.require_show(show),
             Statement::Describe { table, .. } => self.require_any_on(table),
         }

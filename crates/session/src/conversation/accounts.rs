@@ -545,7 +545,7 @@ impl<B: Backend> AccountStatements<'_, B> {
                 let roles = match statement.roles {
                     SetRole::None | SetRole::Default => Vec::new(),
                     SetRole::All | SetRole::AllExcept(_) => granted_names(granted),
-                    SetRole::Roles(roles) => self.granted_among(roles, granted, &user, &host)?,
+                    SetRole::Roles(roles) => granted_among(self.account, roles, granted, &user, &host)?,
                 };
                 let account = find_mut(accounts, &user, &host)
                     .ok_or_else(|| cannot("SET DEFAULT ROLE", &[shown(name)], MISSING))?;
@@ -553,31 +553,6 @@ impl<B: Backend> AccountStatements<'_, B> {
             }
             Ok(())
         })
-    }
-
-    /// Those of `roles`, all of which must be granted to `user`@`host`.
-    ///
-    /// # Errors
-    /// 3530.
-    fn granted_among(
-        &self,
-        roles: &[Name<'_>],
-        granted: &[(Arc<str>, Arc<str>, bool)],
-        user: &str,
-        host: &str,
-    ) -> Result<Vec<RoleName>> {
-        let mut names: Vec<RoleName> = Vec::with_capacity(roles.len());
-        for role in roles {
-            let (role_user, role_host) = account_named(self.account, role);
-            let found = granted.iter().find(|found| *found.0 == *role_user && *found.1 == *role_host);
-            let missing = || ER_ROLE_NOT_GRANTED.with(&[&role_user, &role_host, &user, &host]);
-            let found = found.ok_or_else(missing)?;
-            let name = (Arc::clone(&found.0), Arc::clone(&found.1));
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        Ok(names)
     }
 
     /// SET ROLE: the account with those of its granted roles active.
@@ -592,13 +567,13 @@ impl<B: Backend> AccountStatements<'_, B> {
             SetRole::Default => account.default_roles.clone(),
             SetRole::All => granted_names(&account.granted_roles),
             SetRole::AllExcept(except) => {
-                let except =
-                    self.granted_among(except, &account.granted_roles, user, host).unwrap_or_default();
+                let except = granted_among(self.account, except, &account.granted_roles, user, host)
+                    .unwrap_or_default();
                 let mut all = granted_names(&account.granted_roles);
                 all.retain(|role| !except.contains(role));
                 all
             }
-            SetRole::Roles(roles) => self.granted_among(roles, &account.granted_roles, user, host)?,
+            SetRole::Roles(roles) => granted_among(self.account, roles, &account.granted_roles, user, host)?,
         };
         Ok(SessionAccount::new(&catalog.accounts, account, &active, &self.account.client_host))
     }
@@ -947,6 +922,31 @@ impl<B: Backend> AccountStatements<'_, B> {
     }
 }
 
+/// Those of `roles`, all of which must be granted to `user`@`host`.
+///
+/// # Errors
+/// 3530.
+fn granted_among(
+    own_account: &SessionAccount,
+    roles: &[Name<'_>],
+    granted: &[(Arc<str>, Arc<str>, bool)],
+    user: &str,
+    host: &str,
+) -> Result<Vec<RoleName>> {
+    let mut names: Vec<RoleName> = Vec::with_capacity(roles.len());
+    for role in roles {
+        let (role_user, role_host) = account_named(own_account, role);
+        let found = granted.iter().find(|found| *found.0 == *role_user && *found.1 == *role_host);
+        let missing = || ER_ROLE_NOT_GRANTED.with(&[&role_user, &role_host, &user, &host]);
+        let found = found.ok_or_else(missing)?;
+        let name = (Arc::clone(&found.0), Arc::clone(&found.1));
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
 /// SHOW GRANTS.
 pub(super) fn show_grants(
     catalog: &Catalog,
@@ -954,16 +954,25 @@ pub(super) fn show_grants(
     user: Option<UserRef<'_>>,
     using: &[Name<'_>],
 ) -> Result<Listing> {
-    if !using.is_empty() {
-        return Err(not_supported("SHOW GRANTS ... USING"));
-    }
     let (name, host) = account_meant(own_account, &user.unwrap_or(UserRef::Current));
     let Some(account) = catalog.accounts.find(&name, &host) else {
         return Err(ER_NONEXISTING_GRANT.with(&[&name, &host]));
     };
-    // One's own privileges are shown with those of the active roles, unless the account is named.
+    // One's own privileges are shown with those of the active roles, unless the account is named or roles are.
     let own = matches!(user, None | Some(UserRef::Current));
-    let account: &Account = if own { own_account } else { account };
+    let with_roles = match using {
+        [] => None,
+        roles => {
+            let (user, host) = (&account.user, &account.host);
+            let roles = granted_among(own_account, roles, &account.granted_roles, user, host)?;
+            Some(SessionAccount::new(&catalog.accounts, account, &roles, &own_account.client_host))
+        }
+    };
+    let account: &Account = match &with_roles {
+        Some(account) => account,
+        None if own => own_account,
+        None => account,
+    };
     let mut listing = Listing::new(&[(&format!("Grants for {name}@{host}"), text(1024))]);
     for line in grants_of(account) {
         listing.push(&[Cell::Text(&line)]);

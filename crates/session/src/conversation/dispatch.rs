@@ -1,6 +1,6 @@
 //! Which statement goes where.
 
-use service::error::ER_EMPTY_QUERY;
+use service::error::{ER_EMPTY_QUERY, ER_RESTART_SERVER_FAILED};
 use service::{CommandOutcome, Outcome, Reply};
 use syntax::ast::{Flush, MaintainKind, Show, ShowFilter, Statement};
 use types::{Value, ValueRef};
@@ -286,8 +286,16 @@ pub(crate) fn dispatch<B: Backend>(
             session.send_ok(reply)
         }
         Statement::Reset(what) => Err(not_supported(&format!("RESET {what}"))),
-        Statement::Help(_) => Err(not_supported("HELP")),
-        Statement::Restart => Err(not_supported("RESTART")),
+        Statement::Help(_) => {
+            session.count(StatementKind::Help);
+            show::send_listing(session, &show::help_topics(), reply)
+        }
+        // Nothing that would start the server again watches over it.
+        Statement::Restart => {
+            session.count(StatementKind::Restart);
+            session.tables.commit(&session.shared, &session.variables)?;
+            Err(ER_RESTART_SERVER_FAILED.with(&[&"mysqld is not managed by supervisor process"]))
+        }
         Statement::Binlog(_) => Err(not_supported("BINLOG")),
         Statement::Unsupported { what } => Err(not_supported(what)),
     };
@@ -297,9 +305,8 @@ pub(crate) fn dispatch<B: Backend>(
 fn run_flush<B: Backend>(session: &mut Session<B>, flush: &Flush<'_>, reply: &mut Reply<'_>) -> Outcome {
     session.count(StatementKind::Flush);
     match *flush {
-        Flush::Tables { export: true, .. } => return Err(not_supported("FLUSH TABLES ... FOR EXPORT")),
-        Flush::Tables { names, read_lock, .. } => {
-            return lock_tables::flush_tables(session, names, read_lock, reply);
+        Flush::Tables { names, read_lock, export } => {
+            return lock_tables::flush_tables(session, names, read_lock, export, reply);
         }
         Flush::Things(things) => {
             session.tables.require_no_branch()?;

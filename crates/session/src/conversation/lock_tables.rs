@@ -1,4 +1,4 @@
-//! LOCK TABLES, UNLOCK TABLES, FLUSH TABLES ... WITH READ LOCK, LOCK INSTANCE FOR BACKUP.
+//! LOCK TABLES, UNLOCK TABLES, FLUSH TABLES ... WITH READ LOCK and FOR EXPORT, LOCK INSTANCE FOR BACKUP.
 //!
 //! LOCK TABLES takes the metadata locks of all its tables together, for reading only or alone, and until UNLOCK TABLES the
 //! session may use these tables and no others, each reference by a lock of its own (MySQL's rule: a statement that names a
@@ -12,8 +12,12 @@
 use std::sync::Arc;
 
 use access::MetadataWait;
-use service::error::{ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NONUNIQ_TABLE};
-use service::{Outcome, Reply, SqlError};
+use catalog::TableKind;
+use service::error::{
+    ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NO_SUCH_TABLE, ER_NONUNIQ_TABLE, ER_TABLE_IN_SYSTEM_TABLESPACE,
+    ER_WRONG_OBJECT,
+};
+use service::{Diagnostic, Level, Outcome, Reply, SqlError};
 use syntax::ast::{LockTable, ObjectName, Statement, TableLock};
 
 use super::Session;
@@ -22,6 +26,7 @@ use super::names::{Names, name_text};
 use super::table_state::TableState;
 use crate::backend::Backend;
 use crate::status::StatementKind;
+use crate::temporary::TemporaryTables;
 
 fn alias_of<'a>(table: &LockTable<'a>) -> &'a [u8] {
     table.alias.map_or(table.name.name.text, |alias| alias.text)
@@ -133,12 +138,15 @@ pub(super) fn lock_tables<B: Backend>(
         let write = table.mode == TableLock::Write;
         (table.name, table.alias.map(|alias| name_text(alias.text)), write)
     });
-    lock_named(session, tables.collect(), reply)
+    lock_named(session, tables.collect(), true, reply)?;
+    session.send_ok(reply)
 }
 
+/// Locks tables by name, alias and whether for writing. `sees_temporary`: a name may be that of a temporary table.
 fn lock_named<B: Backend>(
     session: &mut Session<B>,
     wanted: Vec<(ObjectName<'_>, Option<String>, bool)>,
+    sees_temporary: bool,
     reply: &mut Reply<'_>,
 ) -> Outcome {
     let mut tables = Vec::with_capacity(wanted.len());
@@ -159,20 +167,14 @@ fn lock_named<B: Backend>(
     let control = &session.shared.control;
     let killed = || control.is_killed();
     let lock_wait = MetadataWait { time: session.variables.lock_wait(), killed: &killed, may_requeue: false };
+    let none = TemporaryTables::default();
     let names = Names {
         core: &session.shared.core,
         database: session.database.as_ref(),
-        temporary: &session.tables.temporary,
+        temporary: if sees_temporary { &session.tables.temporary } else { &none },
     };
     let changing = &session.shared.process.changing;
-    session.tables.locks.lock_tables(
-        tables,
-        || names.catalog(),
-        &session.shared.core,
-        changing,
-        lock_wait,
-    )?;
-    session.send_ok(reply)
+    session.tables.locks.lock_tables(tables, || names.catalog(), &session.shared.core, changing, lock_wait)
 }
 
 /// UNLOCK TABLES: releases what LOCK TABLES and FLUSH TABLES WITH READ LOCK took.
@@ -187,19 +189,21 @@ pub(super) fn unlock_tables<B: Backend>(session: &mut Session<B>, reply: &mut Re
     session.send_ok(reply)
 }
 
-/// `FLUSH TABLES [names] [WITH READ LOCK]`.
+/// `FLUSH TABLES [names] [WITH READ LOCK | FOR EXPORT]`.
 pub(super) fn flush_tables<B: Backend>(
     session: &mut Session<B>,
     names: &[ObjectName<'_>],
     read_lock: bool,
+    export: bool,
     reply: &mut Reply<'_>,
 ) -> Outcome {
-    if read_lock && session.tables.locks.has_tables() {
+    let locks = read_lock || export;
+    if locks && session.tables.locks.has_tables() {
         return Err(ER_LOCK_OR_ACTIVE_TRANSACTION.bare());
     }
-    match (names, read_lock) {
+    match (names, locks) {
         ([], true) => flush_with_read_lock(session, reply),
-        (names, true) => lock_named(session, names.iter().map(|name| (*name, None, false)).collect(), reply),
+        (names, true) => flush_and_lock(session, names, export, reply),
         // Nothing is cached that a flush would close. Under LOCK TABLES only what is locked for writing is flushed.
         (names, false) => {
             if names.is_empty() {
@@ -214,6 +218,48 @@ pub(super) fn flush_tables<B: Backend>(
             session.send_ok(reply)
         }
     }
+}
+
+/// Locks tables for reading. For an export each is warned of: all tables lie in one file, as those of MySQL's system tablespace do.
+fn flush_and_lock<B: Backend>(
+    session: &mut Session<B>,
+    names: &[ObjectName<'_>],
+    export: bool,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    session.tables.commit(&session.shared, &session.variables)?;
+    session.tables.wait_for_commit(reply);
+    session.tables.require_write_access(&session.variables)?;
+    let mut tables: Vec<(String, String)> = Vec::with_capacity(names.len());
+    for name in names {
+        let (schema, table) = session.names().table(name)?;
+        if tables.iter().any(|(_, before)| *before == table) {
+            return Err(ER_NONUNIQ_TABLE.with(&[&table]));
+        }
+        // Temporary tables are not looked at.
+        let catalog = session.shared.core.catalog().load();
+        let found = catalog.table(&schema, &table).map(|entry| entry.definition.kind);
+        match found {
+            None => return Err(ER_NO_SUCH_TABLE.with(&[&schema, &table])),
+            Some(TableKind::View) => return Err(ER_WRONG_OBJECT.with(&[&schema, &table, &"BASE TABLE"])),
+            Some(_) => tables.push((schema, table)),
+        }
+    }
+    lock_named(session, names.iter().map(|name| (*name, None, false)).collect(), false, reply)?;
+    if export {
+        let settings = session.variables.settings().diagnostics;
+        for (schema, table) in tables {
+            let message = format!("InnoDB: Table '`{schema}`.`{table}`' in system tablespace");
+            let warning = Diagnostic {
+                level: Level::Warning,
+                number: ER_TABLE_IN_SYSTEM_TABLESPACE.number,
+                state: *b"HY000",
+                message,
+            };
+            session.diagnostics.push(warning, settings);
+        }
+    }
+    session.send_ok(reply)
 }
 
 fn flush_with_read_lock<B: Backend>(session: &mut Session<B>, reply: &mut Reply<'_>) -> Outcome {

@@ -700,6 +700,11 @@ const PRIVILEGE_TEXTS: &[(&str, &str, &str)] = &[
     ("Usage", "Server Admin", "No privileges - allow connect only"),
 ];
 
+/// HELP: no topics are installed.
+pub(super) fn help_topics() -> Listing {
+    Listing::of_expressions(&[("name", text(64)), ("is_it_category", text(1))])
+}
+
 fn show_privileges() -> Listing {
     let mut listing = Listing::of_text(&["Privilege", "Context", "Comment"]);
     for (privilege, context, comment) in PRIVILEGE_TEXTS {
