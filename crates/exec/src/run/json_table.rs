@@ -31,6 +31,8 @@ const CHECK_ROWS: usize = 512;
 pub(super) struct JsonTable<'p> {
     input: Source<'p>,
     document_type: &'p DataType,
+    /// Values of that type may be documents; else no row has one, not even NULL.
+    may_be_document: bool,
     rows: &'p JsonRows,
     types: &'p [DataType],
     /// DEFAULT ON EMPTY and ON ERROR as the columns hold them, by column; made with the first row.
@@ -48,8 +50,10 @@ impl<'p> JsonTable<'p> {
         rows: &'p JsonRows,
         programs: &mut Programs<'_>,
     ) -> SqlResult<JsonTable<'p>> {
+        let document_type = &input.types[0];
         Ok(JsonTable {
-            document_type: &input.types[0],
+            document_type,
+            may_be_document: plan::function::may_be_document(document_type),
             input: Source::new(plan, input, programs)?,
             rows,
             types: &node.types,
@@ -101,7 +105,7 @@ impl<'p> JsonTable<'p> {
         for row in 0..input.row_count {
             document.clear();
             let cell = input.columns[0].cell(row);
-            if cell == Cell::Null {
+            if cell == Cell::Null && self.may_be_document {
                 continue;
             }
             json_document(cell, self.document_type, (1, "json_table"), &mut ctx.eval, &mut document)?;

@@ -155,17 +155,12 @@ impl Binder<'_> {
 ///
 /// # Errors
 /// 3146.
-pub(super) fn check_document(document: &Expr, function: &str) -> PlanResult<()> {
-    let of = &document.data_type;
-    let may_be_document = of.is_string()
-        || of.members.is_some()
-        || matches!(of.kind, TypeKind::Json | TypeKind::Null)
-        || matches!(document.kind, ExprKind::Param(_));
-    if may_be_document {
+pub(super) fn check_document(document: &Expr, function_name: &str) -> PlanResult<()> {
+    if function::may_be_document(&document.data_type) || matches!(document.kind, ExprKind::Param(_)) {
         return Ok(());
     }
     let text = format!(
-        "Invalid data type for JSON data in argument 1 to function {function}; a JSON string or JSON type is required."
+        "Invalid data type for JSON data in argument 1 to function {function_name}; a JSON string or JSON type is required."
     );
     Err(PlanError::new(3146, text))
 }

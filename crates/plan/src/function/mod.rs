@@ -507,6 +507,12 @@ fn whole_text(args: &[Expr], collation: CollationId) -> DataType {
     shape::string_type(chars, collation)
 }
 
+/// Whether values of a type may be documents: those of JSON, and texts.
+#[must_use]
+pub fn may_be_document(of: &DataType) -> bool {
+    of.is_string() || of.members.is_some() || matches!(of.kind, TypeKind::Json | TypeKind::Null)
+}
+
 /// `expr` converted to `data_type`; itself if it has that type already.
 #[must_use]
 pub fn cast(expr: Expr, data_type: DataType) -> Expr {
