@@ -71,8 +71,22 @@ impl Feedback {
             && self.rows.iter().all(|&(set, rows)| other.rows_of(set) == Some(rows))
     }
 
-    /// Adds what was counted in other runs of the statement; where both have counted a set of tables, the larger number stays: a plan
-    /// for many rows is good enough for few.
+    /// Whether a join had so different numbers of rows in both that its values decide.
+    #[must_use]
+    pub fn contradicts(&self, other: &Feedback) -> bool {
+        self.rows.iter().any(|&(set, rows)| {
+            let Some(before) = other.rows_of(set) else { return false };
+            let (rows, before) = (rows.max(1.0), before.max(1.0));
+            (rows / before).max(before / rows) >= WRONG_FACTOR
+        })
+    }
+
+    /// Nothing is known but the tables.
+    pub fn forget_rows(&mut self) {
+        self.rows.clear();
+    }
+
+    /// Adds what was counted in other runs of the statement; where both have counted a set of tables, the larger number stays.
     pub fn add(&mut self, before: &Feedback) {
         for &(set, rows) in &before.rows {
             match self.rows.iter_mut().find(|(other, _)| *other == set) {

@@ -69,7 +69,7 @@ impl PlanFit<'_> {
         let settings = self.variables.settings();
         what.hash(&mut hasher);
         (settings.sql_mode.0, settings.connection_collation, settings.shapes).hash(&mut hasher);
-        settings.optimizer_switch.hash(&mut hasher);
+        (settings.optimizer_switch, settings.optimizer_feedback).hash(&mut hasher);
         (self.names.database.map(|name| &**name), settings.results_charset).hash(&mut hasher);
         values.iter().for_each(|value| ParameterClass::of(value).hash(&mut hasher));
         hasher.finish()

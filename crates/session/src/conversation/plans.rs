@@ -578,7 +578,10 @@ impl<'a, B: Backend> Planner<'a, B> {
             bind.literals,
             bind.own_text.unwrap_or(text),
         );
-        let uses_feedback = self.variables.settings().optimizer_feedback;
+        let feedback = match self.variables.settings().optimizer_feedback {
+            true => self.shared.plans.counted.find(counted_key),
+            false => None,
+        };
         let mut run = || {
             plan::progress::stoppable(|| {
                 let (mut bound, types) =
@@ -591,7 +594,7 @@ impl<'a, B: Backend> Planner<'a, B> {
                     switches: self.variables.settings().optimizer_switch.plan_switches(),
                     pads_chars: self.variables.settings().sql_mode.has(SqlModes::PAD_CHAR_TO_FULL_LENGTH),
                     dive_limit: self.variables.unsigned(known::eq_range_index_dive_limit()) as usize,
-                    feedback: self.shared.plans.counted.find(counted_key).filter(|_| uses_feedback),
+                    feedback: feedback.clone(),
                     ..plan::Options::new(catalog)
                 };
                 let settings = estimate_settings(self.variables);

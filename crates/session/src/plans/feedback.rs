@@ -6,8 +6,8 @@
 //!
 //! Invariants:
 //! 1. Each of at most [`STATEMENTS_MAX`] statements has one [`Feedback`]; the oldest is forgotten first.
-//! 2. A statement is planned again only if something new was counted, and at most [`RUNS_MAX`] times for the same statistics of its tables:
-//!    values that differ from each other too much for one plan do not have it made for ever.
+//! 2. A statement is planned again only if something new was counted, and at most [`RUNS_MAX`] times for the same statistics of its tables.
+//!    Where values differ so much from each other that each proves the other's count wrong, it is planned by estimates as before.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -91,6 +91,13 @@ impl CountedStatements {
             Some(before) if before.feedback.is_of_tables_of(&feedback) => {
                 if before.runs >= RUNS_MAX {
                     return false;
+                }
+                if feedback.contradicts(&before.feedback) {
+                    // Estimates that are made for the values at hand are better than a count of others.
+                    feedback.forget_rows();
+                    let counted = Counted { feedback: Arc::new(feedback), runs: RUNS_MAX };
+                    statements.by_key.insert(key, counted);
+                    return true;
                 }
                 feedback.add(&before.feedback);
                 if feedback.says_as(&before.feedback) {

@@ -62,6 +62,8 @@ pub(crate) struct CachedPlan<B: Backend> {
     is_warned_of: bool,
     /// By what its statement is known where rows are counted ([`feedback`]).
     counted_key: u64,
+    /// `optimizer_feedback`: it was made with what was counted.
+    optimizer_feedback: bool,
     /// What runs have shown of its estimates.
     estimate_check: EstimateCheck,
     /// Memory that it takes.
@@ -172,6 +174,7 @@ impl<B: Backend> CachedPlan<B> {
             max_execution_ms: made_for.max_execution_ms,
             is_warned_of: made_for.is_warned_of,
             counted_key: made_for.counted_key,
+            optimizer_feedback: settings.optimizer_feedback,
             estimate_check: EstimateCheck::default(),
             bytes: made_for.bytes,
             prepared,
@@ -258,6 +261,7 @@ impl<B: Backend> CachedPlan<B> {
             && self.sql_mode == settings.sql_mode
             && self.connection_collation == settings.connection_collation
             && self.optimizer_switch == settings.optimizer_switch
+            && self.optimizer_feedback == settings.optimizer_feedback
             && same_name(self.database.as_ref(), database)
     }
 
