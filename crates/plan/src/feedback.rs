@@ -1,7 +1,7 @@
 //! Cardinality feedback: how many rows the scans and joins of a plan gave, for the next time that its statement is planned.
 //!
 //! Invariants:
-//! 1. A fact is about a set of the statement's tables: in whatever order these are joined, their scan or join has so many rows.
+//! 1. A fact is about a set of the statement's tables: in whatever order these are joined, their scan or join has this number of rows.
 //! 2. Only a scan or join that was read to its end says how many rows it has.
 //! 3. Facts hold for the tables they were counted in, with the statistics of then: newer ones may say it better.
 

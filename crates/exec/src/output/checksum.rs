@@ -173,7 +173,7 @@ fn put_big(number: i64, bytes: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&number.to_be_bytes()[8 - bytes..]);
 }
 
-/// Microseconds of one unit of a fraction of so many digits, and the bytes that it takes.
+/// Microseconds of one unit of a fraction with this number of digits, and the bytes that it takes.
 fn fraction_unit(scale: u8) -> (i64, usize) {
     match scale {
         0 => (MICROS_PER_SECOND, 0),

@@ -37,7 +37,7 @@ pub(super) struct GeneratedPassword {
     pub(super) password: String,
 }
 
-/// Makes a password of so many characters: letters, digits and signs, each as likely.
+/// Makes a password of this number of characters: letters, digits and signs, each as likely.
 pub(super) fn generate(core: &Core, length: usize) -> String {
     const CHARACTERS: &[u8] =
         b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!@#%^&*()-_=+[]{};:,.<>/?|";
