@@ -25,7 +25,7 @@ use syntax::ast::{
 use super::Session;
 use super::access::{self, AccountAdmin};
 use super::account_names::{account_meant, account_named, quoted};
-use super::listing::{Listing, text, unsigned};
+use super::listing::{self, Listing, text, unsigned};
 use super::names::{Names, name_text};
 use super::passwords::{self, GeneratedPassword};
 use super::routine_grants::grant_routine;
@@ -1074,13 +1074,7 @@ pub(super) fn password_statement<B: Backend>(
         for GeneratedPassword { user, host, password } in &generated {
             listing.push(&[Cell::Text(user), Cell::Text(host), Cell::Text(password), Cell::UInt(1)]);
         }
-        session.results.end_query(listing.rows.row_count as u64);
-        listing.send(
-            reply,
-            session.variables.settings().results_charset,
-            session.status_flags(),
-            session.diagnostics.packet_count(),
-        )
+        listing::send(session, &listing, reply)
     })
 }
 

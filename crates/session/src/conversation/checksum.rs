@@ -21,8 +21,7 @@ use super::Session;
 use super::attempt::until_planned;
 use super::context;
 use super::execution;
-use super::listing::{Listing, text};
-use super::show;
+use super::listing::{self, Listing, text};
 use crate::backend::Backend;
 use crate::system_schemas::rows::Cell;
 use crate::variables::Setting;
@@ -68,7 +67,7 @@ pub(super) fn checksum_tables<B: Backend>(
         };
         listing.push(&[Cell::Text(&format!("{schema}.{name}")), Cell::uint_or_null(sum.map(u64::from))]);
     }
-    show::send_listing(session, &listing, reply)
+    listing::send(session, &listing, reply)
 }
 
 /// The number of one table.

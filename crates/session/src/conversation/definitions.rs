@@ -15,11 +15,10 @@ use types::{DataType, TypeKind, ValueRef};
 
 use super::attempt::Attempt;
 use super::histogram;
-use super::listing::{Listing, text};
+use super::listing::{self, Listing, text};
 use super::lock_tables;
 use super::names::name_text;
 use super::run;
-use super::show;
 use super::triggers;
 use super::views;
 use super::{Session, access};
@@ -309,7 +308,7 @@ pub(crate) fn maintain_tables<B: Backend>(
         let outcome = histogram::change(session, maintain, wanted, &mut listing);
         session.tables.commit(&session.shared, &session.variables)?;
         outcome?;
-        return show::send_listing(session, &listing, reply);
+        return listing::send(session, &listing, reply);
     }
     for name in maintain.tables {
         let (schema, table) = session.names().table(name)?;
@@ -405,7 +404,7 @@ pub(crate) fn maintain_tables<B: Backend>(
             }
         }
     }
-    show::send_listing(session, &listing, reply)
+    listing::send(session, &listing, reply)
 }
 
 /// OPTIMIZE TABLE: rows and indexes in new trees, as ALTER TABLE ... FORCE has it; the old ones' space is free when no

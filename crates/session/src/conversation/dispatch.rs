@@ -14,6 +14,7 @@ use super::digest_lookup::DigestLookup;
 use super::events;
 use super::explain;
 use super::hinted_variables;
+use super::listing;
 use super::load;
 use super::lock_tables;
 use super::names::name_text;
@@ -288,7 +289,7 @@ pub(crate) fn dispatch<B: Backend>(
         Statement::Reset(what) => Err(not_supported(&format!("RESET {what}"))),
         Statement::Help(_) => {
             session.count(StatementKind::Help);
-            show::send_listing(session, &show::help_topics(), reply)
+            listing::send(session, &show::help_topics(), reply)
         }
         // Nothing that would start the server again watches over it.
         Statement::Restart => {

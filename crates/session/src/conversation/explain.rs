@@ -16,12 +16,11 @@ use super::context;
 use super::digest_lookup;
 use super::execution;
 use super::hinted_variables;
-use super::listing::{Listing, text, unsigned};
+use super::listing::{self, Listing, text, unsigned};
 use super::names::name_text;
 use super::plans::has_plan;
 use super::run;
 use super::set;
-use super::show;
 use super::{Session, access};
 use crate::backend::Backend;
 use crate::errors::not_supported;
@@ -220,7 +219,7 @@ fn send<B: Backend>(session: &mut Session<B>, shown: &Shown, reply: &mut Reply<'
             listing
         }
     };
-    show::send_listing(session, &listing, reply)
+    listing::send(session, &listing, reply)
 }
 
 /// The plan by which another connection runs its statement now; none if it runs none, or one whose rows are written out.

@@ -8,6 +8,8 @@ use types::collation::CollationId;
 use types::vector::Batch;
 use types::{DataType, TypeKind};
 
+use super::Session;
+use crate::backend::Backend;
 use crate::system_schemas::rows::{Cell, push_cell};
 
 /// A column of a listing.
@@ -247,4 +249,19 @@ impl catalog::VirtualTable for ListingTable {
         }
         Ok(())
     }
+}
+
+/// Answers with a listing.
+pub(super) fn send<B: Backend>(
+    session: &mut Session<B>,
+    listing: &Listing,
+    reply: &mut Reply<'_>,
+) -> Outcome {
+    session.results.end_query(listing.rows.row_count as u64);
+    listing.send(
+        reply,
+        session.variables.settings().results_charset,
+        session.status_flags(),
+        session.diagnostics.packet_count(),
+    )
 }

@@ -17,7 +17,7 @@ use super::Session;
 use super::accounts::{show_create_user, show_grants};
 use super::diagnostics::Diagnostics;
 use super::events;
-use super::listing::{LISTING_SCHEMA, LISTING_TABLE, Listing, ListingTable, text, unsigned};
+use super::listing::{self, LISTING_SCHEMA, LISTING_TABLE, Listing, ListingTable, text, unsigned};
 use super::locks::SessionLocks;
 use super::names::{Names, name_text};
 use super::routine::{show_create_routine, show_routine_status};
@@ -103,7 +103,7 @@ pub(super) fn show<B: Backend>(
         ShowFilter::Like(pattern) => {
             listing.retain_like(pattern);
             listing.truncate(rows_max);
-            send_listing(session, &listing, reply)
+            listing::send(session, &listing, reply)
         }
         // What it shows was raised by another statement: it has no warnings itself.
         ShowFilter::None if matches!(show, Show::Warnings(_) | Show::Errors(_)) => {
@@ -112,7 +112,7 @@ pub(super) fn show<B: Backend>(
         }
         ShowFilter::None => {
             listing.truncate(rows_max);
-            send_listing(session, &listing, reply)
+            listing::send(session, &listing, reply)
         }
     };
     if super::statement::keeps_diagnostics(&Statement::Show(show)) {
@@ -151,20 +151,6 @@ fn listings<B: Backend>(session: &Session<B>) -> Listings<'_, B> {
         reader: session.session_context(),
         sql_mode: session.variables.settings().sql_mode,
     }
-}
-
-pub(super) fn send_listing<B: Backend>(
-    session: &mut Session<B>,
-    listing: &Listing,
-    reply: &mut Reply<'_>,
-) -> Outcome {
-    session.results.end_query(listing.rows.row_count as u64);
-    listing.send(
-        reply,
-        session.variables.settings().results_charset,
-        session.status_flags(),
-        session.diagnostics.packet_count(),
-    )
 }
 
 /// Sends the rows of a listing for which `condition` holds, by a query over it.
